@@ -1,0 +1,1 @@
+"""Programs as frozen values. Nothing here depends on any other part of Tidelog."""

@@ -1,0 +1,199 @@
+"""A program as it was written: frozen values, one class per construct.
+
+Every term carries the `kind` of its value once `plan.types` has run; the parser
+leaves it None (a literal such as `1` may turn out number, unsigned or float).
+Positions take no part in equality, so that two spellings of one rule are equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+Kind = Literal["number", "unsigned", "float", "symbol"]
+KINDS: tuple[Kind, ...] = ("number", "unsigned", "float", "symbol")
+Value = int | float | str
+
+
+class Span(NamedTuple):
+    """Where something stands: lines and columns count from 1, width in characters."""
+
+    file: str
+    line: int
+    column: int
+    width: int = 1
+
+
+NOWHERE = Span("<program>", 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    name: str
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+    kind: Kind | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard:
+    """`_`: some value, a different one each time."""
+
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+    kind: Kind | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal. `kind` is fixed by its spelling (`"a"`, `1u`, `1.0`) or by the types pass."""
+
+    value: Value
+    kind: Kind | None = None
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An intrinsic functor by its spelling: `+`, `-` (one or two arguments), `band`, `cat`, `range`, …
+
+    `kind` is the kind of the result; the operands' kind is that of the arguments.
+    """
+
+    functor: str
+    args: tuple[Term, ...]
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+    kind: Kind | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """`as(term, type)`: the same word read as another type."""
+
+    term: Term
+    type_name: str
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+    kind: Kind | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`sum target : { body }`; `count` has no target."""
+
+    op: str
+    target: Term | None
+    body: Formula
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+    kind: Kind | None = field(default=None, compare=False, repr=False)
+
+
+Term = Variable | Wildcard | Constant | Call | Cast | Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    relation: str
+    terms: tuple[Term, ...]
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`=`, `!=`, `<`, `<=`, `>`, `>=`, and the string tests `match` and `contains` (left in right)."""
+
+    op: str
+    left: Term
+    right: Term
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    value: bool
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: Formula
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    parts: tuple[Formula, ...]
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: tuple[Formula, ...]
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Formula = Atom | Comparison | Truth | Not | And | Or
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """`heads :- body.`; a clause without a body has `And(())`."""
+
+    heads: tuple[Atom, ...]
+    body: Formula
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+class Fact(NamedTuple):
+    """A clause of literals alone, kept flat because programs may hold millions of them.
+
+    An int stands for any of number, unsigned and float until the types pass has
+    converted it to what the relation declares.
+    """
+
+    relation: str
+    values: tuple[Value, ...]
+    at: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    name: str
+    type_name: str
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RelationDecl:
+    name: str
+    attributes: tuple[Attribute, ...]
+    qualifiers: frozenset[str] = frozenset()
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+    inferred: bool = False  # no `.decl` was written; types come from use
+
+
+@dataclass(frozen=True, slots=True)
+class TypeDecl:
+    """`.type A <: B` (subtype), `.type A = B` (alias), `.type A = B | C` (union)."""
+
+    name: str
+    form: Literal["subtype", "alias", "union"]
+    of: tuple[str, ...]
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """`.input`, `.output` or `.printsize` of one relation, parameters in the order written."""
+
+    action: Literal["input", "output", "printsize"]
+    relation: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    types: tuple[TypeDecl, ...] = ()
+    relations: tuple[RelationDecl, ...] = ()
+    clauses: tuple[Clause, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    directives: tuple[Directive, ...] = ()
+    pragmas: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,69 @@
+"""Facts as columns: the form in which they travel between files, frames and engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.program.syntax import Kind, Value
+
+DTYPES: dict[Kind, type[np.generic]] = {
+    "number": np.int64,
+    "unsigned": np.uint64,
+    "float": np.float64,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolColumn:
+    """Strings by code: row i holds `words[codes[i]]`. Words need not be distinct or all used."""
+
+    codes: NDArray[np.int64]
+    words: Sequence[str]
+
+    def tolist(self) -> list[str]:
+        words = self.words
+        return [words[code] for code in self.codes.tolist()]
+
+
+Column = NDArray[Any] | SymbolColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of one relation. A nullary relation has no columns, so `size` is stored.
+
+    >>> Table.from_rows(("number", "symbol"), [(1, "a"), (2, "b")]).rows()
+    [(1, 'a'), (2, 'b')]
+    """
+
+    kinds: tuple[Kind, ...]
+    columns: tuple[Column, ...]
+    size: int
+
+    @staticmethod
+    def from_rows(kinds: tuple[Kind, ...], rows: Iterable[Sequence[Value]]) -> Table:
+        """Rows of Python values, already of the right kinds."""
+        rows = list(rows)
+        if not rows:
+            return Table(kinds, tuple(_column(kind, []) for kind in kinds), 0)
+        parts = zip(*rows, strict=True)
+        columns = tuple(_column(k, list(part)) for k, part in zip(kinds, parts, strict=True))
+        return Table(kinds, columns, len(rows))
+
+    def rows(self) -> list[tuple[Value, ...]]:
+        if not self.columns:
+            return [()] * self.size
+        return list(zip(*(column.tolist() for column in self.columns), strict=True))
+
+
+def _column(kind: Kind, values: list[Any]) -> Column:
+    if kind != "symbol":
+        return np.array(values, dtype=DTYPES[kind])
+    ids: dict[str, int] = {}
+    codes = np.array([ids.setdefault(v, len(ids)) for v in values], dtype=np.int64)
+    return SymbolColumn(codes, list(ids))
