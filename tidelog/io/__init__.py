@@ -1,0 +1,1 @@
+"""Facts in and out of files: Soufflé's conventions, exact errors, atomic writes."""

@@ -1,0 +1,108 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from types import TracebackType
+
+from tidelog.io.source import FileFault
+
+
+class Staged:
+    """Files written under temporary names beside their targets, renamed together by `commit`.
+
+    Leaving the block without a commit (an error, Ctrl-C) removes what was staged. A
+    process that is killed can leave temporary files (`.NAME.….tmp`), never a half target.
+    """
+
+    def __init__(self) -> None:
+        self._staged: list[tuple[str, str]] = []  # temporary name, target
+
+    def __enter__(self) -> Staged:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        for temporary, _ in self._staged:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        self._staged.clear()
+
+    def write(self, path: str, pieces: Iterable[bytes], *, compress: bool) -> None:
+        """Stage a file; nothing is seen under its name before the commit."""
+        # A link is written through, as opening it would.
+        target = os.path.realpath(path)
+        folder, name = os.path.split(target)
+        temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(6)}.tmp")
+        try:
+            mode = _mode_of(target, path)
+            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+            # Noted first: an interrupt may come before the next line has run.
+            self._staged.append((temporary, target))
+            with open(os.open(temporary, flags, 0o666), "wb") as file:
+                if mode is not None:
+                    os.chmod(temporary, mode)
+                if compress:
+                    # No name and no time inside: equal facts give equal files.
+                    with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+                        packed.writelines(pieces)
+                else:
+                    file.writelines(pieces)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise _unwritable(path, folder, error) from None
+
+    def commit(self) -> None:
+        """Give every staged file its name."""
+        folders = set()
+        while self._staged:
+            temporary, target = self._staged[0]
+            try:
+                os.replace(temporary, target)
+            except OSError as error:
+                raise _unwritable(target, os.path.dirname(target), error) from None
+            del self._staged[0]
+            folders.add(os.path.dirname(target))
+        for folder in folders:
+            _sync_folder(folder)
+
+
+def _mode_of(target: str, path: str) -> int | None:
+    """The permissions of a file that will be replaced; anything but a file is refused."""
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        raise FileFault(f"{path} is {what}, not a file that can be written", "choose another name")
+    return stat.S_IMODE(mode)
+
+
+def _sync_folder(folder: str) -> None:
+    # Not every system can; the files themselves are safe by now.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _unwritable(path: str, folder: str, error: OSError) -> FileFault:
+    if not os.path.isdir(folder):
+        return FileFault(f"there is no folder {os.path.dirname(path) or folder}", "create it first")
+    if isinstance(error, PermissionError):
+        return FileFault(f"file {path} may not be written", "check the folder's permissions")
+    reason = error.strerror or str(error)
+    return FileFault(f"file {path} cannot be written: {reason[:1].lower()}{reason[1:]}")

@@ -1,0 +1,326 @@
+"""Files of facts: Soufflé's `.facts` and `.csv`.
+
+One fact a line, fields separated by a tab or another delimiter, symbols as they are,
+without quotes or escapes. Numbers are decimal, hexadecimal (`0x`) or binary (`0b`),
+blanks around them are ignored. The fact of a relation without columns is the line `()`.
+A byte-order mark and Windows line ends are accepted, gzip is known by its content.
+
+Where we depart from Soufflé 2.5 (built for 64 bits):
+  - it ignores fields beyond the last column; here such a row is an error;
+  - it writes a symbol that contains the delimiter or a line end, and reads other rows
+    back; here writing it is an error;
+  - it reads NaN; here it is an error, and -0.0 is 0.0;
+  - it keeps brackets together when the delimiter is a comma; here a comma always
+    separates, so such a row has too many fields and is an error;
+  - it reads `0x` and `0b` in unsigned columns alone; here in number columns too;
+  - it writes rows in the order of an index; here they are sorted by value.
+Floats are written with 17 significant digits, as it does, and read back equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from tidelog.io import bulk
+from tidelog.io.atomic import Staged
+from tidelog.io.cells import PARSERS, Fault, float_text, shown
+from tidelog.io.order import sorted_table
+from tidelog.io.source import (
+    MAX_BYTES,
+    MAX_RATIO,
+    FileFault,
+    Source,
+    is_path,
+    name_of,
+    read_bytes,
+)
+from tidelog.program.diagnostics import DataError, Diagnostic, render
+from tidelog.program.rules import Relation
+from tidelog.program.syntax import Kind, Span
+from tidelog.program.table import DTYPES, Column, SymbolColumn, Table
+
+_ROWS = 2**16  # rows that are turned into text at a time
+
+
+def read_facts(
+    source: Source,
+    relation: Relation,
+    *,
+    delimiter: str = "\t",
+    headers: bool = False,
+    max_bytes: int = MAX_BYTES,
+    max_ratio: int = MAX_RATIO,
+) -> Table:
+    """The facts in a file or a binary stream, in the order and number in which they stand there.
+
+    `headers` skips the first line. `max_bytes` limits the facts after decompression,
+    `max_ratio` how much larger they may be than the compressed file.
+
+    >>> import io
+    >>> edge = Relation("edge", ("x", "y"), ("number", "symbol"))
+    >>> read_facts(io.BytesIO(b"1\\ta\\n2\\tb\\n"), edge).rows()
+    [(1, 'a'), (2, 'b')]
+    """
+    _check_delimiter(delimiter)
+    data = read_bytes(source, max_bytes=max_bytes, max_ratio=max_ratio)
+    if relation.arity and len(data) >= bulk.LEAST_BYTES:
+        table = bulk.read_bulk(data, relation, delimiter, headers)
+        if table is not None:
+            return table
+    return _Reader(name_of(source), data, relation, delimiter).read(headers)
+
+
+def _check_delimiter(delimiter: str) -> None:
+    if not delimiter or any(c in delimiter for c in "\n\r\0"):
+        raise FileFault(
+            f"{shown(delimiter)} cannot be a delimiter",
+            'choose one or more characters of one line, such as "\\t" or ","',
+        )
+
+
+class _Reader:
+    """Field by field: finds the precise place of the first error."""
+
+    def __init__(self, name: str, data: bytes, relation: Relation, delimiter: str) -> None:
+        self.name = name
+        self.relation = relation
+        self.delimiter = delimiter
+        self.lines = self._decoded(data).removeprefix("\ufeff").split("\n")
+        if not self.lines[-1]:
+            self.lines.pop()
+
+    def read(self, headers: bool) -> Table:
+        first = 1 if headers else 0
+        lines = [line.removesuffix("\r") for line in self.lines[first:]]
+        if not self.relation.arity:
+            return self._nullary(lines, first)
+        arity = self.relation.arity
+        breaks = arity - 1
+        counts = (line.count(self.delimiter) for line in lines)
+        ragged = next((i for i, count in enumerate(counts) if count != breaks), None)
+        # One flat list: a list for each row would keep the garbage collector busy.
+        cells = [cell for line in lines[:ragged] for cell in line.split(self.delimiter)]
+        faults: list[tuple[int, int, Fault]] = []  # row, column
+        columns: list[Column] = []
+        for j, kind in enumerate(self.relation.kinds):
+            column = _column(kind, cells[j::arity])
+            if isinstance(column, tuple):
+                faults.append((column[0], j, column[1]))
+            else:
+                columns.append(column)
+        if faults:
+            i, j, fault = min(faults, key=lambda found: found[:2])
+            raise self._wrong_cell(first + i, j, lines[i].split(self.delimiter), fault)
+        if ragged is not None:
+            raise self._ragged(first + ragged, lines[ragged].split(self.delimiter))
+        return Table(self.relation.kinds, tuple(columns), len(lines))
+
+    def _decoded(self, data: bytes) -> str:
+        nul = data.find(b"\0")
+        try:
+            text = data.decode() if nul < 0 else data[:nul].decode()
+        except UnicodeDecodeError as error:
+            where, width = error.start, error.end - error.start
+            message = f"byte 0x{data[where]:02x} is not valid UTF-8"
+            raise self._unreadable_byte(
+                data, where, width, message, "save the file as UTF-8"
+            ) from None
+        if nul >= 0:
+            advice = "facts are text; is this the right file?"
+            raise self._unreadable_byte(data, nul, 1, "a NUL character", advice)
+        return text
+
+    def _unreadable_byte(
+        self, data: bytes, where: int, width: int, message: str, advice: str
+    ) -> DataError:
+        start = data.rfind(b"\n", 0, where) + 1
+        end = data.find(b"\n", where)
+        before = data[start:where].decode()
+        # Enough of the rest to show; the line may be very long.
+        rest = data[where : where + 200 if end < 0 else min(end, where + 200)]
+        line = data.count(b"\n", 0, where)
+        self.lines = [""] * line + [before + rest.decode(errors="replace")]
+        return self._error(line, len(before), 1, message, advice)
+
+    def _nullary(self, lines: list[str], first: int) -> Table:
+        for i, line in enumerate(lines):
+            # Soufflé takes any line for the fact; an empty one is its zero fields.
+            if line not in ("()", ""):
+                message = f"{shown(line)}, but {self.relation.name} has no columns"
+                raise self._error(first + i, 0, len(line), message, "write () for its one fact")
+        return Table((), (), min(1, len(lines)))
+
+    def _ragged(self, line: int, row: list[str]) -> DataError:
+        arity = self.relation.arity
+        text = self.delimiter.join(row)
+        if not text:
+            message = f"an empty line, but {self.relation.name} has {_count(arity, 'column')}"
+            return self._error(line, 0, 1, message, "remove the line")
+        message = (
+            f"{_count(len(row), 'field')}, but {self.relation.name} has {_count(arity, 'column')}"
+        )
+        separator = "a tab" if self.delimiter == "\t" else shown(self.delimiter)
+        advice = f"fields are separated by {separator}"
+        if len(row) > arity:
+            start = len(self.delimiter.join(row[:arity])) + len(self.delimiter)
+            return self._error(line, start, len(text) - start, message, advice)
+        other = next((d for d in "\t,;|" if text.count(d) == arity - 1), None)
+        if other is not None:
+            name = '"\\t"' if other == "\t" else shown(other)
+            advice += f"; for this file, write delimiter={name} in the .input directive"
+        return self._error(line, len(text), 1, message, advice)
+
+    def _wrong_cell(self, line: int, j: int, row: list[str], fault: Fault) -> DataError:
+        start = sum(map(len, row[:j])) + j * len(self.delimiter)
+        column = f"column {self.relation.attributes[j]} of {self.relation.name}"
+        # Not str.format: the field that the message quotes may hold braces.
+        message = fault.message.replace("{column}", column)
+        return self._error(line, start, len(row[j]), message, fault.advice)
+
+    def _error(self, line: int, start: int, width: int, message: str, advice: str) -> DataError:
+        at = Span(self.name, line + 1, start + 1, max(1, width))
+        return DataError(render(Diagnostic(message, at, advice), {self.name: self.lines}))
+
+
+def _column(kind: Kind, cells: list[str]) -> Column | tuple[int, Fault]:
+    """The column, or the first row that has no value of its kind."""
+    if kind == "symbol":
+        ids = {cell: i for i, cell in enumerate(dict.fromkeys(cells))}
+        return SymbolColumn(
+            np.fromiter(map(ids.__getitem__, cells), np.int64, len(cells)), list(ids)
+        )
+    parse = PARSERS[kind]
+    values = {cell: parse(cell) for cell in dict.fromkeys(cells)}
+    if any(isinstance(value, Fault) for value in values.values()):
+        for i, cell in enumerate(cells):
+            value = values[cell]
+            if isinstance(value, Fault):
+                return i, value
+    return np.fromiter(map(values.__getitem__, cells), DTYPES[kind], len(cells))
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def write_facts(
+    target: Source,
+    relation: Relation,
+    table: Table,
+    *,
+    delimiter: str = "\t",
+    headers: bool = False,
+    compress: bool | None = None,
+) -> None:
+    """Write a table, sorted by value, to a file (whole or not at all) or a binary stream.
+
+    A file is compressed if its name ends in `.gz`, or as `compress` says.
+    """
+    pieces = fact_lines(relation, table, delimiter=delimiter, headers=headers)
+    if not is_path(target):
+        for piece in pieces:
+            target.write(piece)  # type: ignore[union-attr]
+        return
+    path = name_of(target)
+    with Staged() as staged:
+        staged.write(path, pieces, compress=path.endswith(".gz") if compress is None else compress)
+        staged.commit()
+
+
+def fact_lines(
+    relation: Relation,
+    table: Table,
+    *,
+    delimiter: str = "\t",
+    headers: bool = False,
+    exact: bool = True,
+) -> Iterator[bytes]:
+    """The text of a table in pieces of many lines.
+
+    With `exact`, a symbol that would read back as something else is an error, and it
+    is found before the first piece is made.
+    """
+    _check_delimiter(delimiter)
+    table = sorted_table(table)
+    if exact:
+        for j, column in enumerate(table.columns):
+            _check_faithful(relation, j, column, delimiter)
+        if not headers and _starts_with_mark(table):
+            raise FileFault(
+                f"the first row of {relation.name} starts with a byte-order mark, which is lost",
+                "write headers, or replace it in the program",
+            )
+    else:
+        for column in table.columns:
+            if isinstance(column, SymbolColumn):
+                _check_encodable(relation, column.words)
+    return _pieces(relation, table, delimiter, headers)
+
+
+def _starts_with_mark(table: Table) -> bool:
+    first = table.columns[0] if table.columns and table.size else None
+    return isinstance(first, SymbolColumn) and first.words[first.codes[0]].startswith("\ufeff")
+
+
+def _pieces(relation: Relation, table: Table, delimiter: str, headers: bool) -> Iterator[bytes]:
+    if headers:
+        yield (delimiter.join(relation.attributes) + "\n").encode()
+    if not table.columns:
+        if table.size:
+            yield b"()\n"
+        return
+    for start in range(0, table.size, _ROWS):
+        texts = [_texts(column, slice(start, start + _ROWS)) for column in table.columns]
+        lines = texts[0] if len(texts) == 1 else map(delimiter.join, zip(*texts, strict=True))
+        yield ("\n".join(lines) + "\n").encode()
+
+
+def _texts(column: Column, part: slice) -> Iterable[str]:
+    if isinstance(column, SymbolColumn):
+        return map(column.words.__getitem__, column.codes[part].tolist())
+    return map(float_text if column.dtype.kind == "f" else str, column[part].tolist())
+
+
+def _check_encodable(relation: Relation, words: Iterable[str]) -> None:
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            message = f"{relation.name} holds {word[:40]!a}, which is no valid Unicode text"
+            raise FileFault(message, "it has half of a surrogate pair") from None
+
+
+def _check_faithful(relation: Relation, j: int, column: Column, delimiter: str) -> None:
+    """Refuse what would read back as other facts."""
+    if isinstance(column, SymbolColumn):
+        words: Iterable[str] = column.words
+        joined = "".join(words)
+        suspects = ["\n", "\r", "\0", *delimiter]
+        if joined.isascii() and not any(c in joined for c in suspects):
+            return
+        _check_encodable(relation, words)
+    elif not set(delimiter) & set("0123456789+-.einfa"):
+        return
+    else:
+        words = _texts(column, slice(None))
+    last = j == len(relation.kinds) - 1
+    for word in words:
+        reason = None
+        if "\n" in word:
+            reason = "a line end"
+        elif "\0" in word:
+            reason = "a NUL character"
+        elif last and word.endswith("\r"):
+            reason = "a carriage return at the end of a line"
+        elif (not last or delimiter in word) and (word + delimiter).find(delimiter) != len(word):
+            reason = f"the delimiter {shown(delimiter)}"
+        if reason is not None:
+            raise FileFault(
+                f"{shown(word)} in column {relation.attributes[j]} of {relation.name} "
+                f"cannot be written: it has {reason}",
+                "choose another delimiter"
+                if "delimiter" in reason
+                else "replace it in the program",
+            )

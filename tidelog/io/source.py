@@ -1,0 +1,169 @@
+"""The bytes behind a path or a stream: whole, decompressed, and within limits."""
+
+from __future__ import annotations
+
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from tidelog.program.diagnostics import DataError, Diagnostic, render
+
+MAX_BYTES = 16 * 2**30  # of facts in one file, after decompression
+MAX_RATIO = 200  # decompressed to compressed; files of facts stay below 50
+FREE_BYTES = 64 * 2**20  # the ratio is not looked at before so much has come out
+
+GZIP_MAGIC = b"\x1f\x8b"  # never valid UTF-8, so no plain file of facts starts so
+_PIECE = 2**20
+
+Source = str | os.PathLike[str] | BinaryIO
+
+
+class FileFault(DataError):
+    """A file that cannot be used at all; `message` and `advice` stand without a place."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        self.message = message
+        self.advice = advice
+        super().__init__(render(Diagnostic(message, advice=advice), {}))
+
+
+def is_path(source: object) -> bool:
+    return isinstance(source, str | os.PathLike)
+
+
+def name_of(source: Source) -> str:
+    """How errors call the source.
+
+    >>> name_of(Path("facts") / "edge.facts")
+    'facts/edge.facts'
+    """
+    if isinstance(source, str | os.PathLike):
+        return os.fspath(source)
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "<stdin>"
+
+
+def read_bytes(source: Source, *, max_bytes: int = MAX_BYTES, max_ratio: int = MAX_RATIO) -> bytes:
+    """All bytes of a regular file or a stream; gzip is known by its first two bytes."""
+    name = name_of(source)
+    if isinstance(source, str | os.PathLike):
+        data = _file_bytes(Path(source), name, max_bytes)
+        if name.endswith(".gz") and not data.startswith(GZIP_MAGIC):
+            raise FileFault(
+                f"file {name} is not compressed with gzip",
+                "compress it, or drop .gz from its name",
+            )
+    else:
+        data = _stream_bytes(source, name, max_bytes)
+    if data.startswith(GZIP_MAGIC):
+        return b"".join(_decompressed(data, name, max_bytes, max_ratio))
+    return data
+
+
+def _file_bytes(path: Path, name: str, max_bytes: int) -> bytes:
+    try:
+        # Looked at before it is opened: opening a FIFO waits, opening a device may act.
+        _require_regular(os.stat(path), name)
+        descriptor = os.open(path, os.O_RDONLY | _NONBLOCKING)
+        with open(descriptor, "rb") as file:
+            before = os.fstat(descriptor)
+            _require_regular(before, name)
+            if before.st_size > max_bytes:
+                raise _too_large(name, max_bytes)
+            data = file.read()
+            after = os.fstat(descriptor)
+    except OSError as error:
+        raise _unreadable(name, error) from None
+    except ValueError:  # a NUL in the path
+        raise FileFault(f"{name!r} cannot be the name of a file") from None
+    if len(data) != after.st_size or before.st_mtime_ns != after.st_mtime_ns:
+        raise FileFault(f"file {name} changed while it was read", "run again when it is complete")
+    return data
+
+
+_NONBLOCKING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def _require_regular(status: os.stat_result, name: str) -> None:
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise FileFault(f"{name} is a folder, not a file", "name a file inside it")
+    what = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+    raise FileFault(f"{name} is {what}, not a regular file", "use IO=stdin to read from a pipe")
+
+
+def _unreadable(name: str, error: OSError) -> FileFault:
+    if isinstance(error, FileNotFoundError):
+        return FileFault(f"there is no file {name}", "check the name and the folder")
+    if isinstance(error, PermissionError):
+        return FileFault(f"file {name} may not be read", "check its permissions")
+    return FileFault(f"file {name} cannot be read: {_reason(error)}")
+
+
+def _reason(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return reason[:1].lower() + reason[1:]
+
+
+def _stream_bytes(stream: BinaryIO, name: str, max_bytes: int) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        while piece := stream.read(_PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            if size > max_bytes:
+                raise _too_large(name, max_bytes)
+    except OSError as error:
+        raise _unreadable(name, error) from None
+    return b"".join(pieces)
+
+
+def _decompressed(data: bytes, name: str, max_bytes: int, max_ratio: int) -> Iterator[bytes]:
+    """The members of a gzip file, piece by piece, so that a bomb is noticed before it is large."""
+    made = 0
+    start = 0
+    while start < len(data):
+        if not data.startswith(GZIP_MAGIC, start):
+            if data.count(b"\0", start) == len(data) - start:
+                return  # padding, as tapes and some copy tools leave it
+            raise _corrupt(name)
+        member = zlib.decompressobj(wbits=31)
+        while not member.eof:
+            given = member.unconsumed_tail or data[start : start + _PIECE]
+            if not member.unconsumed_tail:
+                start += len(given)
+            if not given:
+                raise FileFault(
+                    f"file {name} ends in the middle of its gzip data", "copy it again in full"
+                )
+            try:
+                piece = member.decompress(given, 16 * _PIECE)
+            except zlib.error:
+                raise _corrupt(name) from None
+            made += len(piece)
+            used = start - len(member.unconsumed_tail)
+            if made > max_bytes:
+                raise _too_large(name, max_bytes)
+            if made > FREE_BYTES and made > max_ratio * used:
+                raise FileFault(
+                    f"file {name} decompresses to more than {max_ratio} times its size",
+                    "if it is no compression bomb, decompress it first or raise max_ratio",
+                )
+            yield piece
+        start -= len(member.unused_data)
+
+
+def _corrupt(name: str) -> FileFault:
+    return FileFault(f"file {name} holds damaged gzip data", "copy it again in full")
+
+
+def _too_large(name: str, max_bytes: int) -> FileFault:
+    return FileFault(
+        f"{name} holds more than {max_bytes:,} bytes of facts", "split it, or raise max_bytes"
+    )
