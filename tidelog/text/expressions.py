@@ -1,0 +1,588 @@
+"""Heads, bodies and terms: one operator-precedence parser with a stack of its own.
+
+Formulas and terms share one table of ranks, because `(` may open either and only
+what follows tells which. What an operand is gets checked when it is used. Nothing
+here calls itself, so depth costs memory and never a stack overflow.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from tidelog.program.syntax import (
+    Aggregate,
+    And,
+    Atom,
+    Call,
+    Cast,
+    Comparison,
+    Formula,
+    Not,
+    Or,
+    Span,
+    Term,
+    Truth,
+    Variable,
+    Wildcard,
+)
+from tidelog.text.lexer import WRONG_SIGNS, Fault, Source, Token
+from tidelog.text.literals import number, string
+from tidelog.text.operators import (
+    AGGREGATES,
+    AND,
+    COMPARE,
+    COMPARISONS,
+    FUNCTORS,
+    INFIX,
+    NOT,
+    OR,
+    POWER,
+    PREFIX,
+    RESERVED,
+    TESTS,
+    UNRESERVED,
+)
+from tidelog.text.unsupported import refused
+
+MAX_DEPTH = 256
+
+Node = Term | Formula
+
+_FORMULAS = (Atom, Comparison, Truth, Not, And, Or)
+_LITERALS = ("integer", "float", "address")
+_TEXTBOOK = {  # words of other languages, in the place of an operator or before a condition
+    "and": "`,`",
+    "or": "`;`",
+    "is": "`=`",
+    "mod": "`%`",
+    "div": "`/`",
+    "if": "`:-`",
+    "xor": "`lxor`",
+}
+
+
+class _Pending(NamedTuple):
+    """An operator or bracket that waits for what follows it.
+
+    rank 0 marks brackets: `(`, `call`, an aggregate's `target`, the list after
+    `min (`, an aggregate's `{`, and `atom` under the call that is its body.
+    """
+
+    rank: int
+    kind: str
+    token: Token
+    base: int = 0  # how many operands lie below
+    depth: int = 0
+    parentheses: int = 0
+
+
+class Expressions:
+    """Reads from `tokens[index]` to a token that ends a head or a body, and stops there."""
+
+    def __init__(self, source: Source, tokens: list[Token], index: int) -> None:
+        self.source = source
+        self.tokens = tokens
+        self.index = index
+        self._operands: list[tuple[Node, int]] = []
+        self._pending: list[_Pending] = []
+
+    def read(self) -> Node:
+        """The head or body that stands here; `index` is then at `:-`, `.` or the end."""
+        while True:
+            self._operand()
+            if self._operator():
+                return self._operands.pop()[0]
+
+    def formula(self) -> Formula:
+        return self._as_formula(self.read())
+
+    # Where an operand must come: prefixes and opening brackets first, then the operand.
+
+    def _operand(self) -> None:
+        tokens, pending = self.tokens, self._pending
+        while True:
+            token = tokens[self.index]
+            kind, text = token.kind, token.text
+            after = tokens[self.index + 1].kind if self.index + 1 < len(tokens) else "end"
+            if kind == "name":
+                if text in AGGREGATES:
+                    self._open_aggregate(token, after)
+                elif after == "(":
+                    self._refuse_name(token)
+                    self._push(0, "call", token)
+                    self.index += 2
+                    if tokens[self.index].kind == ")":
+                        return self._close_call()
+                else:
+                    return self._put(self._name(token, after))
+            elif kind in _LITERALS:
+                return self._put(number(token, self.source))
+            elif kind == "string":
+                return self._put(string(token, self.source))
+            elif kind == "-" and after in _LITERALS and not self._power_at(self.index + 2):
+                self.index += 1
+                return self._put(number(tokens[self.index], self.source, minus=token))
+            elif kind in PREFIX:
+                if kind == "!" and pending and pending[-1].rank > NOT:
+                    raise Fault(
+                        "`!` stands before a condition, not inside a term",
+                        self._at(token),
+                        "use `lnot` for numbers",
+                    )
+                self._push(PREFIX[kind], "prefix", token)
+                self.index += 1
+            elif kind == "(":
+                self._push(0, "(", token)
+                self.index += 1
+            elif kind == ":" and pending and pending[-1].kind == "target":
+                self._close_target()
+            else:
+                raise self._no_operand(token)
+
+    def _put(self, node: Node) -> None:
+        self._operands.append((node, 1))
+        self.index += 1
+
+    def _power_at(self, index: int) -> bool:
+        """`-2 ^ 2` is -(2 ^ 2), as in mathematics, so this minus is no part of the literal."""
+        return index < len(self.tokens) and self.tokens[index].kind == "^"
+
+    def _name(self, token: Token, after: str) -> Node:
+        at, text = self._at(token), token.text
+        if text == "_":
+            return Wildcard(at)
+        if text in ("true", "false"):
+            return Truth(text == "true", at)
+        self._refuse_name(token)
+        if text.lower() == "not" and after == "name":
+            raise Fault(f"`{text}` is not negation", at, "did you mean `!`?")
+        if text in RESERVED:
+            raise Fault(f"`{text}` is a functor and needs arguments", at, f"write `{text}(...)`")
+        if after == "." and not self._inside_term() and self._dotted():
+            raise refused("qualified name", at)
+        return Variable(text, at)
+
+    def _dotted(self) -> bool:
+        """Whether the name here goes on as in `a.b`."""
+        token, text = self.tokens[self.index], self.source.text
+        dot = token.start + len(token.text)
+        return text[dot : dot + 1] == "." and text[dot + 1 : dot + 2].isidentifier()
+
+    def _refuse_name(self, token: Token) -> None:
+        text = token.text
+        if text in ("__FILE__", "__LINE__", "__INCL__", "__ITERATION__", "nil"):
+            raise refused(text, self._at(token))
+        if text == "autoinc":
+            raise refused("counter", self._at(token))
+
+    def _open_aggregate(self, token: Token, after: str) -> None:
+        self._push(0, "target", token)
+        self.index += 1
+        if after == "(":
+            self._push(0, "list", self.tokens[self.index])
+            self.index += 1
+
+    def _no_operand(self, token: Token) -> Fault:
+        at, kind = self._at(token), token.kind
+        before = self.tokens[self.index - 1] if self.index else None
+        if kind == "bad":
+            return Fault("", at)
+        if kind == "[":
+            return refused("record", at)
+        if kind == "$":
+            branch = self.tokens[self.index + 1].kind == "name"
+            return refused("branch" if branch else "counter", at)
+        if kind == "@":
+            double = self.tokens[self.index + 1].kind == "@"
+            return refused("user aggregate" if double else "user functor", at)
+        if kind == "wrong":
+            return self._wrong(token)
+        if kind == "=" and before is not None and before.kind in COMPARISONS:
+            return Fault("an operand is missing between two comparisons", at)
+        if before is None:
+            return Fault(f"{self._shown(token)} starts no statement", at)
+        what = "a term" if self._inside_term() else "a condition"
+        if before.kind == ":-":
+            return Fault(
+                f"the body is empty: {self._shown(token)} follows `:-`",
+                at,
+                "write a condition after `:-`, or end the fact with `.` alone",
+            )
+        if before.kind in (",", ";"):
+            advice = f"remove the `{before.text}` or write {what} after it"
+            if kind == "end":
+                at = self._at(before)
+        else:
+            advice = ""
+        return Fault(f"{what} must follow `{before.text}`, not {self._shown(token)}", at, advice)
+
+    def _inside_term(self) -> bool:
+        if not self._pending:
+            return False
+        top = self._pending[-1]
+        return top.rank > NOT or top.kind in ("call", "target", "list")
+
+    # Where an operator must come: closing brackets until one does.
+
+    def _operator(self) -> bool:
+        """Take operators and closing brackets; True at the end of the head or body."""
+        while True:
+            token = self.tokens[self.index]
+            kind = token.kind
+            rank = INFIX.get(kind)
+            if rank is not None:
+                self._reduce(rank + 1 if rank == POWER else rank)
+                self._pending.append(self._under(rank, kind, token))
+            elif kind == ",":
+                self._reduce(NOT)
+                if not self._argument_ends(token):
+                    self._pending.append(self._under(AND, kind, token))
+            elif kind == ";":
+                self._reduce(AND)
+                self._pending.append(self._under(OR, kind, token))
+            elif kind == ":":
+                self._close_target()
+                return False
+            elif kind == ")":
+                self._close_parenthesis(token)
+                continue
+            elif kind == "}":
+                self._close_brace(token)
+                continue
+            elif kind in (":-", ".", "end"):
+                self._reduce(OR)
+                if not self._pending:
+                    return True
+                raise self._unclosed(token)
+            else:
+                raise self._no_operator(token)
+            self.index += 1
+            return False
+
+    def _under(self, rank: int, kind: str, token: Token) -> _Pending:
+        top = self._pending[-1] if self._pending else None
+        if top is None:
+            return _Pending(rank, kind, token, len(self._operands))
+        return _Pending(rank, kind, token, len(self._operands), top.depth, top.parentheses)
+
+    def _push(self, rank: int, kind: str, token: Token) -> None:
+        item = self._under(rank, kind, token)
+        item = (
+            item._replace(parentheses=item.parentheses + 1)
+            if kind in ("(", "list")
+            else item._replace(depth=item.depth + 1)
+        )
+        if item.depth > MAX_DEPTH or item.parentheses > MAX_DEPTH:
+            raise self._too_deep(self._at(token))
+        self._pending.append(item)
+
+    def _argument_ends(self, token: Token) -> bool:
+        if not self._pending:
+            return False
+        top = self._pending[-1]
+        if top.kind == "target":
+            raise Fault(
+                f"`{top.token.text}` aggregates one expression over a body",
+                self._at(top.token),
+                f"write `{top.token.text} x : {{ p(x) }}`",
+            )
+        return top.kind in ("call", "list")
+
+    def _close_target(self) -> None:
+        """`:` after an aggregate's target, or right after its name; then its body opens."""
+        self._reduce(OR)
+        token = self.tokens[self.index]
+        if not self._pending or self._pending[-1].kind != "target":
+            dash = self.tokens[self.index + 1].kind == "-"
+            raise Fault("unexpected `:`", self._at(token), "did you mean `:-`?" if dash else "")
+        opened = self._pending.pop()
+        op, given = opened.token.text, len(self._operands) > opened.base
+        if given and op == "count":
+            raise Fault(
+                "`count` takes no expression", self._at(opened.token), "write `count : { … }`"
+            )
+        if not given and op != "count":
+            raise Fault(
+                f"`{op}` needs an expression",
+                self._at(opened.token),
+                f"write what to aggregate: `{op} x : {{ … }}`",
+            )
+        self.index += 1
+        follows = self.tokens[self.index]
+        if follows.kind == "{":
+            self._pending.append(opened._replace(kind="{"))
+            self.index += 1
+        elif follows.kind == "name" and self.tokens[self.index + 1].kind == "(":
+            if follows.text in RESERVED:
+                raise self._no_relation(follows)
+            self._pending.append(opened._replace(kind="atom"))
+        else:
+            raise Fault(
+                f"the body of `{op}` must follow `:`",
+                self._at(follows),
+                "write one atom, or conditions in `{` and `}`",
+            )
+
+    def _close_brace(self, token: Token) -> None:
+        self._reduce(OR)
+        if not self._pending:
+            raise Fault("unexpected `}`", self._at(token), "no `{` is open")
+        if self._pending[-1].kind != "{":
+            raise self._unclosed(token)
+        self.index += 1
+        self._finish_aggregate(self._pending.pop())
+
+    def _finish_aggregate(self, opened: _Pending) -> None:
+        body, depth = self._operands.pop()
+        target: Term | None = None
+        if len(self._operands) > opened.base:
+            node, below = self._operands.pop()
+            target, depth = self._as_term(node), max(depth, below)
+        formula = self._as_formula(body)
+        at = self._at(opened.token)
+        self._build(Aggregate(opened.token.text, target, formula, at), depth)
+
+    def _close_parenthesis(self, token: Token) -> None:
+        self._reduce(OR)
+        if not self._pending:
+            raise Fault("unexpected `)`", self._at(token), "no `(` is open")
+        kind = self._pending[-1].kind
+        if kind == "(":
+            self._pending.pop()
+            self.index += 1
+        elif kind == "call":
+            self._close_call()
+        elif kind == "list":
+            self._close_list()
+        else:
+            raise self._unclosed(token)
+
+    def _close_list(self) -> None:
+        """`min (…)`: a functor if it has several arguments, else the target of an aggregate."""
+        opened = self._pending.pop()
+        self.index += 1
+        if len(self._operands) - opened.base == 1:
+            return
+        target = self._pending.pop()
+        name = target.token.text
+        if name not in FUNCTORS:
+            raise Fault(
+                f"`{name}` aggregates one expression over a body",
+                self._at(target.token),
+                f"write `{name} x : {{ p(x) }}`",
+            )
+        self._call(name, target.token, opened.base)
+
+    def _close_call(self) -> None:
+        opened = self._pending.pop()
+        self.index += 1
+        self._call(opened.token.text, opened.token, opened.base)
+        if self._pending and self._pending[-1].kind == "atom":
+            self._finish_aggregate(self._pending.pop())
+
+    def _call(self, name: str, token: Token, base: int) -> None:
+        inside = self._operands[base:]
+        del self._operands[base:]
+        depth = max((below for _, below in inside), default=0)
+        terms = tuple([self._as_term(node) for node, _ in inside])
+        at = self._at(token)
+        if name == "as":
+            if len(terms) != 2 or not isinstance(terms[1], Variable):
+                raise Fault("`as` takes a term and a type", at, "write `as(x, number)`")
+            self._build(Cast(terms[0], terms[1].name, at), depth)
+        elif name in TESTS:
+            if len(terms) != 2:
+                raise Fault(f"`{name}` takes 2 arguments, not {len(terms)}", at)
+            self._build(Comparison(name, terms[0], terms[1], at), depth)
+        elif name in FUNCTORS:
+            least, most = FUNCTORS[name]
+            if len(terms) >= least and (most is None or len(terms) <= most):
+                self._build(Call(name, terms, at), depth)
+            elif name in UNRESERVED:
+                self._build(Atom(name, terms, at), depth)
+            else:
+                wants = f"{least}" if least == most else f"{least} or more"
+                wants = f"{least} or {most}" if most not in (None, least) else wants
+                one = "argument" if wants == "1" else "arguments"
+                raise Fault(f"`{name}` takes {wants} {one}, not {len(terms)}", at)
+        else:
+            self._build(Atom(name, terms, at), depth)
+
+    def _unclosed(self, token: Token) -> Fault:
+        """`token` comes too early for the innermost bracket."""
+        opened = self._pending[-1]
+        at, name = self._at(opened.token), opened.token.text
+        if opened.kind in ("target", "{", "atom") and token.kind == ":-":
+            return self._second_neck(token)
+        if opened.kind == "target":
+            if name in FUNCTORS:
+                return Fault(
+                    f"`{name}` has one argument and no body",
+                    at,
+                    f"write `{name}(x, y)`, or the aggregate `{name} x : {{ p(x) }}`",
+                )
+            return Fault(f"`{name}` has no body", at, f"write `{name} … : {{ … }}`")
+        if opened.kind == "{":
+            return Fault(
+                f"the body of `{name}` is not closed before {self._shown(token)}",
+                at,
+                "close it with `}`",
+            )
+        shown = f"the `(` of `{name}`" if opened.kind == "call" else "a `(`"
+        return Fault(f"{shown} is not closed before {self._shown(token)}", at, "close it with `)`")
+
+    def _no_relation(self, token: Token) -> Fault:
+        return Fault(
+            f"`{token.text}` is a word of the language and names no relation",
+            self._at(token),
+            "choose another name",
+        )
+
+    def _second_neck(self, token: Token) -> Fault:
+        return Fault("`:-` inside a body", self._at(token), "end the clause before with `.`")
+
+    def _no_operator(self, token: Token) -> Fault:
+        at, text = self._at(token), token.text
+        if token.kind == "bad":
+            return Fault("", at)
+        if token.kind == "wrong":
+            return self._wrong(token)
+        before = self.tokens[self.index - 1]
+        if before.kind == "string" and "\n" in before.text:
+            return Fault(
+                "this string runs over the end of its line",
+                self._at(before)._replace(width=1),
+                'is its closing `"` missing?',
+            )
+        if token.kind == "name" and text.lower() in _TEXTBOOK:
+            return Fault(
+                f"`{text}` is not an operator here", at, f"did you mean {_TEXTBOOK[text.lower()]}?"
+            )
+        end = before.start + len(before.text)
+        opened = next((p for p in reversed(self._pending) if p.rank == 0), None)
+        fresh = self.source.span(token.start).line > self.source.span(end - 1).line
+        if opened is None and token.kind == "name" and fresh:
+            return Fault(
+                "a `.` is missing at the end of this clause",
+                self.source.span(end - 1),
+                "end the clause with `.`, or go on with `,`",
+                self.index,
+            )
+        if token.kind == "(" and before.kind == "name":
+            return Fault("unexpected `(`", at)
+        inside = opened is not None and opened.kind in ("call", "list")
+        wanted = "`,` or `)`" if inside else "`,` or `.`"
+        return Fault(f"{wanted} must follow `{before.text}`, not {self._shown(token)}", at)
+
+    def _wrong(self, token: Token) -> Fault:
+        return Fault(
+            f"`{token.text}` is not an operator here",
+            self._at(token),
+            f"did you mean {WRONG_SIGNS[token.text]}?",
+        )
+
+    # Putting nodes together.
+
+    def _reduce(self, rank: int) -> None:
+        """Build every pending operator that binds at least as tightly as `rank`."""
+        pending = self._pending
+        while pending and pending[-1].rank >= rank:
+            top = pending.pop()
+            if top.kind == "prefix":
+                self._build_prefix(top)
+            elif top.rank <= AND:
+                count = 2
+                while pending and pending[-1].rank == top.rank:
+                    pending.pop()
+                    count += 1
+                self._build_list(top, count)
+            else:
+                self._build_infix(top)
+
+    def _build_prefix(self, op: _Pending) -> None:
+        node, depth = self._operands.pop()
+        at = self._at(op.token)
+        if op.token.kind == "!":
+            self._build(Not(self._as_formula(node), at), depth)
+        else:
+            self._build(Call(op.token.kind, (self._as_term(node),), at), depth)
+
+    def _build_list(self, op: _Pending, count: int) -> None:
+        inside = self._operands[-count:]
+        del self._operands[-count:]
+        parts = tuple([self._as_formula(node) for node, _ in inside])
+        depth = max(below for _, below in inside)
+        self._build((And if op.rank == AND else Or)(parts, parts[0].at), depth)
+
+    def _build_infix(self, op: _Pending) -> None:
+        (left, left_depth), (right, right_depth) = self._operands[-2:]
+        del self._operands[-2:]
+        at, depth = self._at(op.token), max(left_depth, right_depth)
+        if op.rank == COMPARE:
+            self._refuse_head_sign(op, left, right)
+            self._build(Comparison(op.kind, self._as_term(left), self._as_term(right), at), depth)
+        else:
+            self._build(Call(op.kind, (self._as_term(left), self._as_term(right)), at), depth)
+
+    def _refuse_head_sign(self, op: _Pending, left: Node, right: Node) -> None:
+        """`a(x) <= b(x)` and `a(x) <- b(x)`, where a comparison is not what is meant."""
+        at = self._at(op.token)
+        if isinstance(left, Comparison) and left.op not in TESTS:
+            raise Fault("comparisons do not chain", at, "write `x < y, y < z`")
+        if not isinstance(left, Atom):
+            return
+        if op.kind == "<=" and isinstance(right, Atom):
+            raise refused("subsumption", at)
+        following = self.source.text[op.token.start + 1 : op.token.start + 2]
+        if op.kind == "<" and following == "-":
+            raise Fault("`<-` is not an operator", at._replace(width=2), "did you mean `:-`?")
+
+    def _build(self, node: Node, depth_below: int) -> None:
+        if depth_below >= MAX_DEPTH:
+            raise self._too_deep(node.at)
+        self._operands.append((node, depth_below + 1))
+
+    def _too_deep(self, at: Span) -> Fault:
+        return Fault(
+            f"nested more than {MAX_DEPTH} levels deep", at, "split it over several clauses"
+        )
+
+    def _as_term(self, node: Node) -> Term:
+        if not isinstance(node, _FORMULAS):
+            return node
+        if isinstance(node, Atom):
+            close = get_close_matches(node.relation, FUNCTORS, 1)
+            raise Fault(
+                f"`{node.relation}` is no functor",
+                node.at,
+                f"did you mean `{close[0]}`?"
+                if close
+                else "a relation stands beside a term, joined by a variable, not inside it",
+            )
+        if isinstance(node, Truth):
+            word = "true" if node.value else "false"
+            raise Fault(f"`{word}` is a condition, not a term", node.at, "use 1 and 0, or strings")
+        raise Fault("a condition stands where a term must", node.at)
+
+    def _as_formula(self, node: Node) -> Formula:
+        if isinstance(node, _FORMULAS):
+            return node
+        if isinstance(node, Call) and node.functor in UNRESERVED:
+            return Atom(node.functor, node.args, node.at)
+        if isinstance(node, Variable):
+            raise Fault(
+                f"`{node.name}` alone is no condition",
+                node.at,
+                f"compare it, as in `{node.name} = 1`, or write the atom `{node.name}()`",
+            )
+        raise Fault("a term alone is no condition", node.at, "compare it, as in `x + 1 = y`")
+
+    def _at(self, token: Token) -> Span:
+        return self.source.span(token.start, len(token.text) or 1)
+
+    def _shown(self, token: Token) -> str:
+        if token.kind != "end":
+            return f"`{token.text}`"
+        rest = self.source.text[token.start :][:20].split()
+        return f"`{rest[0]}`" if rest and rest[0][0] in ".#" else "the end of the file"

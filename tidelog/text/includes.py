@@ -1,0 +1,92 @@
+"""Which files a program may read, and how they are read."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from pathlib import Path
+
+from tidelog.program.syntax import Span
+
+MAX_INCLUDES = 10_000
+MAX_NESTING = 256
+
+
+class Unreadable(Exception):
+    """Why a file cannot be read, what to do, and where in it the trouble lies, if inside."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = advice
+
+
+class BadEncoding(Exception):
+    """A file that is not UTF-8; `text` is what can be shown of it."""
+
+    def __init__(self, at: Span, byte: int, text: str) -> None:
+        super().__init__(f"byte 0x{byte:02x} is not UTF-8")
+        self.at = at
+        self.byte = byte
+        self.text = text
+
+
+def find(name: str, beside: Path, root: Path, allow_paths: bool) -> Path:
+    """The file that `.include "name"` means in a file of folder `beside`.
+
+    Links are followed before the place is judged, so that no link, `..` or absolute
+    path leads out of `root`.
+    """
+    try:
+        path = (beside / name).resolve()
+        mode = path.stat().st_mode if allow_paths or path.is_relative_to(root) else None
+    except FileNotFoundError:
+        raise Unreadable(f"cannot find the file {name}") from None
+    except (OSError, ValueError, RuntimeError) as problem:
+        raise Unreadable(f"cannot read {name}: {_reason(problem)}") from None
+    if mode is None:
+        raise Unreadable(
+            f"{name} leads out of the program's folder",
+            "move the file there, or allow it with --allow-paths",
+        )
+    if stat.S_ISDIR(mode):
+        raise Unreadable(f"{name} is a folder, not a file")
+    if not stat.S_ISREG(mode) and not allow_paths:
+        raise Unreadable(
+            f"{name} is not a regular file",
+            "include a plain file, or allow it with --allow-paths",
+        )
+    return path
+
+
+def read(path: Path, file: str, *, special: bool) -> str:
+    """The text of a UTF-8 file. Unless `special`, a pipe or device is refused, not waited for."""
+    try:
+        flags = os.O_RDONLY | (0 if special else getattr(os, "O_NONBLOCK", 0))
+        with open(os.open(path, flags | getattr(os, "O_CLOEXEC", 0)), "rb") as handle:
+            # It may have been swapped since it was looked at.
+            if not special and not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
+                raise Unreadable(f"{file} is not a regular file")
+            data = handle.read()
+    except (OSError, ValueError) as problem:
+        raise Unreadable(f"cannot read {file}: {_reason(problem)}") from None
+    return decode(data, file)
+
+
+def decode(data: bytes, file: str) -> str:
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        start = problem.start
+        line = data.rfind(b"\n", 0, start) + 1
+        column = len(data[line:start].decode("utf-8")) + 1
+        at = Span(file, data.count(b"\n", 0, start) + 1, column)
+        raise BadEncoding(at, data[start], data.decode("utf-8", "replace")) from None
+
+
+def _reason(problem: Exception) -> str:
+    reason = problem.strerror if isinstance(problem, OSError) else None
+    text = reason or str(problem) or type(problem).__name__
+    return text[:1].lower() + text[1:]

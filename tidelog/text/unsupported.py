@@ -1,0 +1,73 @@
+"""What Soufflé has and this version has not: each construct's name, and what to do instead.
+
+A construct that becomes supported leaves this table and gets its own case in the parser.
+"""
+
+from __future__ import annotations
+
+from tidelog.program.syntax import Span
+from tidelog.text.lexer import Fault
+
+_CONSTRUCTS: dict[str, tuple[str, str]] = {
+    "record": ("records are not supported yet", "give the relation one column per field"),
+    "record type": (
+        "record types are not supported yet",
+        "give the relation one column per field",
+    ),
+    "nil": ("`nil` and records are not supported yet", "give the relation one column per field"),
+    "branch": (
+        "algebraic data types are not supported yet",
+        "use one relation per branch",
+    ),
+    "algebraic type": (
+        "algebraic data types are not supported yet",
+        "use one relation per branch",
+    ),
+    "counter": (
+        "`autoinc()` and `$` are not supported",
+        "number the facts before they are loaded",
+    ),
+    ".comp": ("components (`.comp`) are not supported yet", "write their relations out"),
+    ".init": ("components (`.init`) are not supported yet", "write their relations out"),
+    ".override": ("components (`.override`) are not supported yet", "write their relations out"),
+    "qualified name": (
+        "names with dots belong to components, which are not supported yet",
+        "use a plain name, with `_` instead of `.`",
+    ),
+    ".functor": (
+        "user-defined functors (`.functor`) are not supported yet",
+        "use the built-in functors, or a relation that holds the results",
+    ),
+    "user functor": (
+        "user-defined functors (`@`) are not supported yet",
+        "use the built-in functors, or a relation that holds the results",
+    ),
+    ".lattice": ("lattices (`.lattice`) are not supported yet", "use `min` or `max` aggregates"),
+    "lattice attribute": (
+        "lattice attributes (`<>`) are not supported yet",
+        "use `min` or `max` aggregates",
+    ),
+    ".limitsize": (
+        "`.limitsize` is not supported yet",
+        "limit the evaluation with --max-facts instead",
+    ),
+    "choice": ("`choice-domain` is not supported yet", "use a `min` or `max` aggregate to choose"),
+    "subsumption": (
+        "subsumption (`a <= b :- body`) is not supported yet",
+        "keep the best facts with a `min` or `max` aggregate",
+    ),
+    "debug_delta": ("`debug_delta` is not supported", "remove this declaration"),
+    "__FILE__": ("`__FILE__` is not supported", "write the string itself"),
+    "__LINE__": ("`__LINE__` is not supported", "write the number itself"),
+    "__INCL__": ("`__INCL__` is not supported", "write the string itself"),
+    "__ITERATION__": ("`__ITERATION__` is not supported", "count rounds in a column of your own"),
+    "user aggregate": (
+        "user-defined aggregates (`@@`) are not supported yet",
+        "use count, sum, min, max or mean",
+    ),
+}
+
+
+def refused(construct: str, at: Span, resume: int | None = None) -> Fault:
+    message, advice = _CONSTRUCTS[construct]
+    return Fault(message, at, advice, resume)

@@ -1,0 +1,248 @@
+"""Programs, rules and values as text in Soufflé's notation, so that they parse back.
+
+A node is taken apart into pieces, text and smaller nodes, on a stack: depth costs
+memory and never a stack overflow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+
+from tidelog.program import rules
+from tidelog.program.syntax import (
+    Aggregate,
+    And,
+    Atom,
+    Attribute,
+    Call,
+    Cast,
+    Clause,
+    Comparison,
+    Constant,
+    Directive,
+    Fact,
+    Formula,
+    Kind,
+    Not,
+    Or,
+    Program,
+    RelationDecl,
+    Term,
+    Truth,
+    TypeDecl,
+    Value,
+    Variable,
+    Wildcard,
+)
+from tidelog.text.lexer import ESCAPES
+from tidelog.text.operators import AND, BINARY, COMPARE, NOT, OR, POWER, TESTS, UNARY
+
+Node = (
+    Term
+    | Formula
+    | Clause
+    | Fact
+    | Attribute
+    | RelationDecl
+    | TypeDecl
+    | Directive
+    | Program
+    | rules.BodyLiteral
+    | rules.Rule
+    | rules.Relation
+    | rules.Stratum
+    | rules.CheckedProgram
+)
+
+_Piece = str | tuple[Node, int]  # a node with the rank that its surroundings ask for
+
+_ESCAPED = str.maketrans({char: f"\\{code}" for code, char in ESCAPES.items() if code != "'"})
+
+
+def to_text(node: Node) -> str:
+    """Any node of `program.syntax` or `program.rules` as it would be written.
+
+    >>> to_text(Call("*", (Call("+", (Variable("x"), Constant(1))), Constant(2))))
+    '(x + 1) * 2'
+    """
+    written: list[str] = []
+    pieces: list[_Piece] = [(node, 0)]
+    while pieces:
+        piece = pieces.pop()
+        if isinstance(piece, str):
+            written.append(piece)
+        else:
+            pieces += reversed(_pieces(*piece))
+    return "".join(written)
+
+
+def value_text(value: Value, kind: Kind | None = None) -> str:
+    """A value as a literal of its kind.
+
+    >>> value_text(3, "unsigned"), value_text(0.5, "float"), value_text('say "hi"', "symbol")
+    ('3u', '0.5', '"say \\\\"hi\\\\""')
+    """
+    if isinstance(value, str):
+        return f'"{value.translate(_ESCAPED)}"'
+    if isinstance(value, float) or kind == "float":
+        return _float_text(float(value))
+    return f"{value}u" if kind == "unsigned" else str(value)
+
+
+def _float_text(value: float) -> str:
+    """Digits around a point, since Soufflé reads no exponent. NaN and infinity have no literal."""
+    if not math.isfinite(value):
+        return f'to_float("{value}")'
+    text = format(Decimal(repr(value)), "f")
+    return text if "." in text else f"{text}.0"
+
+
+def _pieces(node: Node, rank: int) -> list[_Piece]:
+    """What a node consists of, in order."""
+    match node:
+        case Variable():
+            return [node.name]
+        case Wildcard():
+            return ["_"]
+        case Constant():
+            text = value_text(node.value, node.kind)
+            # `-1 ^ x` would be read as -(1 ^ x).
+            return [f"({text})" if text.startswith("-") and rank >= UNARY else text]
+        case Call():
+            return _call(node, rank)
+        case Cast():
+            return ["as(", (node.term, 0), f", {node.type_name})"]
+        case Aggregate():
+            target: list[_Piece] = [" ", (node.target, 0)] if node.target is not None else []
+            return [node.op, *target, " : { ", (node.body, 0), " }"]
+        case Atom() | rules.Literal():
+            negated = "!" if isinstance(node, rules.Literal) and node.negated else ""
+            return [f"{negated}{node.relation}(", *_list(node.terms), ")"]
+        case Comparison() | rules.Constraint():
+            if node.op in TESTS:
+                return [f"{node.op}(", (node.left, 0), ", ", (node.right, 0), ")"]
+            return [(node.left, COMPARE), f" {node.op} ", (node.right, COMPARE)]
+        case Truth():
+            return ["true" if node.value else "false"]
+        case Not():
+            return ["!", (node.part, NOT)]
+        case And() | Or():
+            return _connected(node, rank)
+        case Clause():
+            return [*_list(node.heads), *_body(node), "."]
+        case Fact():
+            values = ", ".join([value_text(value) for value in node.values])
+            return [f"{node.relation}({values})."]
+        case rules.Range():
+            step: list[_Piece] = [", ", (node.step, 0)] if node.step is not None else []
+            ends: list[_Piece] = [(node.start, 0), ", ", (node.stop, 0)]
+            return [(node.variable, 0), " = range(", *ends, *step, ")"]
+        case rules.Group():
+            value: list[_Piece] = [" ", (node.value, 0)] if node.value is not None else []
+            inside: list[_Piece] = [f"{node.relation}(", *_list(node.terms), ")"]
+            return [(node.result, 0), f" = {node.op}", *value, " : { ", *inside, " }"]
+        case rules.Rule():
+            body: list[_Piece] = [" :- ", *_list(node.body)] if node.body else []
+            return [(node.head, 0), *body, "."]
+        case rules.Stratum():
+            return [*_list(node.rules, "\n")]
+        case rules.CheckedProgram():
+            return _checked(node)
+        case Program():
+            return _program(node)
+        case _:
+            return [_declaration(node)]
+
+
+def _call(node: Call, rank: int) -> list[_Piece]:
+    if len(node.args) == 1 and node.functor in ("-", "bnot", "lnot"):
+        (operand,) = node.args
+        space = "" if node.functor == "-" else " "
+        # `-(1)` is a minus before a literal, `-1` a literal.
+        literal = node.functor == "-" and isinstance(operand, Constant)
+        inside: list[_Piece] = ["(", (operand, 0), ")"] if literal else [(operand, UNARY)]
+        return _parenthesised([node.functor + space, *inside], rank > UNARY)
+    own = BINARY.get(node.functor)
+    if own is None or len(node.args) != 2:
+        return [f"{node.functor}(", *_list(node.args), ")"]
+    left, right = (own + 1, own) if own == POWER else (own, own + 1)
+    pieces: list[_Piece] = [(node.args[0], left), f" {node.functor} ", (node.args[1], right)]
+    return _parenthesised(pieces, own < rank)
+
+
+def _connected(node: And | Or, rank: int) -> list[_Piece]:
+    own, sign = (AND, ", ") if isinstance(node, And) else (OR, "; ")
+    if not node.parts:
+        return ["true" if isinstance(node, And) else "false"]
+    if len(node.parts) == 1:
+        return [(node.parts[0], rank)]
+    # A part of the same sort keeps its parentheses, so that the same tree is read back.
+    return _parenthesised(_list(node.parts, sign, own + 1), own < rank)
+
+
+def _parenthesised(pieces: list[_Piece], needed: bool) -> list[_Piece]:
+    return ["(", *pieces, ")"] if needed else pieces
+
+
+def _list(nodes: Iterable[Node], sign: str = ", ", rank: int = 0) -> list[_Piece]:
+    pieces: list[_Piece] = []
+    for node in nodes:
+        if pieces:
+            pieces.append(sign)
+        pieces.append((node, rank))
+    return pieces
+
+
+def _body(clause: Clause) -> list[_Piece]:
+    if clause.body == And(()) and len(clause.heads) == 1:
+        return []
+    return [" :- ", (clause.body, 0)]
+
+
+def _declaration(node: Attribute | RelationDecl | TypeDecl | Directive | rules.Relation) -> str:
+    match node:
+        case Attribute():
+            return f"{node.name}: {node.type_name}"
+        case RelationDecl():
+            columns = [f"{a.name}: {a.type_name}" for a in node.attributes]
+        case TypeDecl():
+            sign = "<:" if node.form == "subtype" else "="
+            return f".type {node.name} {sign} {' | '.join(node.of)}"
+        case Directive():
+            pairs = [f"{key}={value_text(value)}" for key, value in node.parameters]
+            return f".{node.action} {node.relation}" + (f"({', '.join(pairs)})" if pairs else "")
+        case rules.Relation():
+            columns = [f"{a}: {k}" for a, k in zip(node.attributes, node.kinds, strict=True)]
+    words = "".join(f" {word}" for word in sorted(node.qualifiers))
+    return f".decl {node.name}({', '.join(columns)}){words}"
+
+
+def _program(node: Program) -> list[_Piece]:
+    pragmas = [f".pragma {value_text(key)} {value_text(value)}" for key, value in node.pragmas]
+    head = "".join(f"{line}\n" for line in pragmas)
+    pieces: list[_Piece] = [head]
+    for part in (node.types, node.relations, node.directives, node.facts, node.clauses):
+        for line in part:
+            pieces += [(line, 0), "\n"]
+    return pieces
+
+
+def _checked(node: rules.CheckedProgram) -> list[_Piece]:
+    lines: list[_Piece] = []
+    for relation in node.relations.values():
+        lines += [(relation, 0), "\n"]
+    for directive in node.directives:
+        lines += [(directive, 0), "\n"]
+    for name, rows in node.facts.items():
+        kinds = node.relations[name].kinds if name in node.relations else ()
+        for row in rows:
+            values = [
+                value_text(value, kinds[i] if i < len(kinds) else None)
+                for i, value in enumerate(row)
+            ]
+            lines.append(f"{name}({', '.join(values)}).\n")
+    for rule in node.rules:
+        lines += [(rule, 0), "\n"]
+    return lines
