@@ -1,0 +1,587 @@
+"""Naive evaluation of a typed program: the slow oracle that every engine is held against.
+
+It shares no code with the engines, with `plan.desugar` or with `plan.strata`. All clauses
+of a stratum are applied to all facts, again and again, until nothing new follows.
+
+Where a careful reader would ask:
+  - An expression that can go wrong (a division, `to_number`, …) is evaluated after all
+    other literals that can be, so `z = x / y, y != 0` is no error in any order.
+  - A term may have several values (`range`) or none (`min` of nothing). A literal holds if
+    it does for some of them, negated or not: `!p(min x : { q(x) })` fails if q is empty.
+  - -0.0 is 0.0, and there is one NaN, equal to itself in facts and under `=`.
+  - A sum of floats is the exact sum rounded once, so it depends on no order.
+  - `ord` numbers symbols from 0 in the order in which it meets them: any other numbering
+    that gives different symbols different numbers is as good.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+import re
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import re2
+
+from tidelog.program.diagnostics import DataError, EvaluationError, LimitError
+from tidelog.program.syntax import (
+    KINDS,
+    Aggregate,
+    And,
+    Atom,
+    Call,
+    Cast,
+    Clause,
+    Comparison,
+    Constant,
+    Formula,
+    Kind,
+    Not,
+    Or,
+    Program,
+    Term,
+    Truth,
+    Value,
+    Variable,
+    Wildcard,
+)
+from tidelog.text.write import value_text
+
+Row = tuple[Value, ...]
+Rows = Mapping[str, Iterable[Row]]
+Env = dict[str, Value]
+NO_FACTS: Rows = MappingProxyType({})
+
+
+def evaluate(
+    typed: Program, facts: Rows = NO_FACTS, max_facts: int | None = None
+) -> dict[str, set[Row]]:
+    """All facts that follow, by relation."""
+    try:
+        return _evaluate(typed, facts, math.inf if max_facts is None else max_facts)
+    except RecursionError:
+        raise LimitError("the program nests too deeply for naive evaluation") from None
+
+
+def check(typed: Program, facts: Rows, found: Rows, max_facts: int | None = None) -> list[str]:
+    """The changes that would put `found` right, such as `+path(1, 2).`; none if it is."""
+    right = evaluate(typed, facts, max_facts)
+    changes = []
+    for name, kinds in column_kinds(typed).items():
+        rows = {_row(row, kinds) for row in found.get(name, right[name])}
+        for sign, difference in (("-", rows - right[name]), ("+", right[name] - rows)):
+            for row in sorted(difference):
+                terms = (value_text(value, kind) for value, kind in zip(row, kinds, strict=True))
+                changes.append(f"{sign}{name}({', '.join(terms)}).")
+    return changes
+
+
+def column_kinds(typed: Program) -> dict[str, tuple[Kind, ...]]:
+    """The kinds of each relation's columns, with the program's own types resolved."""
+    of = {declared.name: declared.of[0] for declared in typed.types}
+
+    def kind(name: str) -> Kind:
+        return kind(of[name]) if name in of else next(kind for kind in KINDS if kind == name)
+
+    return {r.name: tuple(kind(a.type_name) for a in r.attributes) for r in typed.relations}
+
+
+def _evaluate(typed: Program, facts: Rows, max_facts: float) -> dict[str, set[Row]]:
+    kinds = column_kinds(typed)
+    state = _State({name: set() for name in kinds})
+    given = ((fact.relation, fact.values) for fact in typed.facts)
+    more = ((name, row) for name, rows in facts.items() for row in rows)
+    for name, row in itertools.chain(given, more):
+        if name not in kinds or len(kinds[name]) != len(row):
+            raise DataError(f"the program has no relation {name} with {len(row)} columns")
+        state.rows[name].add(_row(row, kinds[name]))
+
+    closures = (clause for r in typed.relations for clause in _closure(r.name, r.qualifiers))
+    rules = [
+        _Rule(head, _ordered(literals, _names(head), frozenset()))
+        for clause in (*typed.clauses, *closures)
+        for head in clause.heads
+        for literals in _alternatives(clause.body)
+    ]
+    for stratum in _strata(rules, list(kinds)):
+        while N := state.derive(stratum, max_facts - sum(map(len, state.rows.values()))):
+            state.add(N)
+    return state.rows
+
+
+def _closure(name: str, qualifiers: frozenset[str]) -> Iterator[Clause]:
+    """What `eqrel` and `transitive` mean, as clauses."""
+    x, y, z = Variable("x"), Variable("y"), Variable("z")
+    if qualifiers & {"eqrel", "transitive"}:
+        yield Clause((Atom(name, (x, z)),), And((Atom(name, (x, y)), Atom(name, (y, z)))))
+    if "eqrel" in qualifiers:
+        heads = Atom(name, (x, x)), Atom(name, (y, y)), Atom(name, (y, x))
+        yield Clause(heads, Atom(name, (x, y)))
+
+
+# A clause becomes rules with one head each and a conjunction of literals in a fit order.
+
+_Literal = tuple[Atom | Comparison, bool]  # with False if negated
+
+
+class _Rule(NamedTuple):
+    head: Atom
+    body: list[_Literal]
+
+
+_INVERSE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_counter = itertools.count()
+
+
+def _fresh(prefix: str, kind: Kind | None) -> Variable:
+    """A variable that no program can spell; `=` marks one that others determine."""
+    return Variable(f"{prefix}{next(_counter)}", kind=kind)
+
+
+def _alternatives(formula: Formula, wanted: bool = True) -> list[list[_Literal]]:
+    """The formula, negated unless `wanted`, as a disjunction of conjunctions.
+
+    Atoms keep variables and constants; a negated one keeps `_`, for 'there is none'.
+    """
+    match formula:
+        case Not(part):
+            return _alternatives(part, not wanted)
+        case Truth(value):
+            return [[]] if value == wanted else []
+        case And(parts) | Or(parts):
+            choices = [_alternatives(part, wanted) for part in parts]
+            if isinstance(formula, And) != wanted:
+                return [literals for choice in choices for literals in choice]
+            return [list(itertools.chain(*choice)) for choice in itertools.product(*choices)]
+        case Comparison(op, left, right):
+            if not wanted and op in _INVERSE:
+                return [[(Comparison(_INVERSE[op], left, right), True)]]
+            return [[(formula, wanted)]]
+        case Atom(name, terms):
+            simple, literals = list(terms), list[_Literal]()
+            for i, term in enumerate(terms):
+                if isinstance(term, Wildcard) and wanted:
+                    simple[i] = _fresh("_", term.kind)
+                elif isinstance(term, Call | Cast | Aggregate):
+                    simple[i] = _fresh("_" if _multiple(term) else "=", term.kind)
+                    literals.append((Comparison("=", simple[i], term), True))
+            return [[(Atom(name, tuple(simple)), wanted), *literals]]
+
+
+def _ordered(
+    literals: Sequence[_Literal], scope: frozenset[str], bound: frozenset[str]
+) -> list[_Literal]:
+    """Tests as soon as they can be, then facts; last what can go wrong.
+
+    `scope` has the names outside the literals that an aggregate in them can refer to.
+    """
+    scope = scope.union(bound, *(_names(formula) for formula, _ in literals))
+
+    def bindable(formula: Atom | Comparison) -> Iterator[tuple[Variable, Term]]:
+        if isinstance(formula, Comparison) and formula.op == "=":
+            for a, b in ((formula.left, formula.right), (formula.right, formula.left)):
+                if isinstance(a, Variable) and a.name not in bound:
+                    yield a, b
+
+    def ready(literal: _Literal) -> bool:
+        formula, wanted = literal
+        if isinstance(formula, Atom) and wanted:
+            return True
+        needed = [_mentions(formula), *(_mentions(term) for _, term in bindable(formula))]
+        return any(names & scope <= bound for names in needed)
+
+    def rank(literal: _Literal) -> tuple[int, int]:
+        formula, wanted = literal
+        if isinstance(formula, Atom) and wanted:
+            return 1, len(_names(formula) - bound)
+        return 2 if _any(formula, _can_fail) else 0, 0
+
+    waiting, ordered = list(literals), []
+    while waiting:
+        literal = min(filter(ready, waiting), key=rank, default=None)
+        if literal is None:
+            raise EvaluationError("a variable of the program is bound nowhere")
+        waiting.remove(literal)
+        ordered.append(literal)
+        bound |= _names(literal[0])
+    return ordered
+
+
+def _parts(node: Any) -> tuple[Any, ...]:
+    match node:
+        case Atom(_, parts) | And(parts) | Or(parts) | Call(_, parts):
+            return parts
+        case Comparison(_, left, right):
+            return left, right
+        case Not(part) | Cast(part):
+            return (part,)
+        case _:
+            return ()
+
+
+def _names(node: Any) -> frozenset[str]:
+    """Variables of the node itself, without those inside its aggregates."""
+    if isinstance(node, Variable):
+        return frozenset({node.name})
+    return frozenset().union(*map(_names, _parts(node)))
+
+
+def _mentions(node: Any) -> frozenset[str]:
+    """Variables of the node, of its aggregates too unless their target makes them local."""
+    if isinstance(node, Aggregate):
+        return (_mentions(node.body) | _mentions(node.target)) - _names(node.target)
+    if isinstance(node, Variable):
+        return frozenset({node.name})
+    return frozenset().union(*map(_mentions, _parts(node)))
+
+
+def _any(node: Any, holds: Callable[[Any], bool]) -> bool:
+    inner = (node.target, node.body) if isinstance(node, Aggregate) else _parts(node)
+    return holds(node) or any(_any(part, holds) for part in inner)
+
+
+def _can_fail(node: Any) -> bool:
+    return (isinstance(node, Call) and node.functor in _RISKY) or isinstance(node, Cast)
+
+
+def _multiple(term: Term) -> bool:
+    is_range = isinstance(term, Call) and term.functor == "range"
+    return is_range or any(map(_multiple, _parts(term)))
+
+
+def _reads(node: Any, strict: bool) -> Iterator[tuple[str, bool]]:
+    """Relations under the node, with True where they have to be complete first."""
+    if isinstance(node, Atom):
+        yield node.relation, strict
+    strict |= isinstance(node, Aggregate | Not)
+    inner = (node.target, node.body) if isinstance(node, Aggregate) else _parts(node)
+    for part in inner:
+        yield from _reads(part, strict)
+
+
+def _strata(rules: Sequence[_Rule], names: Sequence[str]) -> list[list[_Rule]]:
+    """Rules by level: what a rule negates or aggregates lies on a lower level than its head."""
+    heads = [rule.head.relation for rule in rules]
+    read = [
+        {
+            *(r for formula, wanted in rule.body for r in _reads(formula, not wanted)),
+            *(r for term in rule.head.terms for r in _reads(term, True)),
+        }
+        for rule in rules
+    ]
+    level, low = dict.fromkeys(names, 0), True
+    while low:
+        low = False
+        for name, reads in zip(heads, read, strict=True):
+            least = max((level[other] + strict for other, strict in reads), default=0)
+            if least > len(names):
+                raise EvaluationError(f"{name} depends on its own negation")
+            if level[name] < least:
+                level[name], low = least, True
+    by_level = defaultdict(list)
+    for rule in rules:
+        by_level[level[rule.head.relation]].append(rule)
+    return [by_level[i] for i in sorted(by_level)]
+
+
+class _State:
+    """All facts so far, and what follows from them in one step."""
+
+    def __init__(self, rows: dict[str, set[Row]]) -> None:
+        self.rows = rows
+        self.symbols: dict[str, int] = {}
+        self.bodies: dict[tuple[int, frozenset[str]], list[list[_Literal]]] = {}
+        self.add(())
+
+    def add(self, facts: Iterable[tuple[str, Row]]) -> None:
+        for name, row in facts:
+            self.rows[name].add(row)
+        # Nothing that was looked up before holds any longer.
+        self.indexes: dict[tuple[str, tuple[int, ...]], dict[Row, list[Row]]] = {}
+        self.folds: dict[tuple[int, frozenset[tuple[str, Value]]], list[Value]] = {}
+
+    def derive(self, rules: Iterable[_Rule], room: float) -> set[tuple[str, Row]]:
+        """New facts by one application of every rule."""
+        N: set[tuple[str, Row]] = set()
+        for head, body in rules:
+            for env in self.solutions(body, {}):
+                for row in self.choices(head.terms, env):
+                    if row not in self.rows[head.relation]:
+                        N.add((head.relation, row))
+                if len(N) > room:
+                    raise LimitError(f"the limit on facts was met by {head.relation}")
+        return N
+
+    def solutions(self, body: Iterable[_Literal], env: Env) -> list[Env]:
+        envs = [env]
+        for literal in body:
+            envs = [extended for env in envs for extended in self.satisfy(literal, env)]
+        return envs
+
+    def satisfy(self, literal: _Literal, env: Env) -> Iterator[Env]:
+        """The environment, extended in every way that makes the literal true."""
+        formula, wanted = literal
+        if isinstance(formula, Atom):
+            found = self.matches(formula, env)
+            if wanted:
+                yield from found
+            elif next(found, None) is None:
+                yield env
+            return
+        for a, b in ((formula.left, formula.right), (formula.right, formula.left)):
+            if isinstance(a, Variable) and a.name not in env:
+                yield from ({**env, a.name: value} for value in self.values(b, env))
+                return
+        pairs = self.choices((formula.left, formula.right), env)
+        if any(_holds(formula.op, a, b) == wanted for a, b in pairs):
+            yield env
+
+    def matches(self, atom: Atom, env: Env) -> Iterator[Env]:
+        variables = [(i, t.name) for i, t in enumerate(atom.terms) if isinstance(t, Variable)]
+        known = {i: env[name] for i, name in variables if name in env}
+        for i, term in enumerate(atom.terms):
+            if isinstance(term, Constant):
+                known[i] = _as(term.value, term.kind)
+        for row in self.index(atom.relation, tuple(known)).get(tuple(known.values()), ()):
+            extended = dict(env)
+            if all(_same(extended.setdefault(name, row[i]), row[i]) for i, name in variables):
+                yield extended
+
+    def index(self, relation: str, columns: tuple[int, ...]) -> dict[Row, list[Row]]:
+        if (relation, columns) not in self.indexes:
+            index = self.indexes[relation, columns] = {}
+            for row in self.rows[relation]:
+                index.setdefault(tuple(row[i] for i in columns), []).append(row)
+        return self.indexes[relation, columns]
+
+    def choices(self, terms: Iterable[Term], env: Env) -> Iterator[Row]:
+        return itertools.product(*(self.values(term, env) for term in terms))
+
+    def values(self, term: Term, env: Env) -> list[Value]:
+        """The term's value; several for a range, none for an aggregate that has none."""
+        match term:
+            case Variable(name):
+                return [env[name]]
+            case Constant(value, kind):
+                return [_as(value, kind)]
+            case Aggregate():
+                names = _mentions(term)
+                given = {name: value for name, value in env.items() if name in names}
+                key = id(term), frozenset(given.items())
+                if key not in self.folds:
+                    self.folds[key] = self.fold(term, given)
+                return self.folds[key]
+            case Cast(inner):
+                return [self.cast(v, inner.kind, term.kind) for v in self.values(inner, env)]
+            case Call("range", args):
+                return [value for row in self.choices(args, env) for value in _range(*row)]
+            case Call("ord", (arg,)):
+                return [self.cast(v, arg.kind, term.kind) for v in self.values(arg, env)]
+            case Call(functor, args):
+                kind, rows = args[0].kind, self.choices(args, env)
+                return [_as(_apply(functor, row, kind, term.kind), term.kind) for row in rows]
+        raise EvaluationError("`_` has no value of its own")
+
+    def fold(self, term: Aggregate, given: Env) -> list[Value]:
+        """The aggregate over all distinct assignments of its variables."""
+        bound = frozenset(given)
+        if (id(term), bound) not in self.bodies:
+            self.bodies[id(term), bound] = [
+                _ordered(body, _names(term.target), bound) for body in _alternatives(term.body)
+            ]
+        found: dict[frozenset[tuple[str, Value]], list[Value]] = {}
+        for body in self.bodies[id(term), bound]:
+            for env in self.solutions(body, given):
+                assignment = frozenset(item for item in env.items() if item[0][0] != "=")
+                found[assignment] = [] if term.target is None else self.values(term.target, env)
+        values: list[Any] = list(itertools.chain(*found.values()))
+        match term.op:
+            case "count":
+                return [_as(len(found), term.kind)]
+            case "sum":
+                return [_as(_sum(values), term.kind)]
+            case "mean" if values:
+                return [_as(_sum([float(value) for value in values]) / len(values), "float")]
+            case "min" | "max" if values:
+                return [_extreme(term.op, values)]
+        return []
+
+    def cast(self, value: Any, old: Kind | None, new: Kind | None) -> Value:
+        """The same word as another kind; a symbol's word is its `ord`."""
+        if old == new:
+            return _as(value, new)
+        if old == "symbol":
+            value = self.symbols.setdefault(value, len(self.symbols))
+        elif old == "float":
+            (value,) = struct.unpack("<q", struct.pack("<d", value))
+        if new == "float":
+            (value,) = struct.unpack("<d", struct.pack("<q", _as(value, "number")))
+        elif new == "symbol":
+            if not 0 <= value < len(self.symbols):
+                raise EvaluationError(f"no symbol has the number {value}")
+            return list(self.symbols)[value]
+        return _as(value, new)
+
+
+def _row(row: Iterable[Value], kinds: Iterable[Kind]) -> Row:
+    return tuple(_as(value, kind) for value, kind in zip(row, kinds, strict=True))
+
+
+def _as(value: Any, kind: Kind | None) -> Value:
+    """The value as its kind holds it: 64 bits with wrap-around, one zero and one NaN."""
+    match kind:
+        case "number":
+            return (int(value) + 2**63) % 2**64 - 2**63
+        case "unsigned":
+            return int(value) % 2**64
+        case "float":
+            return float(value) + 0.0 if value == value else math.nan
+        case "symbol":
+            return str(value)
+    raise EvaluationError(f"{value!r} has no type: evaluation needs a typed program")
+
+
+def _same(a: Value, b: Value) -> bool:
+    return a == b or (a != a and b != b)
+
+
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+    "=": _same,
+    "!=": lambda a, b: not _same(a, b),
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "contains": lambda a, b: a in b,
+}
+
+
+def _holds(op: str, a: Any, b: Any) -> bool:
+    if op != "match":
+        return _ORDER[op](a, b)
+    try:
+        return re2.fullmatch(a, b) is not None
+    except re2.error:
+        raise EvaluationError(f"{a!r} is no regular expression") from None
+
+
+def _range(start: Any, stop: Any, step: Any = None) -> Iterator[Value]:
+    """Start included, stop not; a step of 0 gives the start alone, if that is not the stop."""
+    if step is None:
+        step = 1 if start <= stop else -1
+    if step == 0:
+        stop, step = start + (start != stop), 1
+    while start < stop if step > 0 else start > stop:
+        yield start
+        start += step
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    if not all(isinstance(value, float) and math.isfinite(value) for value in values):
+        return sum(values)
+    exact = sum(map(Fraction, values))
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)
+
+
+def _extreme(op: str, values: Sequence[Any]) -> Any:
+    if any(value != value for value in values):
+        return math.nan
+    return min(values) if op == "min" else max(values)
+
+
+_RISKY = {"/", "%", "^", "to_number", "to_unsigned", "to_float", "ftoi", "ftou"}
+_INTEGER: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": lambda a, *b: a - b[0] if b else -a,
+    "*": operator.mul,
+    "band": operator.and_,
+    "bor": operator.or_,
+    "bxor": operator.xor,
+    "bnot": operator.invert,
+    "bshl": lambda a, b: a << b % 64,
+    "bshr": lambda a, b: a >> b % 64,
+    "bshru": lambda a, b: a % 2**64 >> b % 64,
+    "land": lambda a, b: bool(a) and bool(b),
+    "lor": lambda a, b: bool(a) or bool(b),
+    "lxor": lambda a, b: bool(a) != bool(b),
+    "lnot": operator.not_,
+}
+_FLOAT: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": _INTEGER["-"],
+    "*": operator.mul,
+    "/": operator.truediv,
+    "%": np.fmod,
+    "^": operator.pow,
+}
+_SPELLING = {
+    "number": r"[+-]?0*[0-9]{1,20}",
+    "unsigned": r"\+?0*[0-9]{1,20}",
+    "float": r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?",
+}
+
+
+def _apply(functor: str, args: Sequence[Any], kind: Kind | None, result: Kind | None) -> Any:
+    """The functor's value before wrap-around; `kind` is that of the arguments."""
+    first, *others = args
+    match functor:
+        case "min" | "max":
+            return _extreme(functor, args)
+        case "cat":
+            return "".join(args)
+        case "strlen":
+            return len(first)
+        case "substr":
+            start, length = others
+            inside = 0 <= start <= len(first)
+            return first[start:][: length if length >= 0 else None] if inside else ""
+        case "to_string":
+            return f"{first:f}" if kind == "float" else str(first)
+        case "to_number" | "to_unsigned" | "to_float" if kind == "symbol":
+            return _parsed(first, str(result))
+        case "to_number" | "to_unsigned" | "ftoi" | "ftou" if kind == "float":
+            if not math.isfinite(first) or _as(first, result) != math.trunc(first):
+                raise EvaluationError(f"{functor}({first}): the value does not fit")
+            return first
+        case "to_number" | "to_unsigned" | "to_float" | "itof" | "itou" | "utof" | "utoi":
+            return first
+        case _ if kind == "float" and functor in _FLOAT:
+            with np.errstate(all="ignore"):
+                return _FLOAT[functor](*map(np.float64, args))
+        case "/" | "%":
+            if others == [0]:
+                raise EvaluationError(f"division by zero: {first} {functor} 0")
+            quotient = abs(first) // abs(others[0]) * (1 if first * others[0] > 0 else -1)
+            return quotient if functor == "/" else first - others[0] * quotient
+        case "^":
+            return _power(first, others[0])
+        case _ if functor in _INTEGER:
+            return _INTEGER[functor](*args)
+    raise EvaluationError(f"{functor} is no functor")
+
+
+def _power(base: int, exponent: int) -> int:
+    if exponent >= 0:
+        return pow(base, exponent, 2**64)
+    if base == 0:
+        raise EvaluationError(f"division by zero: 0 ^ {exponent}")
+    return (1 if base == 1 or exponent % 2 == 0 else -1) if base in (1, -1) else 0
+
+
+def _parsed(text: str, kind: str) -> int | float:
+    """The number that a string spells; nothing may stand before or after it."""
+    if re.fullmatch(_SPELLING[kind], text):
+        value = float(text) if kind == "float" else int(text)
+        if kind == "float" or _as(value, kind) == value:  # type: ignore[arg-type]
+            return value
+    raise EvaluationError(f'to_{kind}("{text}"): the string is no {kind}')
