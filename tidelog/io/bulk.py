@@ -27,7 +27,8 @@ def read_bulk(data: bytes, relation: Relation, delimiter: str, headers: bool) ->
     start = len(_BOM) if data.startswith(_BOM) else 0
     if headers:
         start = data.find(b"\n", start) + 1
-        if start == 0:
+        # A header is skipped, but it is text like the rest.
+        if start == 0 or not _is_text(data[:start]):
             return None
     if data.find(b"\r", start) >= 0:  # Arrow ends lines at a lone carriage return too
         data, start = data[start:].replace(b"\r\n", b"\n"), 0
@@ -53,6 +54,13 @@ def read_bulk(data: bytes, relation: Relation, delimiter: str, headers: bool) ->
             return None
         columns.append(column)
     return Table(relation.kinds, tuple(columns), rows)
+
+
+def _is_text(line: bytes) -> bool:
+    try:
+        return "\0" not in line.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 def _arrow_table(

@@ -22,7 +22,7 @@ BLANKS = " \t"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a field is no value; `{column}` in the message stands for its column."""
+    """Why a field is no value; `{cell}` and `{column}` in the message stand for the two."""
 
     message: str
     advice: str
@@ -43,7 +43,7 @@ def parse_number(cell: str) -> int | Fault:
     value = _integer(cell, "number")
     if isinstance(value, Fault) or -(2**63) <= value < 2**63:
         return value
-    return _beyond(cell, "a number", -(2**63), 2**63 - 1)
+    return _beyond("a number", -(2**63), 2**63 - 1)
 
 
 def parse_unsigned(cell: str) -> int | Fault:
@@ -52,10 +52,10 @@ def parse_unsigned(cell: str) -> int | Fault:
         return value
     if cell.strip(BLANKS).startswith("-"):
         return Fault(
-            f"{shown(cell)} is negative, but {{column}} is unsigned",
+            "{cell} is negative, but {column} is unsigned",
             f"an unsigned number lies between 0 and {2**64 - 1}",
         )
-    return value if value < 2**64 else _beyond(cell, "an unsigned number", 0, 2**64 - 1)
+    return value if value < 2**64 else _beyond("an unsigned number", 0, 2**64 - 1)
 
 
 def _integer(cell: str, kind: Kind) -> int | Fault:
@@ -68,7 +68,7 @@ def _integer(cell: str, kind: Kind) -> int | Fault:
             advice = "write a whole number, or declare the column float"
         else:
             advice = "write a whole number such as 42 or 0x2a"
-        return Fault(f"{shown(cell)} is no whole number, but {{column}} is {kind}", advice)
+        return Fault(f"{{cell}} is no whole number, but {{column}} is {kind}", advice)
     sign, hexadecimal, binary, decimal = match.groups()
     base = 16 if hexadecimal else 2 if binary else 10
     digits = (hexadecimal or binary or decimal).lstrip("0") or "0"
@@ -98,13 +98,11 @@ def parse_float(cell: str) -> float | Fault:
         )
     else:
         return Fault(
-            f"{shown(cell)} is no number, but {{column}} is float",
+            "{cell} is no number, but {column} is float",
             "write a number such as 2.5, 1e-3 or inf",
         )
     if math.isinf(value):
-        return Fault(
-            f"{shown(cell)} in {{column}} is too large for a float", "write inf if you mean it"
-        )
+        return Fault("{cell} in {column} is too large for a float", "write inf if you mean it")
     return value + 0.0
 
 
@@ -114,9 +112,9 @@ def _empty(kind: Kind) -> Fault:
     )
 
 
-def _beyond(cell: str, what: str, least: int, most: int) -> Fault:
+def _beyond(what: str, least: int, most: int) -> Fault:
     return Fault(
-        f"{shown(cell)} in {{column}} does not fit in 64 bits",
+        "{cell} in {column} does not fit in 64 bits",
         f"{what} lies between {least} and {most}",
     )
 

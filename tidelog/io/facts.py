@@ -122,19 +122,15 @@ class _Reader:
         try:
             text = data.decode() if nul < 0 else data[:nul].decode()
         except UnicodeDecodeError as error:
-            where, width = error.start, error.end - error.start
-            message = f"byte 0x{data[where]:02x} is not valid UTF-8"
-            raise self._unreadable_byte(
-                data, where, width, message, "save the file as UTF-8"
-            ) from None
+            message = f"byte 0x{data[error.start]:02x} is not valid UTF-8"
+            advice = "save the file as UTF-8"
+            raise self._unreadable_byte(data, error.start, message, advice) from None
         if nul >= 0:
             advice = "facts are text; is this the right file?"
-            raise self._unreadable_byte(data, nul, 1, "a NUL character", advice)
+            raise self._unreadable_byte(data, nul, "a NUL character", advice)
         return text
 
-    def _unreadable_byte(
-        self, data: bytes, where: int, width: int, message: str, advice: str
-    ) -> DataError:
+    def _unreadable_byte(self, data: bytes, where: int, message: str, advice: str) -> DataError:
         start = data.rfind(b"\n", 0, where) + 1
         end = data.find(b"\n", where)
         before = data[start:where].decode()
@@ -175,8 +171,7 @@ class _Reader:
     def _wrong_cell(self, line: int, j: int, row: list[str], fault: Fault) -> DataError:
         start = sum(map(len, row[:j])) + j * len(self.delimiter)
         column = f"column {self.relation.attributes[j]} of {self.relation.name}"
-        # Not str.format: the field that the message quotes may hold braces.
-        message = fault.message.replace("{column}", column)
+        message = fault.message.format(cell=shown(row[j]), column=column)
         return self._error(line, start, len(row[j]), message, fault.advice)
 
     def _error(self, line: int, start: int, width: int, message: str, advice: str) -> DataError:
