@@ -1,0 +1,71 @@
+"""From a program as written to the core form that engines run.
+
+Each pass is one file with one function; what is wrong with a program is collected on the
+way, so that as much as possible is found in one go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tidelog.plan.desugar import desugar
+from tidelog.plan.draft import Draft
+from tidelog.plan.relations import resolve_relations
+from tidelog.plan.safety import check_safety
+from tidelog.plan.strata import stratify
+from tidelog.plan.subtypes import check_subtypes
+from tidelog.plan.typenames import resolve_types
+from tidelog.plan.types import infer_types
+from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.rules import CheckedProgram
+from tidelog.program.syntax import Program
+
+__all__ = ["PASSES", "Analysis", "analyse"]
+
+PASSES: tuple[Callable[[Draft], Draft], ...] = (
+    resolve_types,
+    resolve_relations,
+    infer_types,
+    check_subtypes,
+    check_safety,
+    desugar,
+    stratify,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """`typed` and `checked` are None if an error is among the diagnostics."""
+
+    typed: Program | None
+    checked: CheckedProgram | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def analyse(program: Program) -> Analysis:
+    """Check a program, and bring it to the core form if nothing is wrong with it.
+
+    >>> from tidelog.text import parse
+    >>> analysis = analyse(parse("p(x, z) :- e(x, y), e(y, z). e(1, 2). e(2, 3).").program)
+    >>> [stratum.relations for stratum in analysis.checked.strata]
+    [('e',), ('p',)]
+    """
+    draft = Draft(program)
+    for run in PASSES:
+        draft = run(draft)
+    found = tuple(sorted(draft.diagnostics, key=_position))
+    if draft.faulty:
+        return Analysis(None, None, found)
+    checked = CheckedProgram(
+        dict(draft.relations),
+        draft.rules,
+        draft.strata,
+        dict(draft.facts),
+        draft.program.directives,
+    )
+    return Analysis(draft.program, checked, found)
+
+
+def _position(finding: Diagnostic) -> tuple[str, int, int]:
+    return (finding.at.file, finding.at.line, finding.at.column) if finding.at else ("", 0, 0)

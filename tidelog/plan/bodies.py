@@ -1,0 +1,245 @@
+"""One conjunction on its way to the core form, aggregates included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from itertools import count
+
+from tidelog.plan.alternatives import Part, Parts, conjunctions
+from tidelog.plan.binding import bound_by
+from tidelog.plan.hidden import Core
+from tidelog.plan.items import (
+    Item,
+    borrow,
+    bound_in,
+    constraint_item,
+    group_item,
+    literal_item,
+    range_item,
+)
+from tidelog.plan.walk import all_names, own, own_names, parts, variables
+from tidelog.program.rules import BodyLiteral, Constraint, Expression, Group, Literal, Range, Simple
+from tidelog.program.syntax import (
+    Aggregate,
+    Atom,
+    Call,
+    Cast,
+    Comparison,
+    Constant,
+    Kind,
+    Not,
+    Span,
+    Term,
+    Variable,
+    Wildcard,
+)
+
+
+class Setting:
+    """What all conjunctions of one rule share."""
+
+    def __init__(self, core: Core, text: str, recursive: frozenset[str]) -> None:
+        self.core = core
+        self.text = text
+        self.recursive = recursive  # relations on a cycle with the rule's heads
+        self.numbers = count(1)
+
+    def fresh(self, kind: Kind | None, at: Span) -> Variable:
+        """A variable that no program can spell."""
+        return Variable(f"%{next(self.numbers)}", at, kind)
+
+
+class Pending:
+    """An aggregate that has its place in a body, but no `Group` yet."""
+
+    def __init__(self, result: Variable, aggregate: Aggregate) -> None:
+        self.result = result
+        self.aggregate = aggregate
+
+
+class Body:
+    """`scope` are the variables of the conjunction and around it; `outside` only the latter.
+
+    Inside an aggregate each `_` and each range is a variable to count, so it gets a name.
+    """
+
+    def __init__(
+        self, setting: Setting, scope: Set[str], written: Parts, outside: Set[str] | None = None
+    ) -> None:
+        self.setting = setting
+        self.scope = scope
+        self.inside = outside is not None
+        self.items: list[Item | Pending] = []
+        self.counted: list[Variable] = []
+        self.written = written
+        self.outside = outside or frozenset()
+        for i, part in enumerate(written):
+            self.part(i, part)
+
+    def parts(self) -> tuple[BodyLiteral, ...]:
+        return tuple([item.part for item in self.resolved()])
+
+    def resolved(self) -> list[Item]:
+        return [item for item in self.items if isinstance(item, Item)]
+
+    def part(self, i: int, part: Part) -> None:
+        match part:
+            case Atom(relation, terms, at):
+                simple = tuple([self.named(self.simple(term)) for term in terms])
+                self.items.append(literal_item(Literal(relation, simple, at=at)))
+            case Not(Atom(relation, terms, at) as atom):
+                simple = tuple([self.simple(term) for term in terms])
+                if any(isinstance(term, Wildcard) for term in simple):
+                    relation = self.setting.core.projection(atom, self.setting.text)
+                    simple = tuple([t for t in simple if not isinstance(t, Wildcard)])
+                self.items.append(literal_item(Literal(relation, simple, True, at)))
+            case Comparison(op, left, right, at):
+                for one, other in ((left, right), (right, left)):
+                    if op == "=" and isinstance(one, Variable) and self.only_gives(i, one, other):
+                        self.bind(one, other)
+                        return
+                constraint = Constraint(op, self.expression(left), self.expression(right), at)
+                self.items.append(constraint_item(constraint))
+
+    def only_gives(self, i: int, variable: Variable, term: Term) -> bool:
+        """Whether the variable takes its value from part i, a range or aggregate, alone."""
+        if not _gives_values(term):
+            return False
+        others = self.written[:i] + self.written[i + 1 :]
+        return variable.name not in bound_by(others, self.scope, self.outside)
+
+    def named(self, term: Simple) -> Simple:
+        if not (self.inside and isinstance(term, Wildcard)):
+            return term
+        variable = self.setting.fresh(term.kind, term.at)
+        self.counted.append(variable)
+        return variable
+
+    def simple(self, term: Term) -> Simple:
+        if isinstance(term, Variable | Constant | Wildcard):
+            return term
+        value = self.expression(term)
+        if isinstance(value, Variable | Constant):
+            return value
+        variable = self.setting.fresh(term.kind, term.at)
+        self.items.append(constraint_item(Constraint("=", variable, value, term.at)))
+        return variable
+
+    def expression(self, term: Term) -> Expression:
+        """The term, with variables in place of ranges and aggregates."""
+        if _gives_values(term):
+            variable = self.setting.fresh(term.kind, term.at)
+            if self.inside and isinstance(term, Call):
+                self.counted.append(variable)
+            self.bind(variable, term)
+            return variable
+        match term:
+            case Variable() | Constant():
+                return term
+            case Call(functor, args, at, kind):
+                return Call(functor, tuple([self.expression(arg) for arg in args]), at, kind)
+            case Cast(inner, type_name, at, kind):
+                return Cast(self.expression(inner), type_name, at, kind)
+        raise AssertionError(f"{term} has no value, which the safety pass refuses")
+
+    def bind(self, variable: Variable, term: Term) -> None:
+        """The variable takes the values of a range, or the value of an aggregate."""
+        if isinstance(term, Aggregate):
+            self.items.append(Pending(variable, term))
+        elif isinstance(term, Call):
+            start, stop, *step = [self.expression(arg) for arg in term.args]
+            found = Range(variable, start, stop, step[0] if step else None, term.at)
+            self.items.append(range_item(found))
+
+    def resolve(self, around: Sequence[Item] = ()) -> None:
+        """Make a `Group` of each aggregate, in an order in which their variables are bound."""
+        N: list[Pending] = [item for item in self.items if isinstance(item, Pending)]
+        while N:
+            before = len(N)
+            for pending in list(N):
+                available = [*self.resolved(), *around]
+                keys = frozenset(all_names(pending.aggregate) & self.scope)
+                if keys <= bound_in(available):
+                    group = self.group(pending, keys, available)
+                    self.items[self.items.index(pending)] = group_item(group, keys)
+                    N.remove(pending)
+            assert len(N) < before, "the safety pass lets no aggregate wait for itself"
+
+    def group(self, pending: Pending, keys: frozenset[str], available: list[Item]) -> Group:
+        aggregate, result = pending.aggregate, pending.result
+        bodies = conjunctions(aggregate.body)
+        plain = _plain(aggregate, bodies, keys)
+        if plain is None:
+            relation, terms, value = self.assignments(aggregate, bodies, keys, available)
+        else:
+            relation, terms = plain.relation, plain.terms  # type: ignore[assignment]
+            value = aggregate.target if isinstance(aggregate.target, Variable) else None
+        return Group(aggregate.op, result, value, relation, terms, aggregate.at)
+
+    def assignments(
+        self, aggregate: Aggregate, bodies: list[Parts], keys: frozenset[str], around: list[Item]
+    ) -> tuple[str, tuple[Simple, ...], Variable | None]:
+        """The hidden relation of an aggregate, how to read it, and its column of values."""
+        scope = self.scope | own_names(*parts(aggregate))
+        seen = {v.name: v for v in variables(aggregate)}  # in the order written
+        local = [v for v in own(aggregate.body) if isinstance(v, Variable)]
+        local = [v for v in {v.name: v for v in local}.values() if v.name not in self.scope]
+        outer = [variable for name, variable in seen.items() if name in keys]
+        target = aggregate.target
+        value = target if isinstance(target, Variable) else None
+        if target is not None and value is None:
+            value = self.setting.fresh(target.kind, target.at)
+        rules = []
+        borrowed: list[Item] = []
+        counted: list[Variable] = []
+        for written in bodies:
+            body = Body(self.setting, scope, written, self.scope)
+            if value is not None and value is not target and target is not None:
+                equal = Constraint("=", value, body.expression(target), target.at)
+                body.items.append(constraint_item(equal))
+            body.resolve(around)
+            counted = body.counted
+            items = body.resolved()
+            risky = any(item.risky for item in items)
+            missing = keys - bound_in(items)
+            lent = (
+                borrow(missing, around, self.setting.recursive, risky) if missing or risky else []
+            )
+            borrowed += lent
+            columns = [
+                *local,
+                *counted,
+                *outer,
+                *([value] if value is not target and value else []),
+            ]
+            rules.append((columns, tuple(item.part for item in (*items, *lent))))
+        extra = [value] if value is not None and value is not target else []
+        columns = [*local, *counted, *outer, *extra]
+        kinds = tuple(variable.kind or "number" for variable in columns)
+        name = self.setting.core.assignments(kinds, rules, self.setting.text, aggregate.at)
+        for item in borrowed:
+            if isinstance(item.part, Literal | Group):
+                self.setting.core.borrowed.add((name, item.part.relation))
+        kept = {*keys, value.name} if value else keys
+        terms = tuple(c if c.name in kept else Wildcard(c.at, c.kind) for c in columns)
+        return name, terms, value
+
+
+def _gives_values(term: Term) -> bool:
+    return isinstance(term, Aggregate) or (isinstance(term, Call) and term.functor == "range")
+
+
+def _plain(aggregate: Aggregate, bodies: list[Parts], keys: frozenset[str]) -> Atom | None:
+    """The aggregate's only atom, if a `Group` can read it as it is."""
+    if len(bodies) != 1 or len(bodies[0]) != 1 or not isinstance(bodies[0][0], Atom):
+        return None
+    atom = bodies[0][0]
+    names = [term.name for term in atom.terms if isinstance(term, Variable)]
+    if len(set(names)) < len(names) or any(
+        not isinstance(term, Variable | Constant | Wildcard) for term in atom.terms
+    ):
+        return None
+    target = aggregate.target
+    if target is None or (isinstance(target, Variable) and target.name in names):
+        return atom
+    return None

@@ -1,0 +1,111 @@
+"""Clauses into rules of the core form (`program.rules`).
+
+Each alternative of a body becomes a rule for each head. Expressions leave atoms and heads
+for equations with fresh variables, ranges become `Range`, aggregates `Group`.
+
+A `Group` reads one relation. Where an aggregate's body is more than one plain atom, a
+hidden relation `%agg:…` holds its assignments: a column for each local variable and `_`,
+for each variable from outside, and for the target's value. A variable from outside that
+the aggregate's body does not bind itself is bound in the hidden rule by what binds it in
+the rule outside, which is then `borrowed`.
+
+A negated atom with `_` reads a hidden projection `%not:…`. Hidden relations are named by
+their content, so that equal ones are shared and other clauses do not change their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from tidelog.plan.alternatives import alternatives
+from tidelog.plan.bodies import Body, Setting
+from tidelog.plan.draft import Draft
+from tidelog.plan.graph import components
+from tidelog.plan.hidden import Core
+from tidelog.plan.walk import clause_parts, everything, own_names
+from tidelog.program.rules import Literal, Relation, Rule, Simple
+from tidelog.program.syntax import Aggregate, Atom, Clause, Constant, Variable, Wildcard
+from tidelog.text.write import to_text
+
+NOTHING: frozenset[str] = frozenset()
+
+
+def desugar(draft: Draft) -> Draft:
+    """Bring all clauses and facts to the core form."""
+    program = draft.program
+    core = Core()
+    for decl in program.relations:
+        if decl.name not in draft.doubtful:
+            kinds = tuple(draft.types[a.type_name].kind for a in decl.attributes)
+            names = tuple(a.name for a in decl.attributes)
+            core.relations[decl.name] = Relation(decl.name, names, kinds, decl.qualifiers, decl.at)
+            for rule in _closure(core.relations[decl.name]):
+                core.add(rule)
+    for relation, values, _ in program.facts:
+        core.facts.setdefault(relation, []).append(values)
+    recursive = _recursive(program.clauses)
+    for clause in program.clauses:
+        around = [recursive.get(head.relation, NOTHING) for head in clause.heads]
+        _add(core, clause, NOTHING.union(*around))
+    return replace(
+        draft,
+        relations=core.relations,
+        rules=tuple(core.rules),
+        facts=core.facts,
+        borrowed=frozenset(core.borrowed),
+    )
+
+
+def _closure(relation: Relation) -> Iterator[Rule]:
+    """What `eqrel` and `transitive` mean."""
+    name, at = relation.name, relation.at
+
+    def rule(head: tuple[Simple, ...], *body: tuple[Simple, ...]) -> Rule:
+        made = Rule(Literal(name, head, at=at), tuple(Literal(name, b, at=at) for b in body))
+        return replace(made, text=to_text(made), at=at)
+
+    if relation.qualifiers & {"eqrel", "transitive"}:
+        x, y, z = (Variable(v, at, relation.kinds[0]) for v in "xyz")
+        some = Wildcard(at, relation.kinds[0])
+        if "eqrel" in relation.qualifiers:
+            yield rule((x, x), (x, some))
+            yield rule((x, x), (some, x))
+            yield rule((y, x), (x, y))
+        yield rule((x, z), (x, y), (y, z))
+
+
+def _recursive(clauses: Iterable[Clause]) -> dict[str, frozenset[str]]:
+    """For each head with an aggregate, the relations on a cycle with it, itself included."""
+    uses: dict[str, dict[str, None]] = {}
+    wanted: set[str] = set()
+    for clause in clauses:
+        nodes = [node for part in clause_parts(clause) for node in everything(part)]
+        names = {node.relation: None for node in nodes if isinstance(node, Atom)}
+        for name in names:
+            uses.setdefault(name, {})
+        for head in clause.heads:
+            uses[head.relation].update(names)
+        if any(isinstance(node, Aggregate) for node in nodes):
+            wanted.update(head.relation for head in clause.heads)
+    if not wanted:
+        return {}
+    groups = [frozenset(group) for group in components(uses)]
+    return {name: group for group in groups for name in group & wanted}
+
+
+def _add(core: Core, clause: Clause, recursive: frozenset[str]) -> None:
+    text = to_text(clause)
+    for heads, parts in alternatives(clause):
+        body = Body(Setting(core, text, recursive), own_names(*heads, *parts), parts)
+        body.resolve()
+        shared = list(body.items)
+        for head in heads:
+            values = [term.value for term in head.terms if isinstance(term, Constant)]
+            if not parts and len(values) == len(head.terms):
+                core.facts.setdefault(head.relation, []).append(tuple(values))
+                continue
+            body.items = list(shared)
+            terms = tuple([body.simple(term) for term in head.terms])
+            body.resolve()
+            core.add(Rule(Literal(head.relation, terms, at=head.at), body.parts(), text, clause.at))

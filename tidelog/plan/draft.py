@@ -1,0 +1,64 @@
+"""What the passes hand on to each other: a program on its way to the core form."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.rules import Relation, Rule, Stratum
+from tidelog.program.syntax import Kind, Program, Span, Value
+
+
+class Type(NamedTuple):
+    """A type by what can be in it: `leaves` are the primitive type and subtypes it holds."""
+
+    kind: Kind
+    leaves: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A pass takes one and returns the next.
+
+    A clause that was found faulty leaves the program, so that nobody complains about it
+    twice; a relation whose declaration is faulty is in `doubtful` for the same reason.
+    """
+
+    program: Program
+    diagnostics: tuple[Diagnostic, ...] = ()
+    doubtful: frozenset[str] = frozenset()
+    types: Mapping[str, Type] = field(default_factory=dict)
+    relations: Mapping[str, Relation] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    borrowed: frozenset[tuple[str, str]] = frozenset()  # see desugar: (hidden, relation it reads)
+    facts: Mapping[str, list[tuple[Value, ...]]] = field(default_factory=dict)
+    strata: tuple[Stratum, ...] = ()
+
+    def found(self, diagnostics: Iterable[Diagnostic]) -> Draft:
+        return replace(self, diagnostics=(*self.diagnostics, *diagnostics))
+
+    @property
+    def faulty(self) -> bool:
+        return any(finding.severity == "error" for finding in self.diagnostics)
+
+
+def place(at: Span) -> str:
+    return f"{at.file}:{at.line}:{at.column}" if at.line else "no written place"
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """
+    >>> did_you_mean("egde", ["edge", "node"], "declare it")
+    'did you mean edge?'
+    >>> did_you_mean("colour", ["edge", "node"], "declare it")
+    'declare it'
+    """
+    close = difflib.get_close_matches(name, list(known)[:10_000], n=1)
+    return f"did you mean {close[0]}?" if close else otherwise
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

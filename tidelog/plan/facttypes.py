@@ -1,0 +1,81 @@
+"""Facts in the types pass: by relation and column, because there may be millions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tidelog.plan.functors import BITS, FLOAT, NUMERIC, SYMBOL, spelled
+from tidelog.plan.kinds import Kinds
+from tidelog.plan.typer import BOUNDS, Column, misfit, open_to
+from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.syntax import Fact, Kind, Value
+from tidelog.text.write import value_text
+
+SHOWN = 20  # faults of one relation's facts that are shown
+
+
+def learn(facts: Sequence[Fact], columns: Sequence[Column], kinds: Kinds) -> Diagnostic | None:
+    """Narrow the columns of an undeclared relation to what its facts hold."""
+    for i, (column, values) in enumerate(zip(columns, _columns(facts), strict=True)):
+        types = {*map(type, values)}
+        mask = SYMBOL if str in types else FLOAT if float in types else NUMERIC
+        if str in types and len(types) > 1:
+            odd = next(f for f in facts if type(f.values[i]) is not type(facts[0].values[i]))
+            message = f"{column.name} is a symbol in some facts and a number in others"
+            advice = f"write a .decl for {odd.relation}, and values of one kind"
+            return Diagnostic(message, odd.at, advice)
+        text = f"{column.name} is {spelled(mask)} in a fact"
+        kinds.narrow(column.node, mask, text, facts[0].at)
+    return None
+
+
+def convert(
+    facts: list[Fact], kinds: Sequence[Kind], columns: Sequence[Column]
+) -> tuple[list[Fact], list[Diagnostic]]:
+    """Facts with every value of its column's kind (the same list if they were), and faults."""
+    exact = True
+    for kind, values in zip(kinds, _columns(facts), strict=True):
+        types = {*map(type, values)}
+        if kind == "symbol":
+            right = types == {str}
+        elif kind == "float":
+            right = types <= {int, float} and not any(misfit(v, kind) for v in values)
+            exact = exact and int not in types
+        else:
+            least, most = BOUNDS[kind]
+            right = types == {int} and least <= min(values) and max(values) <= most  # type: ignore
+        if not right:
+            return facts, list(_faults(facts, kinds, columns))
+    if exact:
+        return facts, []
+    floats = [kind == "float" for kind in kinds]
+
+    def converted(values: tuple[Value, ...]) -> tuple[Value, ...]:
+        return tuple([float(v) if f else v for v, f in zip(values, floats, strict=True)])
+
+    return [Fact(name, converted(values), at) for name, values, at in facts], []
+
+
+def _columns(facts: Sequence[Fact]) -> Iterator[tuple[Value, ...]]:
+    return zip(*(fact.values for fact in facts), strict=True)
+
+
+def _faults(
+    facts: Sequence[Fact], kinds: Sequence[Kind], columns: Sequence[Column]
+) -> Iterator[Diagnostic]:
+    shown = 0
+    for fact in facts:
+        for value, kind, column in zip(fact.values, kinds, columns, strict=True):
+            if open_to(value) & BITS[kind]:
+                fault = misfit(value, kind)
+            else:
+                is_, needed = spelled(open_to(value)), spelled(BITS[kind])
+                text = value_text(value, "symbol") if isinstance(value, str) else str(value)
+                fault = f"{text} is {is_}, but {needed} is needed here", column.text
+            if fault:
+                shown += 1
+                if shown <= SHOWN:
+                    yield Diagnostic(fault[0], fact.at, fault[1])
+    if shown > SHOWN:
+        message = f"{shown - SHOWN} more values of {facts[0].relation} do not fit their columns"
+        yield Diagnostic(message, facts[0].at)

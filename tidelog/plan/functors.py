@@ -1,0 +1,79 @@
+"""What kinds each functor takes and gives. A set of kinds is a mask of their bits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tidelog.program.syntax import KINDS, Kind
+
+BITS: dict[Kind, int] = {kind: 1 << i for i, kind in enumerate(KINDS)}
+NUMBER, UNSIGNED, FLOAT, SYMBOL = BITS.values()
+INTEGER = NUMBER | UNSIGNED
+NUMERIC = INTEGER | FLOAT
+ANY = NUMERIC | SYMBOL
+
+
+class Signature(NamedTuple):
+    """Functors take `operands`, one mask per argument (the last one repeats up to `most`).
+
+    `gives` is None where all arguments and the result are of one kind.
+    """
+
+    operands: tuple[int, ...]
+    gives: int | None
+    least: int
+    most: int
+
+
+def _alike(mask: int, least: int, most: int) -> Signature:
+    return Signature((mask,), None, least, most)
+
+
+def _fixed(*operands: int, gives: int) -> Signature:
+    return Signature(operands, gives, len(operands), len(operands))
+
+
+MANY = 1 << 30
+SIGNATURES: dict[str, Signature] = {
+    **dict.fromkeys(("+", "*", "/", "^"), _alike(NUMERIC, 2, 2)),
+    **dict.fromkeys(("%", "band", "bor", "bxor", "bshl", "bshr", "bshru"), _alike(INTEGER, 2, 2)),
+    **dict.fromkeys(("land", "lor", "lxor"), _alike(INTEGER, 2, 2)),
+    **dict.fromkeys(("bnot", "lnot"), _alike(INTEGER, 1, 1)),
+    **dict.fromkeys(("min", "max"), _alike(ANY, 2, MANY)),
+    "-": _alike(NUMERIC, 1, 2),
+    "range": _alike(NUMERIC, 2, 3),
+    "cat": Signature((SYMBOL,), SYMBOL, 2, MANY),
+    "strlen": _fixed(SYMBOL, gives=NUMBER),
+    "ord": _fixed(SYMBOL, gives=NUMBER),
+    "substr": _fixed(SYMBOL, NUMBER, NUMBER, gives=SYMBOL),
+    "to_string": _fixed(ANY, gives=SYMBOL),
+    "to_number": _fixed(ANY, gives=NUMBER),
+    "to_unsigned": _fixed(ANY, gives=UNSIGNED),
+    "to_float": _fixed(ANY, gives=FLOAT),
+    "itou": _fixed(NUMBER, gives=UNSIGNED),
+    "itof": _fixed(NUMBER, gives=FLOAT),
+    "utoi": _fixed(UNSIGNED, gives=NUMBER),
+    "utof": _fixed(UNSIGNED, gives=FLOAT),
+    "ftoi": _fixed(FLOAT, gives=NUMBER),
+    "ftou": _fixed(FLOAT, gives=UNSIGNED),
+}
+
+NEGATION = NUMBER | FLOAT  # `-x` of an unsigned x is no unsigned
+RISKY = frozenset({"/", "%", "^", "to_number", "to_unsigned", "to_float", "ftoi", "ftou"})
+
+
+def chosen(mask: int) -> Kind:
+    """The kind that a mask stands for; where several are open, number before the others."""
+    return next(kind for kind, bit in BITS.items() if mask & bit)
+
+
+def spelled(mask: int) -> str:
+    """
+    >>> spelled(NUMERIC)
+    'a number, unsigned or float'
+    >>> spelled(UNSIGNED)
+    'an unsigned'
+    """
+    names = [kind for kind, bit in BITS.items() if mask & bit]
+    article = "an" if names[0] == "unsigned" else "a"
+    return f"{article} {' or '.join([', '.join(names[:-1]), names[-1]] if names[1:] else names)}"

@@ -1,0 +1,65 @@
+"""Which kinds are open to which terms: union-find, for the types pass."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tidelog.plan.functors import ANY
+from tidelog.program.syntax import Span
+
+
+class Why(NamedTuple):
+    """Why a node is of a kind, and where that stands."""
+
+    text: str
+    at: Span
+
+
+class Kinds:
+    """Nodes stand for terms and columns; joined nodes are of one kind."""
+
+    def __init__(self) -> None:
+        self.parent: list[int] = []
+        self.masks: list[int] = []  # kinds still open, at the root
+        self.whys: dict[int, Why] = {}
+
+    def node(self, mask: int = ANY) -> int:
+        self.parent.append(len(self.parent))
+        self.masks.append(mask)
+        return len(self.masks) - 1
+
+    def root(self, node: int) -> int:
+        parent = self.parent
+        while parent[node] != node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    def mask(self, node: int) -> int:
+        return self.masks[self.root(node)]
+
+    def why(self, node: int) -> Why | None:
+        return self.whys.get(self.root(node))
+
+    def narrow(self, node: int, mask: int, text: str, at: Span) -> bool:
+        """Leave only kinds of the mask open; False, and no change, if none would be."""
+        root = self.root(node)
+        before = self.masks[root]
+        left = before & mask
+        if left and left != before:
+            self.masks[root] = left
+            self.whys[root] = Why(text, at)
+        return left != 0
+
+    def join(self, one: int, other: int) -> bool:
+        """Make two nodes one; False, and no change, if no kind is open to both."""
+        one, other = self.root(one), self.root(other)
+        left = self.masks[one] & self.masks[other]
+        if left and one != other:
+            # The reason kept is the one of the node that had fewer kinds open.
+            if self.masks[one].bit_count() < self.masks[other].bit_count():
+                one, other = other, one
+            self.parent[one] = other
+            self.masks[other] = left
+            if other not in self.whys and one in self.whys:
+                self.whys[other] = self.whys[one]
+        return left != 0

@@ -1,0 +1,186 @@
+"""Relations by name: every atom, fact and directive finds its declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tidelog.plan.draft import Draft, Type, did_you_mean, place, plural
+from tidelog.plan.walk import atoms, clause_parts, everything
+from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.syntax import (
+    Atom,
+    Attribute,
+    Cast,
+    Clause,
+    Directive,
+    Fact,
+    Program,
+    RelationDecl,
+    Span,
+)
+
+
+def resolve_relations(draft: Draft) -> Draft:
+    """Check declarations and uses; a relation without a declaration gets one from its use.
+
+    The types of such a declaration are empty names, which the types pass fills in.
+    """
+    program = draft.program
+    declared, found, doubtful = _declared(program, draft)
+    by_relation: dict[str, list[Fact]] = {}
+    for fact in program.facts:
+        by_relation.setdefault(fact.relation, []).append(fact)
+    inputs = {d.relation for d in program.directives if d.action == "input"}
+    known = dict(declared)
+    for name, arity, at in _definitions(program, by_relation, inputs):
+        if name not in known:
+            known[name] = _inferred(name, arity, at)
+
+    resolver = _Resolver(draft, known, inputs)
+    clauses = tuple(clause for clause in program.clauses if resolver.fits(clause))
+    facts = program.facts
+    if wrong := {id(fact) for fact in resolver.misfits(by_relation)}:
+        facts = tuple(fact for fact in facts if id(fact) not in wrong)
+    resolver.directives(program.directives)
+    program = replace(program, relations=tuple(known.values()), clauses=clauses, facts=facts)
+    draft = replace(draft, program=program, doubtful=frozenset(doubtful))
+    return draft.found((*found, *resolver.found))
+
+
+def _declared(
+    program: Program, draft: Draft
+) -> tuple[dict[str, RelationDecl], list[Diagnostic], set[str]]:
+    declared: dict[str, RelationDecl] = {}
+    found: list[Diagnostic] = []
+    doubtful: set[str] = set()
+    broken = {decl.name for decl in program.types} - set(draft.types)
+    for decl in program.relations:
+        first = declared.setdefault(decl.name, decl)
+        if first is not decl:
+            message = f"relation {decl.name} is declared twice"
+            note = f"first declared at {place(first.at)}"
+            found.append(Diagnostic(message, decl.at, "remove one of them", notes=(note,)))
+            continue
+        names: set[str] = set()
+        for attribute in decl.attributes:
+            if attribute.name in names:
+                message = f"relation {decl.name} has two attributes {attribute.name}"
+                found.append(Diagnostic(message, attribute.at, "rename one of them"))
+            names.add(attribute.name)
+            if attribute.type_name not in draft.types:
+                doubtful.add(decl.name)
+                if attribute.type_name not in broken:
+                    found.append(_unknown_type(attribute.type_name, attribute.at, draft))
+        if decl.name not in doubtful:
+            found.extend(_closure_faults(decl, draft))
+    return declared, found, doubtful
+
+
+def _unknown_type(name: str, at: Span, draft: Draft) -> Diagnostic:
+    advice = did_you_mean(name, draft.types, f"declare it: .type {name} <: symbol")
+    return Diagnostic(f"unknown type {name}", at, advice)
+
+
+def _closure_faults(decl: RelationDecl, draft: Draft) -> Iterator[Diagnostic]:
+    for qualifier in ("eqrel", "transitive"):
+        if qualifier not in decl.qualifiers:
+            continue
+        types: list[Type] = [draft.types[a.type_name] for a in decl.attributes]
+        if len(types) != 2:
+            message = f"relation {decl.name} is {qualifier} but has {plural(len(types), 'column')}"
+            yield Diagnostic(message, decl.at, f"{qualifier} needs two columns of one type")
+        elif types[0] != types[1]:
+            one, other = (a.type_name for a in decl.attributes)
+            message = f"relation {decl.name} is {qualifier} but has types {one} and {other}"
+            yield Diagnostic(message, decl.at, f"{qualifier} needs two columns of one type")
+
+
+def _definitions(
+    program: Program, facts: dict[str, list[Fact]], inputs: set[str]
+) -> Iterator[tuple[str, int, Span]]:
+    """Where relations get facts: facts, heads, and body atoms of relations that are read in."""
+    for name, of_relation in facts.items():
+        yield name, len(of_relation[0].values), of_relation[0].at
+    for clause in program.clauses:
+        for head in clause.heads:
+            yield head.relation, len(head.terms), head.at
+    if not inputs:
+        return
+    for clause in program.clauses:
+        for atom in atoms(clause.body):
+            if atom.relation in inputs:
+                yield atom.relation, len(atom.terms), atom.at
+
+
+def _inferred(name: str, arity: int, at: Span) -> RelationDecl:
+    attributes = tuple(Attribute(f"column{i + 1}", "", at) for i in range(arity))
+    return RelationDecl(name, attributes, at=at, inferred=True)
+
+
+class _Resolver:
+    def __init__(self, draft: Draft, known: dict[str, RelationDecl], inputs: set[str]) -> None:
+        self.draft = draft
+        self.known = known
+        self.inputs = inputs
+        self.arity = {name: len(decl.attributes) for name, decl in known.items()}
+        self.reported: set[str] = set()
+        self.found: list[Diagnostic] = []
+
+    def fits(self, clause: Clause) -> bool:
+        """Whether all its relations and types are known and used with the right arity."""
+        right = True
+        for part in clause_parts(clause):
+            for node in everything(part):
+                if isinstance(node, Atom):
+                    if self.arity.get(node.relation) != len(node.terms):
+                        self.misfit(node.relation, len(node.terms), node.at)
+                        right = False
+                elif isinstance(node, Cast) and node.type_name not in self.draft.types:
+                    self.found.append(_unknown_type(node.type_name, node.at, self.draft))
+                    right = False
+        return right
+
+    def misfit(self, name: str, arity: int, at: Span) -> None:
+        decl = self.known.get(name)
+        if decl is None:
+            self.unknown(name, at)
+        elif decl.inferred:
+            columns = plural(len(decl.attributes), "column")
+            message = f"relation {name} has {columns} where it first stands, but {arity} here"
+            note = f"first at {place(decl.at)}"
+            advice = f"write a .decl for {name}, and give it as many arguments"
+            self.found.append(Diagnostic(message, at, advice, notes=(note,)))
+        else:
+            columns = plural(len(decl.attributes), "column")
+            message = f"relation {name} has {columns}, but {arity} {_are(arity)} given here"
+            form = ", ".join(f"{a.name}: {a.type_name}" for a in decl.attributes)
+            note = f"declared at {place(decl.at)}"
+            self.found.append(Diagnostic(message, at, f"declared {name}({form})", notes=(note,)))
+
+    def unknown(self, name: str, at: Span) -> None:
+        if name in self.reported:
+            return
+        self.reported.add(name)
+        advice = did_you_mean(name, self.known, "declare it, or give it a fact or a rule")
+        self.found.append(Diagnostic(f"unknown relation {name}", at, advice))
+
+    def misfits(self, facts: dict[str, list[Fact]]) -> Iterator[Fact]:
+        """Facts with a wrong number of values, which are reported."""
+        for name, of_relation in facts.items():
+            arity = self.arity[name]
+            if {*map(len, (fact.values for fact in of_relation))} == {arity}:
+                continue
+            for fact in of_relation:
+                if len(fact.values) != arity:
+                    self.misfit(name, len(fact.values), fact.at)
+                    yield fact
+
+    def directives(self, directives: tuple[Directive, ...]) -> None:
+        for directive in directives:
+            if directive.relation not in self.known:
+                self.unknown(directive.relation, directive.at)
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

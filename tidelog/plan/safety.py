@@ -1,0 +1,237 @@
+"""Groundedness, as in Soufflé: every variable gets its value from somewhere.
+
+A positive atom binds its variables, and an equation binds a variable that stands alone on
+one side once the other side has a value. All other places only use values.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Set
+from dataclasses import replace
+from typing import NamedTuple
+
+from tidelog.plan.alternatives import (
+    Parts,
+    TooManyAlternatives,
+    alternatives,
+    conjunctions,
+    written,
+)
+from tidelog.plan.binding import bound_by
+from tidelog.plan.draft import Draft, place
+from tidelog.plan.walk import (
+    Node,
+    aggregates,
+    clause_parts,
+    everything,
+    own,
+    own_names,
+    parts,
+    variables,
+)
+from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.syntax import (
+    Aggregate,
+    Atom,
+    Call,
+    Cast,
+    Clause,
+    Comparison,
+    Not,
+    Term,
+    Variable,
+    Wildcard,
+)
+
+TOO_MANY = Diagnostic("the alternatives of this clause multiply to more than 10,000")
+
+
+def check_safety(draft: Draft) -> Draft:
+    """Find variables without a value, and warn of variables that occur once."""
+    found: list[Diagnostic] = []
+    clauses = []
+    for clause in draft.program.clauses:
+        faults = list(_wildcards(clause))
+        try:
+            faults += _Checker(clause).faults()
+        except TooManyAlternatives:
+            advice = "define a relation for some of them"
+            faults.append(replace(TOO_MANY, at=clause.at, advice=advice))
+        if not faults:
+            clauses.append(clause)
+            found += _singletons(clause)
+        found += faults
+    return replace(draft, program=replace(draft.program, clauses=tuple(clauses))).found(found)
+
+
+def _singletons(clause: Clause) -> Iterator[Diagnostic]:
+    occurrences = [v for part in clause_parts(clause) for v in variables(part)]
+    if len(occurrences) == 0:
+        return
+    counts = Counter([variable.name for variable in occurrences])
+    for variable in occurrences:
+        if counts[variable.name] == 1 and not variable.name.startswith("_"):
+            message = f"variable {variable.name} occurs only once"
+            yield Diagnostic(message, variable.at, "write _ if any value will do", "warning")
+
+
+def _wildcards(clause: Clause) -> Iterator[Diagnostic]:
+    """`_` has a value only as an argument of a body atom."""
+    for head in clause.heads:
+        for term in head.terms:
+            if isinstance(term, Wildcard):
+                advice = "write a variable that the body binds, or a constant"
+                yield Diagnostic("_ in the head has no value", term.at, advice)
+    for part in clause_parts(clause):
+        for node in everything(part):
+            terms: tuple[Term, ...]
+            match node:
+                case Comparison(left=left, right=right):
+                    terms, where = (left, right), "a comparison"
+                case Call(args=args):
+                    terms, where = args, f"an argument of {node.functor}"
+                case Cast(term=inner):
+                    terms, where = (inner,), "an argument of as"
+                case Aggregate(target=Wildcard() as target):
+                    terms, where = (target,), f"the target of {node.op}"
+                case _:
+                    continue
+            for term in terms:
+                if isinstance(term, Wildcard):
+                    advice = "write a variable that the body binds"
+                    yield Diagnostic(f"_ has no value as {where}", term.at, advice)
+
+
+class _Use(NamedTuple):
+    """A place that uses a variable's value: how it is called, and what to do there."""
+
+    place: str
+    advice: str
+
+
+HEAD = _Use("is in the head", "bind {} in the body, or replace it by a constant")
+NEGATED = _Use("is under a negation", "bind {} in a positive atom, or write _ for any value")
+COMPARED = _Use("is compared", "bind {} in a positive atom")
+TARGET = _Use("is the target of an aggregate", "bind {} inside the braces")
+OPERAND = _Use("is in an expression", "bind {} in a positive atom")
+SOLVED = _Use(
+    "is in an expression", "an equation binds a variable only if it stands alone on one side"
+)
+
+
+class _Checker:
+    """One clause. Each variable is reported once, at the first place that misses its value."""
+
+    def __init__(self, clause: Clause) -> None:
+        self.clause = clause
+        self.unbound: dict[str, tuple[Variable, _Use]] = {}
+        self.bound_somewhere: set[str] = set()
+        self.found: list[Diagnostic] = []
+
+    def faults(self) -> list[Diagnostic]:
+        for heads, body in alternatives(self.clause):
+            scope = own_names(*heads, *body)
+            uses = [(variable, HEAD) for head in heads for variable in _own_variables(head)]
+            self.conjunction(body, uses, scope, frozenset())
+            for head in heads:
+                self.inside(head, scope)
+        for name, (variable, use) in self.unbound.items():
+            self.report(name, variable, use)
+        return self.found
+
+    def report(self, name: str, variable: Variable, use: _Use) -> None:
+        shown = written(name)
+        missing = "in no positive body atom"
+        if name in self.bound_somewhere:
+            missing = "not bound in every alternative of the body"
+        notes = tuple(
+            f"inside the aggregate at {place(aggregate.at)} it takes its value from outside"
+            for part in clause_parts(self.clause)
+            for aggregate in aggregates(part)
+            if use is not TARGET and any(v.name == name for v in variables(aggregate))
+        )
+        message = f"variable {shown} {use.place} but {missing}"
+        advice = use.advice.format(shown)
+        self.found.append(Diagnostic(message, variable.at, advice, notes=notes[:1]))
+
+    def conjunction(
+        self, body: Parts, uses: list[tuple[Variable, _Use]], scope: Set[str], given: Set[str]
+    ) -> set[str]:
+        """Note which of the parts' variables have no value, and return those that have one."""
+        bound = bound_by(body, scope, given)
+        self.bound_somewhere |= bound
+        uses = uses + [use for part in body for use in _uses(part)]
+        unbound = {variable.name for variable, _ in uses} - bound
+        if unbound:
+            # A variable that only waits for another one is not worth a message of its own.
+            roots = unbound - _waiting(body)
+            follow_ups = bound_by(body, scope, given | roots) - roots
+            for variable, use in uses:
+                if variable.name in unbound and variable.name not in follow_ups:
+                    self.unbound.setdefault(variable.name, (variable, use))
+        for part in body:
+            self.inside(part, scope)
+        return bound
+
+    def inside(self, part: Node, scope: Set[str]) -> None:
+        for aggregate in aggregates(part):
+            self.aggregate(aggregate, scope)
+
+    def aggregate(self, aggregate: Aggregate, scope: Set[str]) -> None:
+        """Variables from outside have a value here: if not, they are reported outside."""
+        own_here = own_names(*parts(aggregate)) - scope
+        uses = [(v, TARGET) for v in _own_variables(aggregate.target)] if aggregate.target else []
+        bodies = conjunctions(aggregate.body)
+        for body in bodies:
+            bound = self.conjunction(body, uses, scope | own_here, scope)
+            if len(bodies) > 1:
+                self.in_every_alternative(aggregate, body, own_here - bound)
+        if aggregate.target:
+            self.inside(aggregate.target, scope | own_here)
+
+    def in_every_alternative(self, aggregate: Aggregate, body: Parts, missing: set[str]) -> None:
+        """An aggregate counts assignments, so its alternatives need the same variables."""
+        advice = "define a relation for the alternatives, and aggregate over it"
+        wildcards = (t for p in body if isinstance(p, Atom) for t in p.terms)
+        first = next((term for term in wildcards if isinstance(term, Wildcard)), None)
+        if first is not None:
+            message = "_ in one alternative of an aggregate has no value in the others"
+            self.found.append(Diagnostic(message, first.at, advice))
+        for name in sorted(missing - self.unbound.keys()):
+            message = f"variable {written(name)} is not bound in every alternative of the aggregate"
+            self.found.append(Diagnostic(message, aggregate.at, advice))
+            break
+
+
+def _own_variables(node: Node) -> Iterator[Variable]:
+    return (found for found in own(node) if isinstance(found, Variable))
+
+
+def _uses(part: Node) -> Iterator[tuple[Variable, _Use]]:
+    """Variables that a part of a body uses, not counting aggregates inside it."""
+    match part:
+        case Not(atom):
+            yield from ((variable, NEGATED) for variable in _own_variables(atom))
+        case Comparison(op, left, right):
+            operand = SOLVED if op == "=" else OPERAND
+            for term in (left, right):
+                if isinstance(term, Variable):
+                    yield term, COMPARED
+                else:
+                    yield from ((variable, operand) for variable in _own_variables(term))
+        case Atom():
+            for term in part.terms:
+                if not isinstance(term, Variable):
+                    yield from ((variable, OPERAND) for variable in _own_variables(term))
+
+
+def _waiting(body: Parts) -> set[str]:
+    """Variables that an equation would bind."""
+    return {
+        side.name
+        for part in body
+        if isinstance(part, Comparison) and part.op == "="
+        for side in (part.left, part.right)
+        if isinstance(side, Variable)
+    }

@@ -1,0 +1,104 @@
+"""Strata: relations in an order in which negation and aggregation only look down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from tidelog.plan.draft import Draft, place
+from tidelog.plan.graph import components, shortest_path
+from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.rules import Group, Literal, Rule, Stratum
+
+
+def stratify(draft: Draft) -> Draft:
+    """Divide relations and rules into strata; a cycle through a negation is an error."""
+    found = strata(list(draft.relations), draft.rules)
+    faults = [fault for stratum in found for fault in _faults(stratum, draft)]
+    return replace(draft, strata=tuple(found)).found(faults)
+
+
+def strata(relations: Iterable[str], rules: Sequence[Rule]) -> list[Stratum]:
+    """Relations that depend on each other form a stratum, after those they depend on.
+
+    >>> p, q, r = Literal("p", ()), Literal("q", ()), Literal("r", ())
+    >>> rules = [Rule(p, (q, r)), Rule(q, (p,)), Rule(q, (r,))]
+    >>> for stratum in strata("pqr", rules):
+    ...     print(stratum.relations, len(stratum.nonrecursive), len(stratum.recursive))
+    ('r',) 0 0
+    ('p', 'q') 1 2
+    """
+    by_head: dict[str, list[Rule]] = {name: [] for name in relations}
+    reads: dict[str, dict[str, None]] = {name: {} for name in by_head}
+    for rule in rules:
+        by_head[rule.head.relation].append(rule)
+        reads[rule.head.relation].update((name, None) for name, _ in rule.reads())
+    found = []
+    for names in components(reads):
+        inside = set(names)
+        parts: tuple[list[Rule], list[Rule]] = [], []
+        for name in names:
+            for rule in by_head[name]:
+                recursive = any(read in inside for read, _ in rule.reads())
+                parts[recursive].append(rule)
+        found.append(Stratum(tuple(names), tuple(parts[0]), tuple(parts[1])))
+    return found
+
+
+def _faults(stratum: Stratum, draft: Draft) -> Iterator[Diagnostic]:
+    """The shortest cycle for the first rule that needs a relation of its own stratum complete."""
+    inside = frozenset(stratum.relations)
+    edges: dict[str, dict[str, Rule]] = {name: {} for name in stratum.relations}
+    strict: list[tuple[Rule, str]] = []
+    for rule in stratum.recursive:
+        for name, complete in rule.reads():
+            if name in inside:
+                edges[rule.head.relation].setdefault(name, rule)
+                if complete:
+                    strict.append((rule, name))
+    # A rule as written comes before one that desugaring made.
+    strict.sort(key=lambda found: found[0].head.relation.startswith("%"))
+    for rule, name in strict[:1]:
+        way = shortest_path(edges, name, rule.head.relation, inside)
+        rules = [rule, *(edges[one][other] for one, other in pairwise(way))]
+        yield _fault(rules, [rule.head.relation, *way], draft)
+
+
+def _fault(rules: list[Rule], names: list[str], draft: Draft) -> Diagnostic:
+    """The cycle in words; `rules[i]` derives `names[i]` from the relation after it.
+
+    Hidden relations are passed over: what they read is what the rule before them reads.
+    """
+    cycle, sign = names[0], ""
+    notes = []
+    for i, (rule, name, read) in enumerate(zip(rules, names, names[1:], strict=True)):
+        if not name.startswith("%"):
+            sign = _sign(rule, read)
+            notes.append(f"{rule.text or rule.head.relation} ({place(rule.at)})")
+        if not read.startswith("%"):
+            cycle += f" -> {sign}{read}"
+            if i and (name, read) in draft.borrowed:
+                notes.append(
+                    f"the aggregate takes the values of its outer variables from {read}: "
+                    "bind them by a relation outside the cycle"
+                )
+    first = _part(rules[0], names[1])
+    what = "aggregation" if isinstance(first, Group) else "negation"
+    advice = f"{names[0]} depends on itself through this {what}"
+    return Diagnostic(f"{what} through a cycle: {cycle}", first.at, advice, notes=tuple(notes))
+
+
+def _part(rule: Rule, read: str) -> Literal | Group:
+    """The part of the body that reads the relation, one that needs it complete if there is."""
+    found = [
+        part for part in rule.body if isinstance(part, Literal | Group) and part.relation == read
+    ]
+    return max(found, key=lambda part: isinstance(part, Group) or part.negated)
+
+
+def _sign(rule: Rule, read: str) -> str:
+    part = _part(rule, read)
+    if isinstance(part, Group):
+        return f"{part.op} of "
+    return "!" if part.negated else ""

@@ -1,0 +1,319 @@
+"""One clause in the types pass: first its terms get nodes, at the end they get kinds.
+
+Both walks visit terms in the same order, so that the n-th node belongs to the n-th term.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tidelog.plan.draft import Type, did_you_mean, place, plural
+from tidelog.plan.functors import (
+    ANY,
+    BITS,
+    FLOAT,
+    MANY,
+    NEGATION,
+    NUMBER,
+    NUMERIC,
+    SIGNATURES,
+    SYMBOL,
+    chosen,
+    spelled,
+)
+from tidelog.plan.kinds import Kinds
+from tidelog.plan.walk import own_names
+from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.syntax import (
+    Aggregate,
+    And,
+    Atom,
+    Call,
+    Cast,
+    Clause,
+    Comparison,
+    Constant,
+    Formula,
+    Kind,
+    Not,
+    Or,
+    Span,
+    Term,
+    Truth,
+    Value,
+    Variable,
+    Wildcard,
+)
+from tidelog.text.write import to_text
+
+BOUNDS: dict[Kind, tuple[int, int]] = {
+    "number": (-(2**63), 2**63 - 1),
+    "unsigned": (0, 2**64 - 1),
+}
+
+
+class Column(NamedTuple):
+    """An argument of a relation: its node, its kind if declared, and how to speak of it."""
+
+    node: int
+    mask: int | None
+    name: str
+    text: str
+
+
+class _Scope(NamedTuple):
+    """Inside an aggregate, `local` names are its own; `seen` are all names known there."""
+
+    local: frozenset[str] | set[str]
+    seen: set[str]
+    nodes: dict[str, int]
+
+
+class Typer:
+    def __init__(
+        self, kinds: Kinds, columns: Mapping[str, list[Column]], types: Mapping[str, Type]
+    ) -> None:
+        self.kinds = kinds
+        self.columns = columns
+        self.types = types
+
+    def clause(self, clause: Clause) -> tuple[list[int], list[Diagnostic]]:
+        """The nodes of its terms in the order of visits, and what is wrong with it."""
+        self.nodes: list[int] = []
+        self.found: list[Diagnostic] = []
+        self.whole = clause
+        self.scopes = [_Scope(frozenset(), set(), {})]
+        for head in clause.heads:
+            self.formula(head)
+        self.formula(clause.body)
+        return self.nodes, self.found
+
+    def formula(self, formula: Formula) -> None:
+        match formula:
+            case Atom():
+                for term, column in zip(formula.terms, self.columns[formula.relation], strict=True):
+                    node = self.term(term)
+                    if column.mask is not None:
+                        self.need(term, node, column.mask, column.text)
+                    else:
+                        self.agree(term, node, column.node, column.text)
+            case And() | Or():
+                for part in formula.parts:
+                    self.formula(part)
+            case Not():
+                self.formula(formula.part)
+            case Comparison():
+                left, right = self.term(formula.left), self.term(formula.right)
+                if formula.op in ("match", "contains"):
+                    self.need(formula.left, left, SYMBOL, f"{formula.op} takes symbols")
+                    self.need(formula.right, right, SYMBOL, f"{formula.op} takes symbols")
+                else:
+                    text = f"both sides of {formula.op} are of one kind"
+                    self.agree(formula.right, right, left, text)
+
+    def term(self, term: Term) -> int:
+        match term:
+            case Variable():
+                scope = next(
+                    s for s in reversed(self.scopes) if term.name in s.local or not s.local
+                )
+                node = scope.nodes.get(term.name, -1)
+                if node < 0:
+                    node = scope.nodes[term.name] = self.kinds.node()
+            case Wildcard():
+                node = self.kinds.node()
+            case Constant():
+                node = self.kinds.node(BITS[term.kind] if term.kind else open_to(term.value))
+            case Call():
+                node = self.call(term)
+            case Cast():
+                self.term(term.term)
+                node = self.kinds.node(BITS[self.types[term.type_name].kind])
+            case Aggregate():
+                node = self.aggregate(term)
+        self.nodes.append(node)
+        return node
+
+    def call(self, call: Call) -> int:
+        if _negative(call) is not None:
+            return self.kinds.node(NEGATION)
+        signature = SIGNATURES.get(call.functor)
+        args = [self.term(arg) for arg in call.args]
+        if signature is None:
+            advice = did_you_mean(call.functor, SIGNATURES, "see the language reference")
+            self.found.append(Diagnostic(f"unknown functor {call.functor}", call.at, advice))
+            return self.kinds.node()
+        if not signature.least <= len(args) <= signature.most:
+            message = f"{call.functor} takes {_arguments(signature.least, signature.most)}"
+            self.found.append(Diagnostic(f"{message}, but {len(args)} here", call.at))
+            return self.kinds.node()
+        operands = signature.operands
+        if call.functor == "-" and len(args) == 1:
+            operands = (NEGATION,)
+        result = self.kinds.node(ANY if signature.gives is None else signature.gives)
+        for i, (arg, node) in enumerate(zip(call.args, args, strict=True)):
+            mask = operands[min(i, len(operands) - 1)]
+            if mask != ANY:
+                self.need(arg, node, mask, f"{call.functor} takes {spelled(mask)}")
+            if signature.gives is None:
+                text = f"all arguments of {call.functor} are of one kind"
+                self.agree(arg, node, result, text)
+        return result
+
+    def aggregate(self, aggregate: Aggregate) -> int:
+        if len(self.scopes) == 1 and not self.scopes[0].seen:
+            self.scopes[0].seen.update(own_names(*self.whole.heads, self.whole.body))
+        seen = self.scopes[-1].seen
+        targets = own_names(aggregate.target) if aggregate.target else set()
+        names = targets | own_names(aggregate.body)
+        # An empty set of local names marks the outermost scope, so it needs a member.
+        self.scopes.append(_Scope({"", *targets, *(names - seen)}, seen | names, {}))
+        target = self.term(aggregate.target) if aggregate.target else None
+        if target is not None and aggregate.target is not None:
+            text = f"{aggregate.op} takes {spelled(NUMERIC)}"
+            self.need(aggregate.target, target, NUMERIC, text)
+        self.formula(aggregate.body)
+        self.scopes.pop()
+        if aggregate.op == "count" or target is None:
+            return self.kinds.node(NUMBER)
+        return self.kinds.node(FLOAT) if aggregate.op == "mean" else target
+
+    def need(self, term: Term, node: int, mask: int, text: str) -> None:
+        """The term must be of one of these kinds."""
+        if not self.kinds.narrow(node, mask, text, term.at):
+            self.clash(term, node, mask, text, ())
+
+    def agree(self, term: Term, node: int, other: int, text: str) -> None:
+        """The term must be of the same kind as the other node."""
+        if self.kinds.join(node, other):
+            root = self.kinds.root(node)
+            if root not in self.kinds.whys and self.kinds.masks[root] != ANY:
+                self.kinds.narrow(node, ANY, text, term.at)
+        else:
+            why = self.kinds.why(other)
+            notes = (f"{why.text} ({place(why.at)})",) if why else ()
+            self.clash(term, node, self.kinds.mask(other), text, notes)
+
+    def clash(self, term: Term, node: int, mask: int, text: str, notes: tuple[str, ...]) -> None:
+        is_, needed = spelled(self.kinds.mask(node)), spelled(mask)
+        why = self.kinds.why(node)
+        if why:
+            notes = (f"{why.text} ({place(why.at)})", *notes)
+        match term:
+            case Variable(name):
+                message = f"variable {name} is {needed} here, but {is_} elsewhere"
+            case Call(functor=name) | Aggregate(op=name):
+                message = f"the value of {name} is {is_}, but {needed} is needed here"
+            case _:
+                message = f"{to_text(term)} is {is_}, but {needed} is needed here"
+        self.found.append(Diagnostic(message, term.at, text, notes=notes))
+
+
+class Writer:
+    """The clause again, with the kinds that its nodes have come to."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self.kinds = kinds
+
+    def clause(self, clause: Clause, nodes: list[int]) -> tuple[Clause, list[Diagnostic]]:
+        self.nodes = iter(nodes)
+        self.found: list[Diagnostic] = []
+        heads = tuple(Atom(h.relation, self.terms(h.terms), h.at) for h in clause.heads)
+        return Clause(heads, self.formula(clause.body), clause.at), self.found
+
+    def formula(self, formula: Formula) -> Formula:
+        match formula:
+            case Atom():
+                return Atom(formula.relation, self.terms(formula.terms), formula.at)
+            case And():
+                return And(tuple([self.formula(part) for part in formula.parts]), formula.at)
+            case Or():
+                return Or(tuple([self.formula(part) for part in formula.parts]), formula.at)
+            case Not():
+                return Not(self.formula(formula.part), formula.at)
+            case Comparison():
+                left, right = self.terms((formula.left, formula.right))
+                return Comparison(formula.op, left, right, formula.at)
+            case Truth():
+                return formula
+
+    def terms(self, terms: tuple[Term, ...]) -> tuple[Term, ...]:
+        return tuple([self.term(term) for term in terms])
+
+    def term(self, term: Term) -> Term:
+        match term:
+            case Variable():
+                return Variable(term.name, term.at, self.kind())
+            case Wildcard():
+                return Wildcard(term.at, self.kind())
+            case Constant():
+                return self.constant(term.value, term.at)
+            case Call():
+                negative = _negative(term)
+                if negative is not None:
+                    return self.constant(negative, term.at)
+                args = self.terms(term.args)
+                return Call(term.functor, args, term.at, self.kind())
+            case Cast():
+                inner = self.term(term.term)
+                return Cast(inner, term.type_name, term.at, self.kind())
+            case Aggregate():
+                target = self.term(term.target) if term.target else None
+                body = self.formula(term.body)
+                return Aggregate(term.op, target, body, term.at, self.kind())
+
+    def kind(self) -> Kind:
+        return chosen(self.kinds.mask(next(self.nodes)))
+
+    def constant(self, value: Value, at: Span) -> Constant:
+        kind = self.kind()
+        fault = misfit(value, kind)
+        if fault:
+            self.found.append(Diagnostic(fault[0], at, fault[1]))
+        elif kind == "float":
+            value = float(value)
+        return Constant(value, kind, at)
+
+
+def _negative(call: Call) -> int | None:
+    """`-5` is one literal: 9223372036854775808 alone would be no number."""
+    if call.functor == "-" and len(call.args) == 1:
+        arg = call.args[0]
+        if isinstance(arg, Constant) and arg.kind is None and isinstance(arg.value, int):
+            return -arg.value
+    return None
+
+
+def _arguments(least: int, most: int) -> str:
+    if most == MANY:
+        return f"{least} or more arguments"
+    return plural(least, "argument") if least == most else f"{least} or {most} arguments"
+
+
+def open_to(value: Value) -> int:
+    """The kinds that a literal can be."""
+    if isinstance(value, str):
+        return SYMBOL
+    return FLOAT if isinstance(value, float) else NUMERIC
+
+
+def misfit(value: Value, kind: Kind) -> tuple[str, str] | None:
+    """Why a literal does not fit its kind, and what does; the kind itself is right."""
+    if kind in BOUNDS:
+        least, most = BOUNDS[kind]
+        if not least <= value <= most:  # type: ignore[operator]
+            return f"{value} does not fit {_a(kind)}", f"{_a(kind)} is from {least} to {most}"
+    elif kind == "float":
+        try:
+            fits = math.isfinite(float(value))
+        except OverflowError:
+            fits = False
+        if not fits:
+            return f"{str(value)[:40]} does not fit a float", "a float is at most 1.797e308"
+    return None
+
+
+def _a(kind: Kind) -> str:
+    return spelled(BITS[kind])

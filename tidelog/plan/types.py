@@ -1,0 +1,117 @@
+"""The kind of every term: number, unsigned, float or symbol.
+
+Terms that must agree share a node of a union-find structure over the whole program; a
+node knows which kinds are still open to it. Columns of relations without a declaration
+are nodes too, so their types follow from all facts and clauses at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tidelog.plan.draft import Draft
+from tidelog.plan.facttypes import convert, learn
+from tidelog.plan.functors import ANY, BITS, chosen, spelled
+from tidelog.plan.kinds import Kinds
+from tidelog.plan.typer import Column, Typer, Writer
+from tidelog.plan.walk import atoms, clause_parts
+from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.syntax import Attribute, Clause, Fact, RelationDecl
+
+
+def infer_types(draft: Draft) -> Draft:
+    """Set the kind of every term, convert facts, and complete inferred declarations."""
+    program = draft.program
+    kinds = Kinds()
+    columns = {
+        decl.name: _columns(decl, draft, kinds)
+        for decl in program.relations
+        if decl.name not in draft.doubtful
+    }
+    doubtful = set(draft.doubtful)
+    found: list[Diagnostic] = []
+    facts: dict[str, list[Fact]] = {}
+    for fact in program.facts:
+        facts.setdefault(fact.relation, []).append(fact)
+    inferred = {d.name for d in program.relations if d.inferred and d.name not in doubtful}
+    for name in facts:
+        if name in inferred and (fault := learn(facts[name], columns[name], kinds)):
+            found.append(fault)
+            doubtful.add(name)
+
+    typer = Typer(kinds, columns, draft.types)
+    visited: list[tuple[Clause, set[str], list[int]]] = []
+    for clause in program.clauses:
+        relations = _relations(clause)
+        if doubtful.isdisjoint(relations):
+            nodes, faults = typer.clause(clause)
+            found += faults
+            if faults:
+                doubtful |= relations & inferred
+            else:
+                visited.append((clause, relations, nodes))
+
+    relations_ = []
+    for decl in program.relations:
+        if decl.inferred and decl.name not in doubtful:
+            decl, faults = _completed(decl, columns[decl.name], kinds)
+            found += faults
+            if faults:
+                doubtful.add(decl.name)
+        relations_.append(decl)
+
+    writer = Writer(kinds)
+    clauses = []
+    for clause, relations, nodes in visited:
+        if doubtful.isdisjoint(relations):
+            clause, faults = writer.clause(clause, nodes)
+            found += faults
+            if not faults:
+                clauses.append(clause)
+
+    changed = False
+    for name in [name for name in facts if name not in doubtful]:
+        of_columns = [chosen(kinds.mask(column.node)) for column in columns[name]]
+        converted, faults = convert(facts[name], of_columns, columns[name])
+        found += faults
+        changed = changed or converted is not facts[name]
+        facts[name] = converted
+    all_facts = program.facts
+    if changed:
+        rest = {name: iter(of_relation) for name, of_relation in facts.items()}
+        all_facts = tuple([next(rest[fact.relation]) for fact in program.facts])
+
+    program = replace(program, relations=tuple(relations_), clauses=tuple(clauses), facts=all_facts)
+    return replace(draft, program=program, doubtful=frozenset(doubtful)).found(found)
+
+
+def _relations(clause: Clause) -> set[str]:
+    return {atom.relation for part in clause_parts(clause) for atom in atoms(part)}
+
+
+def _columns(decl: RelationDecl, draft: Draft, kinds: Kinds) -> list[Column]:
+    columns = []
+    for i, attribute in enumerate(decl.attributes):
+        name = f"argument {i + 1} of {decl.name}"
+        if decl.inferred:
+            text = f"{name} has one kind everywhere; a .decl for {decl.name} would say which"
+            columns.append(Column(kinds.node(), None, name, text))
+        else:
+            mask = BITS[draft.types[attribute.type_name].kind]
+            columns.append(Column(kinds.node(mask), mask, name, f"{name} is {spelled(mask)}"))
+    return columns
+
+
+def _completed(
+    decl: RelationDecl, columns: list[Column], kinds: Kinds
+) -> tuple[RelationDecl, list[Diagnostic]]:
+    """The declaration with the types found, and the columns whose types cannot be known."""
+    found = []
+    attributes = []
+    for attribute, column in zip(decl.attributes, columns, strict=True):
+        mask = kinds.mask(column.node)
+        if mask == ANY:
+            message = f"the type of {column.name} cannot be inferred"
+            found.append(Diagnostic(message, decl.at, f"write a .decl for {decl.name}"))
+        attributes.append(Attribute(attribute.name, chosen(mask), attribute.at))
+    return replace(decl, attributes=tuple(attributes)), found
