@@ -26,7 +26,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
-from tidelog.text.lexer import WRONG_SIGNS, Fault, Source, Token
+from tidelog.text.lexer import DIRECTIVES, WRONG_SIGNS, Fault, Source, Token
 from tidelog.text.literals import number, string
 from tidelog.text.operators import (
     AGGREGATES,
@@ -51,6 +51,15 @@ Node = Term | Formula
 
 _FORMULAS = (Atom, Comparison, Truth, Not, And, Or)
 _LITERALS = ("integer", "float", "address")
+_REFUSED = {
+    "nil": "nil",
+    "autoinc": "counter",
+    "__FILE__": "__FILE__",
+    "__LINE__": "__LINE__",
+    "__INCL__": "__INCL__",
+    "__ITERATION__": "__ITERATION__",
+}
+_WORDS = RESERVED | UNRESERVED | _REFUSED.keys()
 _TEXTBOOK = {  # words of other languages, in the place of an operator or before a condition
     "and": "`,`",
     "or": "`;`",
@@ -83,7 +92,7 @@ class Expressions:
     def __init__(self, source: Source, tokens: list[Token], index: int) -> None:
         self.source = source
         self.tokens = tokens
-        self.index = index
+        self.index = self._first = index
         self._operands: list[tuple[Node, int]] = []
         self._pending: list[_Pending] = []
 
@@ -109,8 +118,10 @@ class Expressions:
                 if text in AGGREGATES:
                     self._open_aggregate(token, after)
                 elif after == "(":
+                    if text not in _WORDS and self._plain_atom(token):
+                        return self._end_body_atom()
                     self._refuse_name(token)
-                    self._push(0, "call", token)
+                    self._push(0, "call", token, deeper=1)
                     self.index += 2
                     if tokens[self.index].kind == ")":
                         return self._close_call()
@@ -130,15 +141,44 @@ class Expressions:
                         self._at(token),
                         "use `lnot` for numbers",
                     )
-                self._push(PREFIX[kind], "prefix", token)
+                self._push(PREFIX[kind], "prefix", token, deeper=1)
                 self.index += 1
             elif kind == "(":
-                self._push(0, "(", token)
+                self._push(0, "(", token, wider=1)
                 self.index += 1
             elif kind == ":" and pending and pending[-1].kind == "target":
                 self._close_target()
             else:
                 raise self._no_operand(token)
+
+    def _plain_atom(self, name: Token) -> bool:
+        """Read an atom of variables and literals in one go, as most atoms are."""
+        tokens, source, index = self.tokens, self.source, self.index + 2
+        terms: list[Term] = []
+        while True:
+            token = tokens[index]
+            kind, text, start = token
+            if kind == "name":
+                if text == "_":
+                    terms.append(Wildcard(source.span(start)))
+                elif text in _WORDS:
+                    return False
+                else:
+                    terms.append(Variable(text, source.span(start, len(text))))
+            elif kind == "string":
+                terms.append(string(token, source))
+            elif kind in _LITERALS:
+                terms.append(number(token, source))
+            else:
+                return False
+            after = tokens[index + 1].kind
+            index += 2
+            if after == ")":
+                self.index = index
+                self._build(Atom(name.text, tuple(terms), self._at(name)), 1)
+                return True
+            if after != ",":
+                return False
 
     def _put(self, node: Node) -> None:
         self._operands.append((node, 1))
@@ -155,7 +195,7 @@ class Expressions:
         if text in ("true", "false"):
             return Truth(text == "true", at)
         self._refuse_name(token)
-        if text.lower() == "not" and after == "name":
+        if after == "name" and text.lower() == "not":
             raise Fault(f"`{text}` is not negation", at, "did you mean `!`?")
         if text in RESERVED:
             raise Fault(f"`{text}` is a functor and needs arguments", at, f"write `{text}(...)`")
@@ -170,17 +210,15 @@ class Expressions:
         return text[dot : dot + 1] == "." and text[dot + 1 : dot + 2].isidentifier()
 
     def _refuse_name(self, token: Token) -> None:
-        text = token.text
-        if text in ("__FILE__", "__LINE__", "__INCL__", "__ITERATION__", "nil"):
-            raise refused(text, self._at(token))
-        if text == "autoinc":
-            raise refused("counter", self._at(token))
+        construct = _REFUSED.get(token.text)
+        if construct:
+            raise refused(construct, self._at(token))
 
     def _open_aggregate(self, token: Token, after: str) -> None:
-        self._push(0, "target", token)
+        self._push(0, "target", token, deeper=1)
         self.index += 1
         if after == "(":
-            self._push(0, "list", self.tokens[self.index])
+            self._push(0, "list", self.tokens[self.index], wider=1)
             self.index += 1
 
     def _no_operand(self, token: Token) -> Fault:
@@ -233,14 +271,16 @@ class Expressions:
             rank = INFIX.get(kind)
             if rank is not None:
                 self._reduce(rank + 1 if rank == POWER else rank)
-                self._pending.append(self._under(rank, kind, token))
+                if rank == COMPARE:
+                    self._refuse_left(token)
+                self._push(rank, kind, token)
             elif kind == ",":
                 self._reduce(NOT)
                 if not self._argument_ends(token):
-                    self._pending.append(self._under(AND, kind, token))
+                    self._push(AND, kind, token)
             elif kind == ";":
                 self._reduce(AND)
-                self._pending.append(self._under(OR, kind, token))
+                self._push(OR, kind, token)
             elif kind == ":":
                 self._close_target()
                 return False
@@ -260,33 +300,23 @@ class Expressions:
             self.index += 1
             return False
 
-    def _under(self, rank: int, kind: str, token: Token) -> _Pending:
-        top = self._pending[-1] if self._pending else None
-        if top is None:
-            return _Pending(rank, kind, token, len(self._operands))
-        return _Pending(rank, kind, token, len(self._operands), top.depth, top.parentheses)
-
-    def _push(self, rank: int, kind: str, token: Token) -> None:
-        item = self._under(rank, kind, token)
-        item = (
-            item._replace(parentheses=item.parentheses + 1)
-            if kind in ("(", "list")
-            else item._replace(depth=item.depth + 1)
-        )
-        if item.depth > MAX_DEPTH or item.parentheses > MAX_DEPTH:
-            raise self._too_deep(self._at(token))
-        self._pending.append(item)
+    def _push(self, rank: int, kind: str, token: Token, deeper: int = 0, wider: int = 0) -> None:
+        """Let an operator or bracket wait; `deeper` in the tree, or `wider` by a parenthesis."""
+        pending = self._pending
+        if pending:
+            _, _, _, _, depth, parentheses = pending[-1]
+            deeper += depth
+            wider += parentheses
+            if deeper > MAX_DEPTH or wider > MAX_DEPTH:
+                raise self._too_deep(self._at(token))
+        pending.append(_Pending(rank, kind, token, len(self._operands), deeper, wider))
 
     def _argument_ends(self, token: Token) -> bool:
         if not self._pending:
             return False
         top = self._pending[-1]
         if top.kind == "target":
-            raise Fault(
-                f"`{top.token.text}` aggregates one expression over a body",
-                self._at(top.token),
-                f"write `{top.token.text} x : {{ p(x) }}`",
-            )
+            raise self._unclosed(token)
         return top.kind in ("call", "list")
 
     def _close_target(self) -> None:
@@ -300,13 +330,13 @@ class Expressions:
         op, given = opened.token.text, len(self._operands) > opened.base
         if given and op == "count":
             raise Fault(
-                "`count` takes no expression", self._at(opened.token), "write `count : { … }`"
+                "`count` takes no expression", self._at(opened.token), "write `count : { p(x) }`"
             )
         if not given and op != "count":
             raise Fault(
                 f"`{op}` needs an expression",
                 self._at(opened.token),
-                f"write what to aggregate: `{op} x : {{ … }}`",
+                f"write `{op} x : {{ p(x) }}`",
             )
         self.index += 1
         follows = self.tokens[self.index]
@@ -378,6 +408,10 @@ class Expressions:
         opened = self._pending.pop()
         self.index += 1
         self._call(opened.token.text, opened.token, opened.base)
+        self._end_body_atom()
+
+    def _end_body_atom(self) -> None:
+        """If the atom that was just read is an aggregate's body, the aggregate is complete."""
         if self._pending and self._pending[-1].kind == "atom":
             self._finish_aggregate(self._pending.pop())
 
@@ -406,6 +440,8 @@ class Expressions:
                 wants = f"{least} or {most}" if most not in (None, least) else wants
                 one = "argument" if wants == "1" else "arguments"
                 raise Fault(f"`{name}` takes {wants} {one}, not {len(terms)}", at)
+        elif name in RESERVED:
+            raise self._no_relation(token)
         else:
             self._build(Atom(name, terms, at), depth)
 
@@ -413,8 +449,8 @@ class Expressions:
         """`token` comes too early for the innermost bracket."""
         opened = self._pending[-1]
         at, name = self._at(opened.token), opened.token.text
-        if opened.kind in ("target", "{", "atom") and token.kind == ":-":
-            return self._second_neck(token)
+        if opened.token is self.tokens[self._first] and token.kind == ":-":
+            return self._no_relation(opened.token)
         if opened.kind == "target":
             if name in FUNCTORS:
                 return Fault(
@@ -422,7 +458,8 @@ class Expressions:
                     at,
                     f"write `{name}(x, y)`, or the aggregate `{name} x : {{ p(x) }}`",
                 )
-            return Fault(f"`{name}` has no body", at, f"write `{name} … : {{ … }}`")
+            shown = name if name == "count" else f"{name} x"
+            return Fault(f"`{name}` has no body", at, f"write `{shown} : {{ p(x) }}`")
         if opened.kind == "{":
             return Fault(
                 f"the body of `{name}` is not closed before {self._shown(token)}",
@@ -439,9 +476,6 @@ class Expressions:
             "choose another name",
         )
 
-    def _second_neck(self, token: Token) -> Fault:
-        return Fault("`:-` inside a body", self._at(token), "end the clause before with `.`")
-
     def _no_operator(self, token: Token) -> Fault:
         at, text = self._at(token), token.text
         if token.kind == "bad":
@@ -449,11 +483,10 @@ class Expressions:
         if token.kind == "wrong":
             return self._wrong(token)
         before = self.tokens[self.index - 1]
-        if before.kind == "string" and "\n" in before.text:
+        if token.kind == "name" and before.text in DIRECTIVES and self.index == self._first + 1:
+            word = before.text
             return Fault(
-                "this string runs over the end of its line",
-                self._at(before)._replace(width=1),
-                'is its closing `"` missing?',
+                f"`{word}` needs a dot before it", self._at(before), f"did you mean `.{word}`?"
             )
         if token.kind == "name" and text.lower() in _TEXTBOOK:
             return Fault(
@@ -469,11 +502,15 @@ class Expressions:
                 "end the clause with `.`, or go on with `,`",
                 self.index,
             )
-        if token.kind == "(" and before.kind == "name":
-            return Fault("unexpected `(`", at)
-        inside = opened is not None and opened.kind in ("call", "list")
-        wanted = "`,` or `)`" if inside else "`,` or `.`"
-        return Fault(f"{wanted} must follow `{before.text}`, not {self._shown(token)}", at)
+        closing = {"call": ")", "list": ")", "(": ")", "{": "}"}.get(
+            opened.kind if opened else "", "."
+        )
+        starts = token.kind in ("name", "!", "(", "-", "string", *_LITERALS)
+        return Fault(
+            f"`,` or `{closing}` must follow `{before.text}`, not {self._shown(token)}",
+            at,
+            "is a `,` missing before it?" if starts else "",
+        )
 
     def _wrong(self, token: Token) -> Fault:
         return Fault(
@@ -520,22 +557,19 @@ class Expressions:
         del self._operands[-2:]
         at, depth = self._at(op.token), max(left_depth, right_depth)
         if op.rank == COMPARE:
-            self._refuse_head_sign(op, left, right)
+            if op.kind == "<=" and isinstance(left, Atom) and isinstance(right, Atom):
+                raise refused("subsumption", at)
             self._build(Comparison(op.kind, self._as_term(left), self._as_term(right), at), depth)
         else:
             self._build(Call(op.kind, (self._as_term(left), self._as_term(right)), at), depth)
 
-    def _refuse_head_sign(self, op: _Pending, left: Node, right: Node) -> None:
-        """`a(x) <= b(x)` and `a(x) <- b(x)`, where a comparison is not what is meant."""
-        at = self._at(op.token)
+    def _refuse_left(self, token: Token) -> None:
+        """What cannot stand left of a comparison, where something else is meant."""
+        left, at = self._operands[-1][0], self._at(token)
         if isinstance(left, Comparison) and left.op not in TESTS:
             raise Fault("comparisons do not chain", at, "write `x < y, y < z`")
-        if not isinstance(left, Atom):
-            return
-        if op.kind == "<=" and isinstance(right, Atom):
-            raise refused("subsumption", at)
-        following = self.source.text[op.token.start + 1 : op.token.start + 2]
-        if op.kind == "<" and following == "-":
+        following = self.source.text[token.start + 1 : token.start + 2]
+        if isinstance(left, Atom) and token.kind == "<" and following == "-":
             raise Fault("`<-` is not an operator", at._replace(width=2), "did you mean `:-`?")
 
     def _build(self, node: Node, depth_below: int) -> None:
@@ -584,5 +618,5 @@ class Expressions:
     def _shown(self, token: Token) -> str:
         if token.kind != "end":
             return f"`{token.text}`"
-        rest = self.source.text[token.start :][:20].split()
+        rest = self.source.text[token.start : token.start + 20].split()
         return f"`{rest[0]}`" if rest and rest[0][0] in ".#" else "the end of the file"

@@ -25,7 +25,8 @@ DIRECTIVES = (
 )
 # fmt: on
 
-_BLANK = re.compile(r"(?:[ \t\r\n\f\v]++|//[^\r\n]*+|/\*[\s\S]*?\*/)*")
+_BLANKS = r"[ \t\r\n\f\v]*+(?:/(?:/[^\r\n]*+|\*[\s\S]*?\*/)[ \t\r\n\f\v]*+)*"
+_BLANK = re.compile(_BLANKS)
 
 # Signs of other languages, which no valid program contains, and what to write instead.
 WRONG_SIGNS = {
@@ -45,8 +46,11 @@ WRONG_SIGNS = {
     "\\+": "`!`",
 }
 
+# Something always matches after the blanks, so these are never given back.
 _TOKEN = re.compile(
-    r"(?P<name>[A-Za-z_?][A-Za-z0-9_?]*+(?![\w]))"
+    _BLANKS
+    + r"(?:(?P<name>[A-Za-z_?][A-Za-z0-9_?]*+(?![\w]))"
+    + r"|(?P<common>[(),])"
     + r"|(?P<address>[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+(?![\w]))"
     + r"|(?P<float>[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)(?![\w]))"
     + r"|(?P<integer>(?:0x[0-9a-fA-F]+|0b[01]+|[0-9]+)u?(?![\w]))"
@@ -58,7 +62,8 @@ _TOKEN = re.compile(
     + r"|(?P<sign>:-|<:|<=|>=|!=|[-+*/%^()\[\]{},;.:=<>!|$@])"
     + r"|(?P<end>\Z)"
     + r"|(?P<word>[\w?]++)"
-    + r"|(?P<other>[\s\S])"
+    + r"|(?P<quoted>'[^'\n]*'|\u201c[^\u201d\n]*\u201d)"
+    + r"|(?P<other>[\s\S]))"
 )
 
 _ARGUMENT = (
@@ -88,6 +93,9 @@ ESCAPES = {
 }
 
 
+_make = tuple.__new__  # makes a named tuple in half the time of calling its class
+
+
 class Token(NamedTuple):
     """`kind` is a group of the expression above; for signs and operator words, the text itself."""
 
@@ -114,11 +122,12 @@ class Source:
         self.file = file
         self.text = text
         self.lines = [line.removesuffix("\r") for line in text.split("\n")]
+        self._count = len(self.lines)
         self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
 
     def span(self, start: int, width: int = 1) -> Span:
-        line = bisect_right(self._starts, start, hi=len(self.lines))
-        return Span(self.file, line, start - self._starts[line - 1] + 1, width)
+        line = bisect_right(self._starts, start, 0, self._count)
+        return _make(Span, (self.file, line, start - self._starts[line - 1] + 1, width))
 
     def line_start(self, start: int) -> int:
         return self._starts[self.span(start).line - 1]
@@ -129,6 +138,7 @@ class Source:
 
 Report = Callable[[str, Span, str], None]
 
+_UNREADABLE = frozenset({"hash", "comment", "word", "quoted", "other"})
 _WORD_OPERATORS = {word: word for word in (*BINARY, *PREFIX) if word.isalpha()}
 
 
@@ -161,71 +171,97 @@ class Lexer:
             else:
                 values = tuple(map(int, inside.split(",")))
             name = names.setdefault(name, name)
-            into.append(Fact(name, values, span(found.start(1), len(name))))
+            into.append(_make(Fact, (name, values, span(found.start(1), len(name)))))
             self.position = found.end()
 
     def statement(self) -> list[Token]:
         """The next tokens up to and with a `.`, or up to the next directive; then an `end`."""
         tokens: list[Token] = []
-        text, blank, match = self.source.text, _BLANK.match, _TOKEN.match
-        while True:
-            start = blank(text, self.position).end()  # type: ignore[union-attr]
-            found = match(text, start)
-            assert found is not None  # the last alternatives match anything
-            assert found.lastgroup is not None
-            kind, word = found.lastgroup, found[0]
-            if kind == "sign":
-                kind = word
-            elif kind == "name":
+        while not self._read(tokens):
+            pass  # something unreadable was reported and skipped
+        return tokens
+
+    def _read(self, tokens: list[Token]) -> bool:
+        add = tokens.append
+        for found in _TOKEN.finditer(self.source.text, self.position):
+            kind = found.lastgroup
+            assert kind is not None
+            word, start = found[kind], found.start(kind)
+            if kind == "name":
                 kind = _WORD_OPERATORS.get(word, "name")
+            elif kind == "common":
+                kind = word
+            elif kind == "sign":
+                kind = word
+                if word == ".":
+                    self.position = found.end()
+                    tokens += (Token(kind, word, start), Token("end", "", self.position))
+                    return True
             elif kind == "end" or (kind == "directive" and tokens):
+                self.position = start
                 tokens.append(Token("end", "", start))
-                return tokens
-            elif kind in ("hash", "comment", "word", "other"):
+                return True
+            elif kind in _UNREADABLE or (kind == "string" and self._overruns(found)):
                 self.position = self._unreadable(kind, word, start)
-                if kind != "hash":
+                if kind != "hash" or self.position == start + 1:
                     tokens.append(Token("bad", word, start))
-                continue
-            self.position = found.end()
-            tokens.append(Token(kind, word, start))
-            if kind == ".":
-                tokens.append(Token("end", "", self.position))
-                return tokens
+                return False
+            add(_make(Token, (kind, word, start)))
+        raise AssertionError("the end of the text is a token")
+
+    def _overruns(self, string: re.Match[str]) -> bool:
+        """Whether a string of several lines was meant to end on its first.
+
+        Then its closing quote is the opening one of another, with a word after it.
+        """
+        if "\n" not in string["string"]:
+            return False
+        follows = _TOKEN.match(self.source.text, string.end())
+        return follows is not None and (
+            follows.lastgroup == "string"
+            or follows["other"] == '"'
+            or (follows["name"] or "") not in _WORD_OPERATORS.keys() | {""}
+        )
 
     def _unreadable(self, kind: str, word: str, start: int) -> int:
         """Say what is wrong with the characters at `start`; where to go on."""
         text, span = self.source.text, self.source.span
         if kind == "hash":
-            before = text[self.source.line_start(start) : start]
-            if before.strip():
-                self.report("unexpected `#`", span(start), "a comment starts with `//`")
-            elif not _LINE_MARKER.match(word):
-                name = "#" + "".join(word[1:].split()[:1])
-                self.report(
-                    f"the preprocessor's `{name}` is not supported",
-                    span(start, len(name)),
-                    'only `#include "file"` is; write the program out without macros',
-                )
-            return start + len(word)
+            return self._preprocessor(word, start)
         if kind == "comment":
             self.report("a comment is not closed", span(start, 2), "close it with `*/`")
             return len(text)
-        if word == '"':
+        if kind == "string" or word == '"':
             self.report("a string is not closed", span(start), 'close it with `"`')
             # The rest may still be read, but only once: each try scans to the end.
-            again, self._unclosed = self._unclosed, True
+            again, self._unclosed = self._unclosed, self._unclosed or kind != "string"
             return len(text) if again else self.source.line_end(start)
-        if kind == "word":
-            if word[0].isdigit() and word.isascii():
-                self.report(
-                    f"`{word}` is neither a number nor a name",
-                    span(start, len(word)),
-                    "a name starts with a letter; a number is written 12, 12u, 0x1f, 0b11 or 1.5",
-                )
-            else:
-                where, message, advice = foreign_letter(word)
-                self.report(message, span(start + where), advice)
-        else:
+        if kind == "quoted":
+            advice = f'write "{word[1:-1]}"'
+            self.report("strings stand in double quotes", span(start, len(word)), advice)
+        elif kind == "other":
             message, advice = foreign_sign(word)
             self.report(message, span(start), advice)
+        elif word.isascii():
+            self.report(
+                f"`{word}` is neither a number nor a name",
+                span(start, len(word)),
+                "a name starts with a letter; a number is written 12, 12u, 0x1f, 0b11 or 1.5",
+            )
+        else:
+            where, message, advice = foreign_letter(word)
+            self.report(message, span(start + where), advice)
         return start + len(word)
+
+    def _preprocessor(self, line: str, start: int) -> int:
+        if self.source.text[self.source.line_start(start) : start].strip():
+            self.report("unexpected `#`", self.source.span(start), "a comment starts with `//`")
+            return start + 1
+        if not _LINE_MARKER.match(line):
+            name = "#" + "".join(line[1:].split()[:1])
+            self.report(
+                f"the preprocessor's `{name}` is not supported",
+                self.source.span(start, len(name)),
+                'only `#include "file"` is; write the program out without macros',
+            )
+        return start + len(line)

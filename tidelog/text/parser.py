@@ -37,6 +37,7 @@ from tidelog.text.operators import ACTIONS, FUNCTORS, QUALIFIERS, RESERVED, UNRE
 from tidelog.text.unsupported import refused
 
 MAX_ERRORS = 50
+GIVE_UP = 10_000  # after so many errors the text is not worth reading on
 
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 
@@ -143,11 +144,13 @@ class _Parser:
         self.planned = False  # whether a `.plan` may stand here
 
     def parsed(self) -> Parsed:
+        files = {file: i for i, file in enumerate(self.sources)}
+        self.diagnostics.sort(key=lambda d: (files[d.at.file], d.at[1:]) if d.at else (-1, ()))
         if self.errors > MAX_ERRORS:
             more = self.errors - MAX_ERRORS
-            self.diagnostics.append(
-                Diagnostic(f"{more} more error{'s' if more > 1 else ''} not shown")
-            )
+            least = "at least " if self.errors > GIVE_UP else ""
+            one = "error is" if more == 1 else "errors are"
+            self.diagnostics.append(Diagnostic(f"{least}{more} more {one} not shown"))
         program = Program(
             tuple(self.types),
             tuple(self.relations),
@@ -167,7 +170,7 @@ class _Parser:
 
     def run(self, text: str, file: str, path: Path | None = None) -> None:
         self.enter(text, file, self.root, path)
-        while self.open:
+        while self.open and self.errors <= GIVE_UP:
             try:
                 self.statement()
             except Fault as fault:
@@ -200,7 +203,11 @@ class _Parser:
         here = self.open[-1]
         at = self.source.span(name.start, len(name.text))
         if here.folder is None or self.root is None:
-            raise Fault("a program without a folder cannot include files", at, "pass `folder`")
+            raise Fault(
+                "a program without a folder cannot include files",
+                at,
+                "pass the folder that holds them",
+            )
         wanted = unescape(name, self.source)
         try:
             path = includes.find(wanted, here.folder, self.root, self.allow_paths)
@@ -247,17 +254,19 @@ class _Parser:
         if token.kind == "directive":
             self.index += 1
             name = ".include" if token.text.startswith("#") else token.text
-            planned, self.planned = self.planned, False
-            if name == ".plan":
-                if not planned:
-                    raise Fault(
-                        "`.plan` follows no rule", self.at(token), "place it right after its rule"
-                    )
-                self.plan()
-            else:
+            try:
                 _STATEMENTS[name](self, token)
+            except Fault as fault:
+                if fault.resume is None:
+                    self.skip_directive()
+                    fault.resume = self.index
+                raise
+            finally:
+                self.planned = False
         elif token.kind == "." and self.dotted(token):
             raise self.no_directive(token)
+        elif token.kind == ".":
+            raise Fault("unexpected `.`", self.at(token), "only clauses end with `.`")
         else:
             self.planned = False
             self.clause()
@@ -351,9 +360,6 @@ class _Parser:
         if isinstance(part, Truth):
             return Fault("a head is an atom, not a condition", part.at)
         word = getattr(part, "name", "")
-        follows = self.tokens[self.index + 1]
-        if word in DIRECTIVES and follows.kind == "name":
-            return Fault(f"`{word}` needs a dot before it", part.at, f"did you mean `.{word}`?")
         if word:
             return Fault(f"`{word}` alone is no atom", part.at, f"write `{word}()` or `{word}(…)`")
         return Fault("a head is an atom such as `path(x, y)`", part.at)
@@ -477,8 +483,11 @@ class _Parser:
         text = unescape(value, self.source) if value.kind == "string" else ""
         self.pragmas.append((unescape(key, self.source), text))
 
-    def plan(self) -> None:
+    def plan(self, keyword: Token) -> None:
         """`.plan 0:(1,2), 1:(2,1)` is read and dropped: join orders are chosen by size."""
+        if not self.planned:
+            at = self.at(keyword)
+            raise Fault("`.plan` follows no rule", at, "place it right after its rule")
         advice = "write `.plan 0:(2,1)`"
         while True:
             self.expect("integer", "a number must stand here", advice)
@@ -508,14 +517,22 @@ class _Parser:
         at = self.at(keyword)
         if keyword.text in (".comp", ".lattice"):
             self.skip_block()
-        else:
-            self.skip_line(keyword)
-        raise refused(keyword.text, at, self.index)
+            raise refused(keyword.text, at, self.index)
+        raise refused(keyword.text, at)
 
-    def skip_line(self, keyword: Token) -> None:
-        line = self.source.span(keyword.start).line
-        while self.peek().kind != "end" and self.source.span(self.peek().start).line == line:
+    def skip_directive(self) -> None:
+        """Go to what looks like the next clause: an atom at the start of a later line."""
+        line = self.source.span(self.tokens[self.index - 1].start).line
+        while (token := self.peek()).kind != "end":
+            here = self.source.span(token.start).line
+            if token.kind == "name" and here > line and self.peek(1).kind == "(":
+                return
+            line = here
             self.index += 1
+            if token.kind == ".":
+                if not self.dotted(token):
+                    return
+                self.tokens, self.index = self.open[-1].lexer.statement(), 0
 
     def skip_block(self) -> None:
         depth = 0
@@ -534,8 +551,8 @@ class _Parser:
     def no_directive(self, dot: Token) -> Fault:
         name = self.dotted(dot)
         close = get_close_matches(name.lower(), DIRECTIVES, 1)
-        self.tokens, self.index = self.open[-1].lexer.statement(), 0
-        self.skip_line(dot)
+        self.tokens, self.index = self.open[-1].lexer.statement(), 1
+        self.skip_directive()
         return Fault(
             f"unknown directive `.{name}`",
             self.source.span(dot.start, len(name) + 1),
@@ -601,6 +618,7 @@ _STATEMENTS: dict[str, Callable[[_Parser, Token], None]] = {
     ".include": _Parser.include_directive,
     ".once": _Parser.once_directive,
     ".pragma": _Parser.pragma,
+    ".plan": _Parser.plan,
     ".limitsize": _Parser.unsupported,
     ".comp": _Parser.unsupported,
     ".init": _Parser.unsupported,

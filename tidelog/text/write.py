@@ -37,7 +37,7 @@ from tidelog.program.syntax import (
     Wildcard,
 )
 from tidelog.text.lexer import ESCAPES
-from tidelog.text.operators import AND, BINARY, COMPARE, NOT, OR, POWER, TESTS, UNARY
+from tidelog.text.operators import AND, BINARY, COMPARE, NOT, OR, POWER, RESERVED, TESTS, UNARY
 
 Node = (
     Term
@@ -109,7 +109,7 @@ def _pieces(node: Node, rank: int) -> list[_Piece]:
         case Constant():
             text = value_text(node.value, node.kind)
             # `-1 ^ x` would be read as -(1 ^ x).
-            return [f"({text})" if text.startswith("-") and rank >= UNARY else text]
+            return [f"({text})" if text.startswith("-") and rank > POWER else text]
         case Call():
             return _call(node, rank)
         case Cast():
@@ -211,12 +211,17 @@ def _declaration(node: Attribute | RelationDecl | TypeDecl | Directive | rules.R
             sign = "<:" if node.form == "subtype" else "="
             return f".type {node.name} {sign} {' | '.join(node.of)}"
         case Directive():
-            pairs = [f"{key}={value_text(value)}" for key, value in node.parameters]
+            pairs = [f"{key}={_parameter_text(value)}" for key, value in node.parameters]
             return f".{node.action} {node.relation}" + (f"({', '.join(pairs)})" if pairs else "")
         case rules.Relation():
             columns = [f"{a}: {k}" for a, k in zip(node.attributes, node.kinds, strict=True)]
     words = "".join(f" {word}" for word in sorted(node.qualifiers))
     return f".decl {node.name}({', '.join(columns)}){words}"
+
+
+def _parameter_text(value: str) -> str:
+    plain = value.isidentifier() and value.isascii() and value not in RESERVED - {"true", "false"}
+    return value if plain else value_text(value)
 
 
 def _program(node: Program) -> list[_Piece]:
