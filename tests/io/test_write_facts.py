@@ -116,20 +116,20 @@ def test_texts() -> None:
 def test_symbols_that_would_read_back_as_others() -> None:
     two = relation("symbol", "symbol")
     assert refusal(two, [("a\tb", "c")]) == (
-        'error: "a\\tb" in column x of edge cannot be written: it has the delimiter "\\t"\n'
+        'error: "a\\tb" in column x of edge contains the delimiter "\\t", which the format cannot hold\n'
         "    choose another delimiter"
     )
     assert refusal(two, [("a", "b\nc")]) == (
-        'error: "b\\nc" in column y of edge cannot be written: it has a line end\n'
+        'error: "b\\nc" in column y of edge contains a line end, which the format cannot hold\n'
         "    replace it in the program"
     )
     assert refusal(two, [("a", "b\r")]) == (
-        'error: "b\\r" in column y of edge cannot be written: '
-        "it has a carriage return at the end of a line\n"
+        'error: "b\\r" in column y of edge contains '
+        "a carriage return at the end of a line, which the format cannot hold\n"
         "    replace it in the program"
     )
     assert refusal(two, [("a", "\0")]) == (
-        'error: "\\u0000" in column y of edge cannot be written: it has a NUL character\n'
+        'error: "\\u0000" in column y of edge contains a NUL character, which the format cannot hold\n'
         "    replace it in the program"
     )
     assert refusal(two, [("\ufeffa", "b")]) == (

@@ -72,8 +72,12 @@ def read_facts(
     return _Reader(name_of(source), data, relation, delimiter).read(headers)
 
 
+def is_delimiter(text: str) -> bool:
+    return bool(text) and not any(c in text for c in "\n\r\0")
+
+
 def _check_delimiter(delimiter: str) -> None:
-    if not delimiter or any(c in delimiter for c in "\n\r\0"):
+    if not is_delimiter(delimiter):
         raise FileFault(
             f"{shown(delimiter)} cannot be a delimiter",
             'choose one or more characters of one line, such as "\\t" or ","',
@@ -312,10 +316,9 @@ def _check_faithful(relation: Relation, j: int, column: Column, delimiter: str) 
         elif (not last or delimiter in word) and (word + delimiter).find(delimiter) != len(word):
             reason = f"the delimiter {shown(delimiter)}"
         if reason is not None:
+            where = f"column {relation.attributes[j]} of {relation.name}"
+            other = "choose another delimiter"
             raise FileFault(
-                f"{shown(word)} in column {relation.attributes[j]} of {relation.name} "
-                f"cannot be written: it has {reason}",
-                "choose another delimiter"
-                if "delimiter" in reason
-                else "replace it in the program",
+                f"{shown(word)} in {where} contains {reason}, which the format cannot hold",
+                other if "delimiter" in reason else "replace it in the program",
             )
