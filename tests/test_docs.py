@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.law.adapters import materialise
-from tidelog.text.write import value_text
 
+from tests.law.adapters import materialise
 from tidelog import naive
 from tidelog.plan import Analysis, analyse
 from tidelog.program.diagnostics import ProgramError
 from tidelog.program.syntax import Value
 from tidelog.text import parse
+from tidelog.text.write import value_text
 
 DOCS = Path(__file__).parent.parent / "docs"
 FENCE = re.compile(r"^```(\w*)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 REFUSED = "refused"
-Rows = dict[str, set[tuple[Value, ...]]]
+Row = tuple[Value, ...]
 READ: dict[str, Callable[[str], Value]] = {
     "number": int,
     "unsigned": int,
@@ -80,22 +80,22 @@ def _analyse(program: str) -> Analysis:
     return analysis
 
 
-def _facts(example: Example, analysis: Analysis) -> Rows:
+def _facts(example: Example, analysis: Analysis) -> dict[str, list[Row]]:
     assert analysis.typed is not None
     kinds = naive.column_kinds(analysis.typed)
-    facts: Rows = {}
+    facts: dict[str, list[Row]] = {}
     for name, content in example.files.items():
         relation, _, ending = name.partition(".")
         if ending == "facts":
             rows = (line.split("\t") for line in content.splitlines())
-            facts[relation] = {
+            facts[relation] = [
                 tuple(READ[kind](cell) for kind, cell in zip(kinds[relation], row, strict=True))
                 for row in rows
-            }
+            ]
     return facts
 
 
-def _shown(analysis: Analysis, result: Mapping[str, set[tuple[Value, ...]]]) -> str:
+def _shown(analysis: Analysis, result: Mapping[str, set[Row]]) -> str:
     """The facts of the output relations, sorted, in the notation of programs."""
     assert analysis.typed is not None
     kinds = naive.column_kinds(analysis.typed)
