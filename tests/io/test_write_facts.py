@@ -116,7 +116,8 @@ def test_texts() -> None:
 def test_symbols_that_would_read_back_as_others() -> None:
     two = relation("symbol", "symbol")
     assert refusal(two, [("a\tb", "c")]) == (
-        'error: "a\\tb" in column x of edge contains the delimiter "\\t", which the format cannot hold\n'
+        'error: "a\\tb" in column x of edge contains the delimiter "\\t", '
+        "which the format cannot hold\n"
         "    choose another delimiter"
     )
     assert refusal(two, [("a", "b\nc")]) == (
@@ -129,7 +130,8 @@ def test_symbols_that_would_read_back_as_others() -> None:
         "    replace it in the program"
     )
     assert refusal(two, [("a", "\0")]) == (
-        'error: "\\u0000" in column y of edge contains a NUL character, which the format cannot hold\n'
+        'error: "\\u0000" in column y of edge contains a NUL character, '
+        "which the format cannot hold\n"
         "    replace it in the program"
     )
     assert refusal(two, [("\ufeffa", "b")]) == (
