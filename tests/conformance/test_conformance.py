@@ -1,8 +1,9 @@
 """One folder per construct: a program, its facts, and the outputs worked out by hand.
 
 A folder holds `program.dl`, `facts/` where there are inputs, `stdin` where that is read,
-and `expected/` with every file that the run must write and no other. Rows are compared as
-sets, because relations are; `expected/stdout` is compared line by line, sorted.
+`arguments` where the command line has more of them, and `expected/` with every file that
+the run must write and no other. Rows are compared as sets, because relations are;
+`expected/stdout` is compared line by line, sorted.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def test_outputs_are_those_worked_out_by_hand(
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(data, encoding="utf-8"))
     facts = case / "facts" if (case / "facts").exists() else tmp_path
 
-    code = main(["run", str(case / "program.dl"), "-F", str(facts), "-D", str(out)])
+    more = case / "arguments"
+    arguments = ["run", str(case / "program.dl"), "-F", str(facts), "-D", str(out)]
+    code = main(arguments + (more.read_text().split() if more.exists() else []))
 
     captured = capsys.readouterr()
     assert code == 0, captured.err
