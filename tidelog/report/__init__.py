@@ -1,0 +1,1 @@
+"""Pages about a run and pictures of a program."""
