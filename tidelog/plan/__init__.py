@@ -26,9 +26,9 @@ __all__ = ["PASSES", "Analysis", "analyse"]
 PASSES: tuple[Callable[[Draft], Draft], ...] = (
     resolve_types,
     resolve_relations,
+    check_safety,
     infer_types,
     check_subtypes,
-    check_safety,
     desugar,
     stratify,
 )

@@ -20,6 +20,7 @@ from tidelog.program.syntax import (
     Term,
     Truth,
     Variable,
+    Wildcard,
 )
 
 MOST = 10_000
@@ -53,7 +54,7 @@ def alternatives(clause: Clause) -> list[Alternative]:
     """The clause's alternatives, in the order written.
 
     Variables that are local to an aggregate get names of their own where the name is
-    used outside of it as well.
+    used outside of it as well, and each `_` of an aggregate becomes such a variable.
     """
     bodies = conjunctions(clause.body)
     if not any(True for part in clause_parts(clause) for _ in aggregates(part)):
@@ -61,23 +62,23 @@ def alternatives(clause: Clause) -> list[Alternative]:
     return [_separate(clause.heads, body) for body in bodies]
 
 
-def conjunctions(formula: Formula, wanted: bool = True) -> list[Parts]:
-    """The formula (its negation unless `wanted`) in disjunctive normal form."""
+def conjunctions(formula: Formula) -> list[Parts]:
+    """The formula in disjunctive normal form."""
+    if isinstance(formula, And) and all(isinstance(p, Atom | Comparison) for p in formula.parts):
+        return [formula.parts]  # type: ignore[list-item]
+    return _conjunctions(_positive(formula))
+
+
+def _conjunctions(formula: Formula) -> list[Parts]:
     match formula:
-        case Atom():
-            return [(formula if wanted else Not(formula, formula.at),)]
-        case Comparison() if wanted:
+        case Atom() | Comparison() | Not():
             return [(formula,)]
-        case Comparison(op, left, right, at):
-            return [(Comparison(INVERSE[op], left, right, at),)]
         case Truth(value):
-            return [()] if value == wanted else []
-        case Not(part):
-            return conjunctions(part, not wanted)
-        case And(subs) | Or(subs):
-            choices = [conjunctions(sub, wanted) for sub in subs]
-            if isinstance(formula, And) != wanted:
-                return _limited([choice for each in choices for choice in each])
+            return [()] if value else []
+        case Or(subs):
+            return _limited([choice for sub in subs for choice in _conjunctions(sub)])
+        case And(subs):
+            choices = [_conjunctions(sub) for sub in subs]
             if all(len(each) == 1 for each in choices):
                 return [tuple([part for each in choices for part in each[0]])]
             found: list[Parts] = [()]
@@ -99,75 +100,87 @@ def written(name: str) -> str:
     return name.partition("%")[0]
 
 
+def is_named_wildcard(variable: Variable) -> bool:
+    return variable.name.startswith("_%")
+
+
 def _separate(heads: tuple[Atom, ...], body: Parts) -> Alternative:
     visible = own_names(*heads, *body)
-    renamer = _Renamer(set(visible))
+    renamer = _Renamer({"_", *visible})
+    outermost = _Names(visible, {}, inside=False)
     return Alternative(
-        tuple([renamer.atom(head, visible, {}) for head in heads]),
-        tuple([renamer.part(part, visible, {}) for part in body]),
+        tuple([renamer.atom(head, outermost) for head in heads]),
+        tuple([renamer.part(part, outermost) for part in body]),
     )
+
+
+class _Names(NamedTuple):
+    """Names as they can be seen at a place, and how they are called from now on."""
+
+    visible: set[str]
+    new: dict[str, str]
+    inside: bool  # an aggregate, under no negation: each `_` is a variable that counts
 
 
 class _Renamer:
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
 
-    def atom(self, atom: Atom, visible: set[str], names: dict[str, str]) -> Atom:
-        return Atom(atom.relation, self.terms(atom.terms, visible, names), atom.at)
+    def atom(self, atom: Atom, names: _Names) -> Atom:
+        terms = self.terms(atom.terms, names)
+        if names.inside:
+            terms = tuple([self.named(term) for term in terms])
+        return Atom(atom.relation, terms, atom.at)
 
-    def part(self, part: Part, visible: set[str], names: dict[str, str]) -> Part:
+    def named(self, term: Term) -> Term:
+        return Variable(self.fresh("_"), term.at, term.kind) if isinstance(term, Wildcard) else term
+
+    def part(self, part: Part, names: _Names) -> Part:
         match part:
             case Atom():
-                return self.atom(part, visible, names)
+                return self.atom(part, names)
             case Comparison(op, left, right, at):
-                left, right = self.terms((left, right), visible, names)
+                left, right = self.terms((left, right), names)
                 return Comparison(op, left, right, at)
-            case Not(Atom() as atom, at):
-                return Not(self.atom(atom, visible, names), at)
-        raise AssertionError(part)
+            case Not(sub, at):
+                return Not(self.formula(sub, names._replace(inside=False)), at)
 
-    def formula(self, formula: Formula, visible: set[str], names: dict[str, str]) -> Formula:
+    def formula(self, formula: Formula, names: _Names) -> Formula:
         match formula:
             case And(subs, at):
-                return And(tuple([self.formula(sub, visible, names) for sub in subs]), at)
+                return And(tuple([self.formula(sub, names) for sub in subs]), at)
             case Or(subs, at):
-                return Or(tuple([self.formula(sub, visible, names) for sub in subs]), at)
-            case Not(sub, at):
-                return Not(self.formula(sub, visible, names), at)
+                return Or(tuple([self.formula(sub, names) for sub in subs]), at)
             case Truth():
                 return formula
             case _:
-                return self.part(formula, visible, names)
+                return self.part(formula, names)
 
-    def terms(
-        self, terms: Sequence[Term], visible: set[str], names: dict[str, str]
-    ) -> tuple[Term, ...]:
-        return tuple([self.term(term, visible, names) for term in terms])
+    def terms(self, terms: Sequence[Term], names: _Names) -> tuple[Term, ...]:
+        return tuple([self.term(term, names) for term in terms])
 
-    def term(self, term: Term, visible: set[str], names: dict[str, str]) -> Term:
+    def term(self, term: Term, names: _Names) -> Term:
         match term:
             case Variable(name, at, kind):
-                return Variable(names[name], at, kind) if name in names else term
+                return Variable(names.new[name], at, kind) if name in names.new else term
             case Call(functor, args, at, kind):
-                return Call(functor, self.terms(args, visible, names), at, kind)
+                return Call(functor, self.terms(args, names), at, kind)
             case Cast(inner, type_name, at, kind):
-                return Cast(self.term(inner, visible, names), type_name, at, kind)
+                return Cast(self.term(inner, names), type_name, at, kind)
             case Aggregate():
-                return self.aggregate(term, visible, names)
+                return self.aggregate(term, names)
             case _:
                 return term
 
-    def aggregate(
-        self, aggregate: Aggregate, visible: set[str], names: dict[str, str]
-    ) -> Aggregate:
+    def aggregate(self, aggregate: Aggregate, around: _Names) -> Aggregate:
         targets = own_names(aggregate.target) if aggregate.target else set()
-        inside = targets | own_names(aggregate.body)
-        names = dict(names)
-        for name in sorted(targets | (inside - visible)):
-            names[name] = self.fresh(name)
-        visible = visible | inside
-        target = aggregate.target and self.term(aggregate.target, visible, names)
-        body = self.formula(aggregate.body, visible, names)
+        here = targets | own_names(aggregate.body)
+        new = dict(around.new)
+        for name in sorted(targets | (here - around.visible)):
+            new[name] = self.fresh(name)
+        names = _Names(around.visible | here, new, inside=True)
+        target = aggregate.target and self.term(aggregate.target, names)
+        body = self.formula(_positive(aggregate.body), names)
         return Aggregate(aggregate.op, target, body, aggregate.at, aggregate.kind)
 
     def fresh(self, name: str) -> str:
@@ -177,3 +190,19 @@ class _Renamer:
             new = f"{name}%{i}"
         self.taken.add(new)
         return new
+
+
+def _positive(formula: Formula, wanted: bool = True) -> Formula:
+    """The formula (its negation unless `wanted`) with negations of atoms only."""
+    match formula:
+        case Not(part):
+            return _positive(part, not wanted)
+        case And(subs, at) | Or(subs, at):
+            parts = tuple([_positive(sub, wanted) for sub in subs])
+            return And(parts, at) if isinstance(formula, And) == wanted else Or(parts, at)
+        case Atom():
+            return formula if wanted else Not(formula, formula.at)
+        case Comparison(op, left, right, at):
+            return formula if wanted else Comparison(INVERSE[op], left, right, at)
+        case Truth(value, at):
+            return Truth(value == wanted, at)

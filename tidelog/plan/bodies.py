@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from itertools import count
 
-from tidelog.plan.alternatives import Part, Parts, conjunctions
+from tidelog.plan.alternatives import Part, Parts, conjunctions, is_named_wildcard
 from tidelog.plan.binding import bound_by
 from tidelog.plan.hidden import Core
 from tidelog.plan.items import (
@@ -30,6 +30,7 @@ from tidelog.program.syntax import (
     Not,
     Span,
     Term,
+    Value,
     Variable,
     Wildcard,
 )
@@ -85,7 +86,7 @@ class Body:
     def part(self, i: int, part: Part) -> None:
         match part:
             case Atom(relation, terms, at):
-                simple = tuple([self.named(self.simple(term)) for term in terms])
+                simple = tuple([self.simple(term) for term in terms])
                 self.items.append(literal_item(Literal(relation, simple, at=at)))
             case Not(Atom(relation, terms, at) as atom):
                 simple = tuple([self.simple(term) for term in terms])
@@ -107,13 +108,6 @@ class Body:
             return False
         others = self.written[:i] + self.written[i + 1 :]
         return variable.name not in bound_by(others, self.scope, self.outside)
-
-    def named(self, term: Simple) -> Simple:
-        if not (self.inside and isinstance(term, Wildcard)):
-            return term
-        variable = self.setting.fresh(term.kind, term.at)
-        self.counted.append(variable)
-        return variable
 
     def simple(self, term: Term) -> Simple:
         if isinstance(term, Variable | Constant | Wildcard):
@@ -168,11 +162,11 @@ class Body:
     def group(self, pending: Pending, keys: frozenset[str], available: list[Item]) -> Group:
         aggregate, result = pending.aggregate, pending.result
         bodies = conjunctions(aggregate.body)
-        plain = _plain(aggregate, bodies, keys)
+        plain = _plain(aggregate, bodies)
         if plain is None:
             relation, terms, value = self.assignments(aggregate, bodies, keys, available)
         else:
-            relation, terms = plain.relation, plain.terms  # type: ignore[assignment]
+            relation, terms = plain
             value = aggregate.target if isinstance(aggregate.target, Variable) else None
         return Group(aggregate.op, result, value, relation, terms, aggregate.at)
 
@@ -180,66 +174,87 @@ class Body:
         self, aggregate: Aggregate, bodies: list[Parts], keys: frozenset[str], around: list[Item]
     ) -> tuple[str, tuple[Simple, ...], Variable | None]:
         """The hidden relation of an aggregate, how to read it, and its column of values."""
-        scope = self.scope | own_names(*parts(aggregate))
-        seen = {v.name: v for v in variables(aggregate)}  # in the order written
-        local = [v for v in own(aggregate.body) if isinstance(v, Variable)]
-        local = [v for v in {v.name: v for v in local}.values() if v.name not in self.scope]
-        outer = [variable for name, variable in seen.items() if name in keys]
-        target = aggregate.target
+        setting, target = self.setting, aggregate.target
+        outer = [v for v in {v.name: v for v in variables(aggregate)}.values() if v.name in keys]
         value = target if isinstance(target, Variable) else None
+        results: list[Variable] = []  # a target that is an expression has a column of its own
         if target is not None and value is None:
-            value = self.setting.fresh(target.kind, target.at)
-        rules = []
-        borrowed: list[Item] = []
-        counted: list[Variable] = []
+            results = [value := setting.fresh(target.kind, target.at)]
+        elif value is not None and not bodies:
+            results = [value]
+        made: list[tuple[list[Variable], tuple[BodyLiteral, ...]]] = []
+        lent_by: set[str] = set()
         for written in bodies:
-            body = Body(self.setting, scope, written, self.scope)
-            if value is not None and value is not target and target is not None:
+            body = Body(setting, self.scope | own_names(*parts(aggregate)), written, self.scope)
+            if target is not None and value is not None and results:
                 equal = Constraint("=", value, body.expression(target), target.at)
                 body.items.append(constraint_item(equal))
             body.resolve(around)
-            counted = body.counted
             items = body.resolved()
             risky = any(item.risky for item in items)
             missing = keys - bound_in(items)
-            lent = (
-                borrow(missing, around, self.setting.recursive, risky) if missing or risky else []
+            lent = borrow(missing, around, setting.recursive, risky) if missing or risky else []
+            lent_by.update(i.part.relation for i in lent if isinstance(i.part, Literal | Group))
+            made.append(
+                (self.local(written) + body.counted, tuple(i.part for i in (*items, *lent)))
             )
-            borrowed += lent
-            columns = [
-                *local,
-                *counted,
-                *outer,
-                *([value] if value is not target and value else []),
-            ]
-            rules.append((columns, tuple(item.part for item in (*items, *lent))))
-        extra = [value] if value is not None and value is not target else []
-        columns = [*local, *counted, *outer, *extra]
-        kinds = tuple(variable.kind or "number" for variable in columns)
-        name = self.setting.core.assignments(kinds, rules, self.setting.text, aggregate.at)
-        for item in borrowed:
-            if isinstance(item.part, Literal | Group):
-                self.setting.core.borrowed.add((name, item.part.relation))
+
+        local = list({v.name: v for own_here, _ in made for v in own_here}.values())
+        columns = [*local, *outer, *results]
+        heads = [
+            tuple(_or_filler(c, own_here, outer + results) for c in columns) for own_here, _ in made
+        ]
+        kinds = tuple([variable.kind or "number" for variable in columns])
+        if any(len(own_here) < len(local) for own_here, _ in made):
+            # Assignments of different variables are different, whatever fills the gaps.
+            sets = [frozenset(v.name for v in own_here) for own_here, _ in made]
+            marks = [Constant(sets.index(names), "number", aggregate.at) for names in sets]
+            heads = [(*head, mark) for head, mark in zip(heads, marks, strict=True)]
+            kinds = (*kinds, "number")
+        rules = [(head, body) for head, (_, body) in zip(heads, made, strict=True)]
+        name = setting.core.assignments(kinds, rules, setting.text, aggregate.at)
+        setting.core.borrowed.update((name, relation) for relation in lent_by)
         kept = {*keys, value.name} if value else keys
-        terms = tuple(c if c.name in kept else Wildcard(c.at, c.kind) for c in columns)
-        return name, terms, value
+        terms = [c if c.name in kept else Wildcard(c.at, c.kind) for c in columns]
+        terms += [Wildcard(aggregate.at, "number")] * (len(kinds) - len(columns))
+        return name, tuple(terms), value
+
+    def local(self, written: Parts) -> list[Variable]:
+        """Variables of an aggregate's conjunction that are not from outside."""
+        found = [v for part in written for v in own(part) if isinstance(v, Variable)]
+        return [v for v in {v.name: v for v in found}.values() if v.name not in self.scope]
+
+
+def _or_filler(
+    column: Variable, own_here: Sequence[Variable], others: Sequence[Variable]
+) -> Simple:
+    if any(column.name == variable.name for variable in (*own_here, *others)):
+        return column
+    value: Value = "" if column.kind == "symbol" else 0.0 if column.kind == "float" else 0
+    return Constant(value, column.kind, column.at)
 
 
 def _gives_values(term: Term) -> bool:
     return isinstance(term, Aggregate) or (isinstance(term, Call) and term.functor == "range")
 
 
-def _plain(aggregate: Aggregate, bodies: list[Parts], keys: frozenset[str]) -> Atom | None:
+def _plain(aggregate: Aggregate, bodies: list[Parts]) -> tuple[str, tuple[Simple, ...]] | None:
     """The aggregate's only atom, if a `Group` can read it as it is."""
     if len(bodies) != 1 or len(bodies[0]) != 1 or not isinstance(bodies[0][0], Atom):
         return None
     atom = bodies[0][0]
     names = [term.name for term in atom.terms if isinstance(term, Variable)]
-    if len(set(names)) < len(names) or any(
-        not isinstance(term, Variable | Constant | Wildcard) for term in atom.terms
-    ):
-        return None
     target = aggregate.target
-    if target is None or (isinstance(target, Variable) and target.name in names):
-        return atom
-    return None
+    if len(set(names)) < len(names):
+        return None
+    if target is not None and not (isinstance(target, Variable) and target.name in names):
+        return None
+    terms: list[Simple] = []
+    for term in atom.terms:
+        if isinstance(term, Variable) and is_named_wildcard(term):
+            terms.append(Wildcard(term.at, term.kind))
+        elif isinstance(term, Variable | Constant | Wildcard):
+            terms.append(term)
+        else:
+            return None
+    return atom.relation, tuple(terms)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from tidelog.plan.walk import atoms, clause_parts
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.rules import Relation, Rule, Stratum
-from tidelog.program.syntax import Kind, Program, Span, Value
+from tidelog.program.syntax import Clause, Kind, Program, Span, Value
 
 
 class Type(NamedTuple):
@@ -24,12 +25,14 @@ class Draft:
     """A pass takes one and returns the next.
 
     A clause that was found faulty leaves the program, so that nobody complains about it
-    twice; a relation whose declaration is faulty is in `doubtful` for the same reason.
+    twice. For the same reason a relation whose declaration is faulty is in `doubtful`, and
+    one that a faulty clause mentions is in `unsure`: its type may have been known from there.
     """
 
     program: Program
     diagnostics: tuple[Diagnostic, ...] = ()
     doubtful: frozenset[str] = frozenset()
+    unsure: frozenset[str] = frozenset()
     types: Mapping[str, Type] = field(default_factory=dict)
     relations: Mapping[str, Relation] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
@@ -39,6 +42,21 @@ class Draft:
 
     def found(self, diagnostics: Iterable[Diagnostic]) -> Draft:
         return replace(self, diagnostics=(*self.diagnostics, *diagnostics))
+
+    def without(self, dropped: Collection[Clause]) -> Draft:
+        """The draft without clauses that were found faulty."""
+        if not dropped:
+            return self
+        gone = {id(clause) for clause in dropped}
+        clauses = tuple(clause for clause in self.program.clauses if id(clause) not in gone)
+        unsure = {
+            atom.relation
+            for clause in dropped
+            for part in clause_parts(clause)
+            for atom in atoms(part)
+        }
+        program = replace(self.program, clauses=clauses)
+        return replace(self, program=program, unsure=self.unsure | unsure)
 
     @property
     def faulty(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tidelog.plan.functors import BITS, FLOAT, NUMERIC, SYMBOL, spelled
+from tidelog.plan.functors import BITS, FLOAT, NUMERIC, SYMBOL, spelled, spelled_value
 from tidelog.plan.kinds import Kinds
 from tidelog.plan.typer import BOUNDS, Column, misfit, open_to
 from tidelog.program.diagnostics import Diagnostic
@@ -69,7 +69,7 @@ def _faults(
             if open_to(value) & BITS[kind]:
                 fault = misfit(value, kind)
             else:
-                is_, needed = spelled(open_to(value)), spelled(BITS[kind])
+                is_, needed = spelled_value(open_to(value)), spelled(BITS[kind])
                 text = value_text(value, "symbol") if isinstance(value, str) else str(value)
                 fault = f"{text} is {is_}, but {needed} is needed here", column.text
             if fault:

@@ -67,6 +67,11 @@ def chosen(mask: int) -> Kind:
     return next(kind for kind, bit in BITS.items() if mask & bit)
 
 
+def spelled_value(mask: int) -> str:
+    """The kind of a value; one that could be any number is called a number."""
+    return spelled(NUMBER if mask == NUMERIC else mask)
+
+
 def spelled(mask: int) -> str:
     """
     >>> spelled(NUMERIC)

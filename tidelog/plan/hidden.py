@@ -33,7 +33,7 @@ from tidelog.program.syntax import (
     Wildcard,
 )
 
-Columns = Sequence[Variable]
+Columns = Sequence[Simple]
 Body = tuple[BodyLiteral, ...]
 
 

@@ -20,6 +20,8 @@ from tidelog.program.syntax import (
     Span,
 )
 
+SHOWN = 20  # facts of one relation with a wrong number of values
+
 
 def resolve_relations(draft: Draft) -> Draft:
     """Check declarations and uses; a relation without a declaration gets one from its use.
@@ -38,14 +40,14 @@ def resolve_relations(draft: Draft) -> Draft:
             known[name] = _inferred(name, arity, at)
 
     resolver = _Resolver(draft, known, inputs)
-    clauses = tuple(clause for clause in program.clauses if resolver.fits(clause))
+    faulty = [clause for clause in program.clauses if not resolver.fits(clause)]
     facts = program.facts
     if wrong := {id(fact) for fact in resolver.misfits(by_relation)}:
         facts = tuple(fact for fact in facts if id(fact) not in wrong)
     resolver.directives(program.directives)
-    program = replace(program, relations=tuple(known.values()), clauses=clauses, facts=facts)
+    program = replace(program, relations=tuple(known.values()), facts=facts)
     draft = replace(draft, program=program, doubtful=frozenset(doubtful))
-    return draft.found((*found, *resolver.found))
+    return draft.without(faulty).found((*found, *resolver.found))
 
 
 def _declared(
@@ -171,10 +173,15 @@ class _Resolver:
             arity = self.arity[name]
             if {*map(len, (fact.values for fact in of_relation))} == {arity}:
                 continue
-            for fact in of_relation:
-                if len(fact.values) != arity:
-                    self.misfit(name, len(fact.values), fact.at)
-                    yield fact
+            wrong = [fact for fact in of_relation if len(fact.values) != arity]
+            for fact in wrong[:SHOWN]:
+                self.misfit(name, len(fact.values), fact.at)
+            if len(wrong) > SHOWN:
+                message = (
+                    f"{len(wrong) - SHOWN} more facts of {name} have the wrong number of values"
+                )
+                self.found.append(Diagnostic(message, wrong[SHOWN].at))
+            yield from wrong
 
     def directives(self, directives: tuple[Directive, ...]) -> None:
         for directive in directives:

@@ -50,7 +50,7 @@ TOO_MANY = Diagnostic("the alternatives of this clause multiply to more than 10,
 def check_safety(draft: Draft) -> Draft:
     """Find variables without a value, and warn of variables that occur once."""
     found: list[Diagnostic] = []
-    clauses = []
+    faulty = []
     for clause in draft.program.clauses:
         faults = list(_wildcards(clause))
         try:
@@ -58,11 +58,10 @@ def check_safety(draft: Draft) -> Draft:
         except TooManyAlternatives:
             advice = "define a relation for some of them"
             faults.append(replace(TOO_MANY, at=clause.at, advice=advice))
-        if not faults:
-            clauses.append(clause)
-            found += _singletons(clause)
-        found += faults
-    return replace(draft, program=replace(draft.program, clauses=tuple(clauses))).found(found)
+        if faults:
+            faulty.append(clause)
+        found += faults or _singletons(clause)
+    return draft.without(faulty).found(found)
 
 
 def _singletons(clause: Clause) -> Iterator[Diagnostic]:
@@ -88,19 +87,19 @@ def _wildcards(clause: Clause) -> Iterator[Diagnostic]:
             terms: tuple[Term, ...]
             match node:
                 case Comparison(left=left, right=right):
-                    terms, where = (left, right), "a comparison"
+                    terms, where = (left, right), "in a comparison"
                 case Call(args=args):
-                    terms, where = args, f"an argument of {node.functor}"
+                    terms, where = args, f"as an argument of {node.functor}"
                 case Cast(term=inner):
-                    terms, where = (inner,), "an argument of as"
+                    terms, where = (inner,), "as an argument of as"
                 case Aggregate(target=Wildcard() as target):
-                    terms, where = (target,), f"the target of {node.op}"
+                    terms, where = (target,), f"as the target of {node.op}"
                 case _:
                     continue
             for term in terms:
                 if isinstance(term, Wildcard):
                     advice = "write a variable that the body binds"
-                    yield Diagnostic(f"_ has no value as {where}", term.at, advice)
+                    yield Diagnostic(f"_ has no value {where}", term.at, advice)
 
 
 class _Use(NamedTuple):
@@ -130,10 +129,13 @@ class _Checker:
         self.found: list[Diagnostic] = []
 
     def faults(self) -> list[Diagnostic]:
-        for heads, body in alternatives(self.clause):
+        ways = alternatives(self.clause)
+        for heads, body in ways:
             scope = own_names(*heads, *body)
             uses = [(variable, HEAD) for head in heads for variable in _own_variables(head)]
-            self.conjunction(body, uses, scope, frozenset())
+            bound = self.conjunction(body, uses, scope, frozenset())
+            if len(ways) > 1:
+                self.bound_somewhere |= bound
             for head in heads:
                 self.inside(head, scope)
         for name, (variable, use) in self.unbound.items():
@@ -160,7 +162,6 @@ class _Checker:
     ) -> set[str]:
         """Note which of the parts' variables have no value, and return those that have one."""
         bound = bound_by(body, scope, given)
-        self.bound_somewhere |= bound
         uses = uses + [use for part in body for use in _uses(part)]
         unbound = {variable.name for variable, _ in uses} - bound
         if unbound:
@@ -182,26 +183,10 @@ class _Checker:
         """Variables from outside have a value here: if not, they are reported outside."""
         own_here = own_names(*parts(aggregate)) - scope
         uses = [(v, TARGET) for v in _own_variables(aggregate.target)] if aggregate.target else []
-        bodies = conjunctions(aggregate.body)
-        for body in bodies:
-            bound = self.conjunction(body, uses, scope | own_here, scope)
-            if len(bodies) > 1:
-                self.in_every_alternative(aggregate, body, own_here - bound)
+        for body in conjunctions(aggregate.body):
+            self.conjunction(body, uses, scope | own_here, scope)
         if aggregate.target:
             self.inside(aggregate.target, scope | own_here)
-
-    def in_every_alternative(self, aggregate: Aggregate, body: Parts, missing: set[str]) -> None:
-        """An aggregate counts assignments, so its alternatives need the same variables."""
-        advice = "define a relation for the alternatives, and aggregate over it"
-        wildcards = (t for p in body if isinstance(p, Atom) for t in p.terms)
-        first = next((term for term in wildcards if isinstance(term, Wildcard)), None)
-        if first is not None:
-            message = "_ in one alternative of an aggregate has no value in the others"
-            self.found.append(Diagnostic(message, first.at, advice))
-        for name in sorted(missing - self.unbound.keys()):
-            message = f"variable {written(name)} is not bound in every alternative of the aggregate"
-            self.found.append(Diagnostic(message, aggregate.at, advice))
-            break
 
 
 def _own_variables(node: Node) -> Iterator[Variable]:

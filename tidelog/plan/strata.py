@@ -72,13 +72,13 @@ def _fault(rules: list[Rule], names: list[str], draft: Draft) -> Diagnostic:
     """
     cycle, sign = names[0], ""
     notes = []
-    for i, (rule, name, read) in enumerate(zip(rules, names, names[1:], strict=True)):
+    for rule, (name, read) in zip(rules, pairwise(names), strict=True):
         if not name.startswith("%"):
             sign = _sign(rule, read)
             notes.append(f"{rule.text or rule.head.relation} ({place(rule.at)})")
         if not read.startswith("%"):
             cycle += f" -> {sign}{read}"
-            if i and (name, read) in draft.borrowed:
+            if (name, read) in draft.borrowed:
                 notes.append(
                     f"the aggregate takes the values of its outer variables from {read}: "
                     "bind them by a relation outside the cycle"

@@ -8,7 +8,6 @@ relations fit every type of their kind. Alternatives of a disjunction are united
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from tidelog.plan.draft import Draft, place
 from tidelog.plan.walk import aggregates
@@ -32,14 +31,14 @@ def check_subtypes(draft: Draft) -> Draft:
     if all(decl.form == "alias" for decl in draft.program.types):
         return draft
     checker = _Checker(draft)
-    clauses = []
+    faulty = []
     found: list[Diagnostic] = []
     for clause in draft.program.clauses:
         faults = checker.faults(clause)
         found += faults
-        if not faults:
-            clauses.append(clause)
-    return replace(draft, program=replace(draft.program, clauses=tuple(clauses))).found(found)
+        if faults:
+            faulty.append(clause)
+    return draft.without(faulty).found(found)
 
 
 class _Given:

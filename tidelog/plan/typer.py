@@ -22,6 +22,7 @@ from tidelog.plan.functors import (
     SYMBOL,
     chosen,
     spelled,
+    spelled_value,
 )
 from tidelog.plan.kinds import Kinds
 from tidelog.plan.walk import own_names
@@ -197,7 +198,7 @@ class Typer:
             self.clash(term, node, self.kinds.mask(other), text, notes)
 
     def clash(self, term: Term, node: int, mask: int, text: str, notes: tuple[str, ...]) -> None:
-        is_, needed = spelled(self.kinds.mask(node)), spelled(mask)
+        is_, needed = spelled_value(self.kinds.mask(node)), spelled(mask)
         why = self.kinds.why(node)
         if why:
             notes = (f"{why.text} ({place(why.at)})", *notes)

@@ -28,7 +28,7 @@ def infer_types(draft: Draft) -> Draft:
         for decl in program.relations
         if decl.name not in draft.doubtful
     }
-    doubtful = set(draft.doubtful)
+    doubtful, unsure = set(draft.doubtful), set(draft.unsure)
     found: list[Diagnostic] = []
     facts: dict[str, list[Fact]] = {}
     for fact in program.facts:
@@ -47,17 +47,18 @@ def infer_types(draft: Draft) -> Draft:
             nodes, faults = typer.clause(clause)
             found += faults
             if faults:
-                doubtful |= relations & inferred
+                unsure |= relations
             else:
                 visited.append((clause, relations, nodes))
 
     relations_ = []
     for decl in program.relations:
         if decl.inferred and decl.name not in doubtful:
-            decl, faults = _completed(decl, columns[decl.name], kinds)
-            found += faults
-            if faults:
+            decl, fault = _completed(decl, columns[decl.name], kinds)
+            if fault:
                 doubtful.add(decl.name)
+                if decl.name not in unsure:
+                    found.append(fault)
         relations_.append(decl)
 
     writer = Writer(kinds)
@@ -82,7 +83,9 @@ def infer_types(draft: Draft) -> Draft:
         all_facts = tuple([next(rest[fact.relation]) for fact in program.facts])
 
     program = replace(program, relations=tuple(relations_), clauses=tuple(clauses), facts=all_facts)
-    return replace(draft, program=program, doubtful=frozenset(doubtful)).found(found)
+    return replace(
+        draft, program=program, doubtful=frozenset(doubtful), unsure=frozenset(unsure)
+    ).found(found)
 
 
 def _relations(clause: Clause) -> set[str]:
@@ -104,14 +107,14 @@ def _columns(decl: RelationDecl, draft: Draft, kinds: Kinds) -> list[Column]:
 
 def _completed(
     decl: RelationDecl, columns: list[Column], kinds: Kinds
-) -> tuple[RelationDecl, list[Diagnostic]]:
-    """The declaration with the types found, and the columns whose types cannot be known."""
-    found = []
+) -> tuple[RelationDecl, Diagnostic | None]:
+    """The declaration with the types found, or a column whose type cannot be known."""
+    fault = None
     attributes = []
     for attribute, column in zip(decl.attributes, columns, strict=True):
         mask = kinds.mask(column.node)
-        if mask == ANY:
+        if mask == ANY and fault is None:
             message = f"the type of {column.name} cannot be inferred"
-            found.append(Diagnostic(message, decl.at, f"write a .decl for {decl.name}"))
+            fault = Diagnostic(message, decl.at, f"write a .decl for {decl.name}")
         attributes.append(Attribute(attribute.name, chosen(mask), attribute.at))
-    return replace(decl, attributes=tuple(attributes)), found
+    return replace(decl, attributes=tuple(attributes)), fault
