@@ -1,0 +1,95 @@
+"""String functors, computed by Python for a batch of arguments at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import re2
+
+from tidelog.program.diagnostics import EvaluationError
+from tidelog.program.syntax import Kind
+
+_INTEGER = re.compile(r"\s*[+-]?\d+")
+_FLOAT = re.compile(r"\s*[+-]?(inf(inity)?|nan|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)", re.IGNORECASE)
+
+
+def compute(
+    functor: str, kinds: tuple[Kind, ...], columns: Sequence[list[Any]], size: int
+) -> list[Any]:
+    """Results for each row of arguments; `kinds` are those of the arguments and the result."""
+    if functor == "cat":
+        return ["".join(parts) for parts in zip(*columns, strict=True)]
+    if functor == "strlen":
+        return [len(text) for text in columns[0]]
+    if functor == "substr":
+        return [_substring(*args) for args in zip(*columns, strict=True)]
+    if functor == "to_string":
+        return _texts(kinds[0], columns[0])
+    if functor in ("to_number", "to_unsigned", "to_float"):
+        parse = {"to_number": _number, "to_unsigned": _unsigned, "to_float": _float}[functor]
+        return [parse(text) for text in columns[0]]
+    if functor == "contains":
+        return [int(part in text) for part, text in zip(*columns, strict=True)]
+    if functor == "match":
+        return _matches(columns[0], columns[1])
+    pick: Callable[..., Any] = min if functor == "min" else max
+    return [pick(args) for args in zip(*columns, strict=True)]
+
+
+def _substring(text: str, start: int, length: int) -> str:
+    if start < 0 or start > len(text):
+        return ""
+    return text[start:] if length < 0 else text[start : start + length]
+
+
+def _texts(kind: Kind, values: list[Any]) -> list[str]:
+    # A float prints as C++'s std::to_string does.
+    return [f"{value:f}" for value in values] if kind == "float" else [str(v) for v in values]
+
+
+def _number(text: str) -> int:
+    found = _INTEGER.match(text)
+    if found is None:
+        raise EvaluationError(f'to_number("{text}") is no number')
+    value = int(found.group())
+    if not -(1 << 63) <= value < 1 << 63:
+        raise EvaluationError(f'to_number("{text}") does not fit into 64 bits')
+    return value
+
+
+def _unsigned(text: str) -> int:
+    found = _INTEGER.match(text)
+    if found is None:
+        raise EvaluationError(f'to_unsigned("{text}") is no number')
+    value = int(found.group())
+    if not -(1 << 64) < value < 1 << 64:
+        raise EvaluationError(f'to_unsigned("{text}") does not fit into 64 bits')
+    return value % (1 << 64)
+
+
+def _float(text: str) -> float:
+    found = _FLOAT.match(text)
+    if found is None:
+        raise EvaluationError(f'to_float("{text}") is no number')
+    return float(found.group())
+
+
+def _matches(patterns: list[str], texts: list[str]) -> list[int]:
+    compiled: dict[str, Any] = {}
+    options = re2.Options()
+    options.log_errors = False
+    for pattern in patterns:
+        if pattern not in compiled:
+            try:
+                compiled[pattern] = re2.compile(pattern, options)
+            except re2.error as error:
+                detail = error.args[0].decode() if isinstance(error.args[0], bytes) else error
+                raise EvaluationError(
+                    f'match: "{pattern}" is no regular expression: {detail}'
+                ) from None
+    return [
+        int(compiled[pattern].fullmatch(text) is not None)
+        for pattern, text in zip(patterns, texts, strict=True)
+    ]

@@ -1,0 +1,189 @@
+"""Open-addressing tables: rows of relations, words of the dictionary.
+
+A table of a relation with at most two columns holds the packed row itself, so that
+membership needs no second load; wider rows are found by a 64-bit hash and compared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tidelog.engines.local.kernels.layout import (
+    R_ARITY,
+    R_CAP,
+    R_FILLED,
+    R_HKEYS,
+    R_HROWS,
+    R_HSIZE,
+    R_MASK,
+    R_MULT,
+    R_N,
+    R_ROWS,
+    R_WIDTH,
+)
+from tidelog.engines.local.kernels.memory import i64, u16, u32, u64
+
+EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)  # no row packs to it: the largest id is never given out
+_C1 = np.uint64(0x9E3779B97F4A7C15)
+_C2 = np.uint64(0xD6E8FEB86659FD93)
+_32 = np.uint64(32)
+
+
+@njit(cache=True)
+def mix(key):
+    h = key * _C1
+    h ^= h >> _32
+    h *= _C2
+    return h ^ (h >> _32)
+
+
+@njit(cache=True)
+def home(key, multiplier, size):
+    """Where a key's search begins.
+
+    One multiplication spreads packed pairs of ids better than a full mix and costs less.
+    A pattern that defeats it shows when the table grows, and gets another multiplier.
+    """
+    return np.int64((((key * multiplier) >> _32) * np.uint64(size)) >> _32)
+
+
+@njit(cache=True)
+def pack(a, b):
+    return (np.uint64(a) << _32) | np.uint64(b)
+
+
+@njit(cache=True)
+def key_of(t, arity):
+    """The table key of the row t[0:arity]."""
+    if arity == 2:
+        return pack(t[0], t[1])
+    if arity == 1:
+        return np.uint64(t[0])
+    h = np.uint64(arity)
+    for i in range(arity):
+        h = mix(h ^ np.uint64(t[i])) + _C1
+    if h == EMPTY:
+        h = np.uint64(0)
+    return h
+
+
+@njit(cache=True)
+def find_slot(rels, r, key, t):
+    """The slot of row t, or the empty slot where it would go."""
+    keys = u64(rels[r * R_WIDTH + R_HKEYS])
+    size = rels[r * R_WIDTH + R_HSIZE]
+    arity = rels[r * R_WIDTH + R_ARITY]
+    slot = home(key, np.uint64(rels[r * R_WIDTH + R_MULT]), size)
+    while True:
+        k = keys[slot]
+        if k == EMPTY:
+            return slot
+        if k == key:
+            if arity <= 2:
+                return slot
+            rows = u32(rels[r * R_WIDTH + R_ROWS])
+            base = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) * arity
+            same = True
+            for i in range(arity):
+                if np.int64(rows[base + i]) != t[i]:
+                    same = False
+                    break
+            if same:
+                return slot
+        slot += 1
+        if slot == size:
+            slot = 0
+
+
+@njit(cache=True)
+def find_row(rels, r, t):
+    """The number of row t[0:arity], or -1."""
+    if rels[r * R_WIDTH + R_N] == 0:
+        return np.int64(-1)
+    slot = find_slot(rels, r, key_of(t, rels[r * R_WIDTH + R_ARITY]), t)
+    if u64(rels[r * R_WIDTH + R_HKEYS])[slot] == EMPTY:
+        return np.int64(-1)
+    return np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot])
+
+
+@njit(cache=True)
+def append_row(rels, r, slot, key, t, bits):
+    """Add row t at an empty slot; there must be room. Returns its number."""
+    arity = rels[r * R_WIDTH + R_ARITY]
+    n = rels[r * R_WIDTH + R_N]
+    u64(rels[r * R_WIDTH + R_HKEYS])[slot] = key
+    if arity > 2:
+        u32(rels[r * R_WIDTH + R_HROWS])[slot] = np.uint32(n)
+    rows = u32(rels[r * R_WIDTH + R_ROWS])
+    for i in range(arity):
+        rows[n * arity + i] = np.uint32(t[i])
+    u16(rels[r * R_WIDTH + R_MASK])[n] = np.uint16(bits)
+    rels[r * R_WIDTH + R_N] = n + 1
+    return n
+
+
+@njit(cache=True)
+def rehash(old_keys, old_rows, keys, rows, multiplier):
+    """Move every slot of a table into a larger one (filled with EMPTY).
+
+    Returns how many slots were passed over: many, where the multiplier fits badly.
+    """
+    size = len(keys)
+    passed = 0
+    for i in range(len(old_keys)):
+        key = old_keys[i]
+        if key != EMPTY:
+            slot = home(key, multiplier, size)
+            while keys[slot] != EMPTY:
+                passed += 1
+                slot += 1
+                if slot == size:
+                    slot = 0
+            keys[slot] = key
+            rows[slot] = old_rows[i]
+    return passed
+
+
+@njit(cache=True)
+def fill_rows(relations, r, scratch):
+    """Write the numbers of rows that were added without (writing them at once would cost a
+    second cache miss for every new fact, and many relations never need them)."""
+    rels = i64(relations)
+    t = i64(scratch)
+    arity = rels[r * R_WIDTH + R_ARITY]
+    n = rels[r * R_WIDTH + R_N]
+    rows = u32(rels[r * R_WIDTH + R_ROWS])
+    numbers = u32(rels[r * R_WIDTH + R_HROWS])
+    for row in range(rels[r * R_WIDTH + R_FILLED], n):
+        for c in range(arity):
+            t[c] = np.int64(rows[row * arity + c])
+        numbers[find_slot(rels, r, key_of(t, arity), t)] = np.uint32(row)
+    rels[r * R_WIDTH + R_FILLED] = n
+
+
+@njit(cache=True)
+def load_rows(relations, r, data, first, scratch, bits, found):
+    """Add data[first:], skipping rows that exist; found[i] is the number of row i.
+
+    Returns how far it came: less than len(data) where the relation must grow. All rows
+    must have their numbers in the table, and the new ones do.
+    """
+    rels = i64(relations)
+    t = i64(scratch)
+    arity = rels[r * R_WIDTH + R_ARITY]
+    room = rels[r * R_WIDTH + R_CAP]
+    for i in range(first, data.shape[0]):
+        if rels[r * R_WIDTH + R_N] >= room:
+            return i
+        for c in range(arity):
+            t[c] = np.int64(data[i, c])
+        key = key_of(t, arity)
+        slot = find_slot(rels, r, key, t)
+        if u64(rels[r * R_WIDTH + R_HKEYS])[slot] == EMPTY:
+            found[i] = append_row(rels, r, slot, key, t, bits)
+            u32(rels[r * R_WIDTH + R_HROWS])[slot] = np.uint32(found[i])
+            rels[r * R_WIDTH + R_FILLED] = found[i] + 1
+        else:
+            found[i] = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot])
+    return data.shape[0]

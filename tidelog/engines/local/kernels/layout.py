@@ -1,0 +1,155 @@
+"""Columns of the integer tables that kernels read, and the codes that stand in them."""
+
+from __future__ import annotations
+
+# One row per relation. Rows are `arity` 32-bit ids each; a hash table holds one slot a row.
+R_ROWS = 0  # address of uint32[capacity * arity]
+R_N = 1  # rows so far
+R_CAP = 2  # rows that fit before growth (storage and hash load)
+R_ARITY = 3
+R_MASK = 4  # address of uint16[capacity]: the sets each row is in
+R_HKEYS = 5  # address of uint64[hash size]: the packed row (arity <= 2) or its hash
+R_HROWS = 6  # address of uint32[hash size]: the row's number, or UNFILLED
+R_HSIZE = 7
+R_START = 8  # rows when the evaluation began; later ones are fresh
+R_OLD = 9  # rows before the delta, where the delta is the newest rows
+R_DLIST = 10  # address of the delta's row numbers, or 0 for the range R_DLO..R_DHI
+R_DLO = 11
+R_DHI = 12  # with a list: its length, and R_DLO is 0
+R_OUT = 13  # address of uint32: rows that joined the result and were there before
+R_OUTN = 14
+R_OUTCAP = 15
+R_FAST = 16  # 1: a row that exists is never new (the guard is 'not in I', all rows are)
+R_FULL = 17  # R_FULL + role: 1 where every row in reach is in that role's view
+R_MULT = 22  # the hash table's multiplier
+R_FILLED = 23  # rows whose numbers the hash table has
+R_WIDTH = 24
+
+UNFILLED = 0xFFFFFFFF
+
+# Roles of a body literal in an evaluation; each has a view (a truth table over masks).
+ROLE_ALL = 0  # body facts in X
+ROLE_OLD = 1  # body facts in X but not in the delta
+ROLE_DELTA = 2  # the literal that ranges over the delta
+ROLE_NEG = 3  # negated literals and aggregates
+ROLE_HEADS = 4  # given heads, for provable and support
+ROLES = 5
+
+# One row per index: key columns to a vector of the remaining columns.
+X_REL = 0
+X_SLOTS = 1  # address of slots, SLOT 32-bit words each
+X_SIZE = 2
+X_USED = 3
+X_LIMIT = 4  # distinct keys that fit before growth
+X_ARENA = 5  # address of uint32: the vectors
+X_TOP = 6
+X_CAP = 7
+X_FREE = 8  # address of int64[48]: heads of free lists, one a size class
+X_NKEY = 9
+X_STRIDE = 10
+X_COLS = 11  # address of int64[arity]: key columns, then the others
+X_DONE = 12  # rows indexed so far
+X_MARK = 13  # rows indexed when the epoch began
+X_EPOCH = 14
+X_WIDTH = 16
+
+# A slot of an index, in 32-bit words: key (2), offset, length, length before the epoch, epoch.
+SLOT = 6
+S_OFF = 2
+S_LEN = 3
+S_OLD = 4
+S_EPOCH = 5
+
+# One row per step of a plan.
+P_OP = 0
+P_REL = 1
+P_IDX = 2
+P_ROLE = 3
+P_ARGS = 4  # where its arguments start in `args`
+P_NKEY = 5
+P_NCOL = 6
+P_FLAG = 7
+P_BACK = 8  # the step to go back to
+P_FUSE = 9
+P_A = 10
+P_B = 11
+P_WIDTH = 12
+
+OP_SCAN = 0
+OP_LOOKUP = 1
+OP_MEMBER = 2
+OP_COMPUTE = 3
+OP_COMPARE = 4
+OP_RANGE = 5
+OP_GROUP = 6
+OP_EMIT = 7
+OP_PROVE = 8
+OP_SUPPORT = 9
+OP_UNIT = 10  # a body without literals: once
+
+FLAG_FIRST = 1  # one match is enough
+FLAG_NEGATED = 2
+FLAG_STRING = 4
+
+FUSE_NONE = 0
+FUSE_EMIT = 1  # the next step emits: loop here
+FUSE_VALUE_SECOND = 2  # binary head (fixed, value)
+FUSE_VALUE_FIRST = 3  # binary head (value, fixed)
+
+# Arguments: (how, register or id) pairs.
+A_BIND = 0
+A_CHECK = 1
+A_SKIP = 2
+A_REG = 3
+A_CONST = 4
+
+# Environment.
+E_WORDS = 0  # address of int64: words too large to be their own id
+E_NWORDS = 1
+E_CAPWORDS = 2
+E_WHASH = 3  # address of uint32: word number + 1, 0 for empty
+E_WHSIZE = 4
+E_LABELS = 5  # address of int64: symbols in order
+E_GUARD = 6  # address of the guard's truth table
+E_OUTBIT = 7
+E_TICKS = 8  # work left before the kernel returns to Python
+E_VIEWS = 9  # E_VIEWS + role: address of that role's truth table
+E_GUARD_NEW = 14  # 1 if a fact that has no row yet passes the guard
+E_WIDTH = 16
+
+# Where an interrupted run goes on.
+T_PLAN = 0
+T_STEP = 1
+T_ENTERING = 2
+T_WHAT = 3  # the relation to grow
+T_BUFFERED = 4  # heads that wait in the buffer
+T_DRAIN = 5  # 1: the plan is through but for the buffer
+T_WIDTH = 6
+BUFFER = 128  # heads that wait while their cache lines are on the way
+
+DONE = 0
+GROW_ROWS = 1
+GROW_WORDS = 2
+GROW_OUT = 3
+PAUSE = 4
+DIVISION = 5
+POWER = 6
+
+# Kinds of words.
+KIND_NUMBER = 0
+KIND_UNSIGNED = 1
+KIND_FLOAT = 2
+KIND_SYMBOL = 3
+
+C_EQ = 0
+C_NE = 1
+C_LT = 2
+C_LE = 3
+C_GT = 4
+C_GE = 5
+
+G_COUNT = 0
+G_SUM = 1
+G_MIN = 2
+G_MAX = 3
+G_MEAN = 4

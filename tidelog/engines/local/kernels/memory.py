@@ -1,0 +1,83 @@
+"""Addresses as typed pointers, and one word read as another kind.
+
+A pointer p made here is used as `p[i]`; nothing checks bounds, so callers must.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+
+def _pointer(element: Any) -> Any:
+    result = types.CPointer(element)
+
+    def typing(context: Any, address: Any) -> Any:
+        def codegen(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], ctx.get_value_type(result))
+
+        return result(types.int64), codegen
+
+    return typing
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def u16(typingctx: Any, address: Any) -> Any:
+    return _pointer(types.uint16)(typingctx, address)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def u32(typingctx: Any, address: Any) -> Any:
+    return _pointer(types.uint32)(typingctx, address)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def u64(typingctx: Any, address: Any) -> Any:
+    return _pointer(types.uint64)(typingctx, address)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def i64(typingctx: Any, address: Any) -> Any:
+    return _pointer(types.int64)(typingctx, address)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def u8(typingctx: Any, address: Any) -> Any:
+    return _pointer(types.uint8)(typingctx, address)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(typingctx: Any, address: Any) -> Any:
+    """Ask for the cache line at an address, without waiting for it."""
+
+    def codegen(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = ir.IntType(8).as_pointer()
+        flag = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+        function = builder.module.globals.get("llvm.prefetch.p0")
+        if function is None:
+            function = ir.Function(builder.module, kind, name="llvm.prefetch.p0")
+        write, keep, data = ir.Constant(flag, 1), ir.Constant(flag, 3), ir.Constant(flag, 1)
+        builder.call(function, [builder.inttoptr(arguments[0], pointer), write, keep, data])
+        return ctx.get_dummy_value()
+
+    return types.void(types.int64), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def as_float(typingctx: Any, word: Any) -> Any:
+    def codegen(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.int64), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def as_word(typingctx: Any, value: Any) -> Any:
+    def codegen(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.int64(types.float64), codegen

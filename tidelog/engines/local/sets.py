@@ -1,0 +1,167 @@
+"""Sets of facts as bits of a mask, and views as truth tables over masks.
+
+Every row has a mask of sixteen bits, one a set. A set that changes with an update also
+lists its rows, so that what is done with it costs its size; a *whole* set (the
+materialisation, the explicit facts) only counts them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.maintain.seam import Combination, FactSet, View
+
+if TYPE_CHECKING:
+    from tidelog.engines.local.engine import LocalEngine
+
+Rows = NDArray[np.uint32]
+Key = tuple[object, ...]
+MASKS = 1 << 16
+_ALL_MASKS = np.arange(MASKS, dtype=np.uint16)
+
+
+class LocalSet(FactSet):
+    """One bit of every row's mask."""
+
+    __slots__ = ("__weakref__", "bit", "counts", "engine", "parts", "whole")
+
+    def __init__(self, engine: LocalEngine, bit: int, *, whole: bool = False) -> None:
+        self.engine = engine
+        self.bit = bit
+        self.whole = whole
+        self.parts: dict[int, list[slice | Rows]] = {}  # relation to its rows, where listed
+        self.counts: NDArray[np.int64] = np.zeros(len(engine.store.rels), dtype=np.int64)
+
+    def __len__(self) -> int:
+        return int(self.counts.sum())
+
+    def __ior__(self, other: View) -> Self:
+        for r, rows in self.engine.members(other):
+            self.add(r, rows)
+        return self
+
+    def __isub__(self, other: View) -> Self:
+        for r, rows in self.engine.members(other):
+            self.remove(r, rows)
+        return self
+
+    def count(self, r: int) -> int:
+        return int(self.counts[r]) if r < len(self.counts) else 0
+
+    def _change(self, r: int, by: int) -> None:
+        if r >= len(self.counts):
+            larger = np.zeros(len(self.engine.store.rels), dtype=np.int64)
+            larger[: len(self.counts)] = self.counts
+            self.counts = larger
+        self.counts[r] += by
+
+    def add(self, r: int, rows: slice | Rows) -> None:
+        mask = self.engine.store.mask(r)
+        bit = np.uint16(self.bit)
+        had = mask[rows] & bit
+        if had.any():
+            numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            rows = numbers[had == 0].astype(np.uint32)
+            had = mask[rows] & bit
+        if not len(had):
+            return
+        if isinstance(rows, slice):
+            mask[rows] |= bit
+        else:
+            mask[rows] = mask[rows] | bit
+        self._change(r, len(had))
+        if not self.whole:
+            self.parts.setdefault(r, []).append(rows)
+
+    def adopt(self, r: int, rows: slice | Rows, count: int) -> None:
+        """Rows whose bit a kernel has set."""
+        self._change(r, count)
+        self.parts.setdefault(r, []).append(rows)
+
+    def remove(self, r: int, rows: slice | Rows) -> None:
+        mask = self.engine.store.mask(r)
+        bit = np.uint16(self.bit)
+        had = int(np.count_nonzero(mask[rows] & bit))
+        if not had:
+            return
+        if isinstance(rows, slice):
+            mask[rows] &= ~bit
+        else:
+            mask[rows] = mask[rows] & ~bit
+        self._change(r, -had)
+        if r in self.parts:
+            kept = self.rows(r)
+            self.parts[r] = [kept[(mask[kept] & bit) != 0]]
+
+    def rows(self, r: int) -> Rows:
+        """Row numbers of one relation."""
+        if self.whole:
+            mask = self.engine.store.mask(r)
+            return np.flatnonzero(mask & np.uint16(self.bit)).astype(np.uint32)
+        parts = [
+            np.arange(p.start, p.stop, dtype=np.uint32) if isinstance(p, slice) else p
+            for p in self.parts.get(r, [])
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint32)
+
+    def span(self, r: int) -> slice | None:
+        """The rows as one unbroken range, where they are one."""
+        parts = self.parts.get(r, [])
+        return parts[0] if len(parts) == 1 and isinstance(parts[0], slice) else None
+
+    def relations(self) -> list[int]:
+        return np.flatnonzero(self.counts).tolist()
+
+    def clear(self) -> None:
+        for r in self.relations():
+            self.remove(r, self.span(r) or self.rows(r))
+        self.parts.clear()
+
+    def __del__(self) -> None:
+        if not self.whole and not self.engine.closed:
+            self.clear()
+            self.engine.release(self.bit)
+
+
+def key_of(view: View) -> Key:
+    """What the truth table depends on: bits and how they are combined."""
+    if isinstance(view, LocalSet):
+        return ("set", view.bit)
+    assert isinstance(view, Combination)
+    if view.op == "not":
+        return ("not", key_of(view.left))
+    return (view.op, key_of(view.left), key_of(view.right))
+
+
+def truth(key: Key) -> NDArray[np.bool_]:
+    """For every mask, whether a row with it is in the view."""
+    op = key[0]
+    if op == "set":
+        return (_ALL_MASKS & np.uint16(key[1])) != 0  # type: ignore[arg-type]
+    if op == "not":
+        return ~truth(key[1])  # type: ignore[arg-type]
+    left, right = truth(key[1]), truth(key[2])  # type: ignore[arg-type]
+    return left | right if op == "or" else left & right
+
+
+def bound(view: View) -> list[LocalSet] | None:
+    """Sets whose union contains the view, or None where only a scan would do."""
+    if isinstance(view, LocalSet):
+        return [view]
+    assert isinstance(view, Combination)
+    if view.op == "not":
+        return None
+    left, right = bound(view.left), bound(view.right)
+    if view.op == "or":
+        return None if left is None or right is None else left + right
+    candidates = [sets for sets in (left, right) if sets is not None]
+    return min(candidates, key=_cost, default=None)
+
+
+def _cost(sets: list[LocalSet]) -> tuple[bool, int]:
+    return any(s.whole for s in sets), sum(len(s) for s in sets)

@@ -1,0 +1,243 @@
+"""Rows, masks, hash tables and indexes: the memory behind the local engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.engines.local.kernels import layout as at
+from tidelog.engines.local.kernels.hashing import EMPTY, fill_rows, load_rows, rehash
+from tidelog.engines.local.kernels.index import (
+    GROW_SLOTS,
+    INDEXED,
+    append_rows,
+    rehash_slots,
+)
+from tidelog.engines.local.values import Ids
+from tidelog.program.diagnostics import LimitError
+
+LOAD = 0.7  # of a hash table's slots, at most
+STEP_DOWN = 1 << 20  # from here on, tables grow by half and not twofold: memory matters more
+PASSED = 4  # slots passed over per row, on average, before another multiplier is tried
+MULTIPLIERS = tuple(
+    np.uint64(m) for m in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
+)
+MOST_ROWS = (1 << 32) - 2
+
+
+@dataclass(slots=True)
+class _Rows:
+    """One relation's arrays; the kernels see their addresses."""
+
+    rows: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    mask: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
+    keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    slots: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    out: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    indexes: dict[tuple[int, ...], int] = field(default_factory=dict)
+
+    def nbytes(self) -> int:
+        arrays = (self.rows, self.mask, self.keys, self.slots, self.out)
+        return sum(array.nbytes for array in arrays)
+
+
+@dataclass(slots=True)
+class _Index:
+    slots: NDArray[np.uint32]
+    arena: NDArray[np.uint32]
+    free: NDArray[np.int64]
+    columns: NDArray[np.int64]
+
+    def nbytes(self) -> int:
+        return self.slots.nbytes + self.arena.nbytes
+
+
+class Store:
+    """Relations by number. Row numbers never change; a row is never taken away."""
+
+    def __init__(self) -> None:
+        self.rels: NDArray[np.int64] = np.zeros((16, at.R_WIDTH), dtype=np.int64)
+        self.idxs: NDArray[np.int64] = np.zeros((16, at.X_WIDTH), dtype=np.int64)
+        self._rows: list[_Rows] = []
+        self._indexes: list[_Index] = []
+        self.scratch: NDArray[np.int64] = np.zeros(64, dtype=np.int64)
+        self._locate()
+
+    def _locate(self) -> None:
+        self.rels_at: int = self.rels.ctypes.data
+        self.idxs_at: int = self.idxs.ctypes.data
+        self.scratch_at: int = self.scratch.ctypes.data
+
+    def add(self, arity: int) -> int:
+        """A new, empty relation."""
+        number = len(self._rows)
+        if number == len(self.rels):
+            self.rels = np.concatenate([self.rels, np.zeros_like(self.rels)])
+        self._rows.append(_Rows())
+        self.rels[number, at.R_ARITY] = arity
+        if arity >= len(self.scratch):
+            self.scratch = np.zeros(2 * arity, dtype=np.int64)
+        self._locate()
+        return number
+
+    def size(self, r: int) -> int:
+        return int(self.rels[r, at.R_N])
+
+    def grow(self, r: int, rows: int = 0) -> None:
+        """Make room for at least one more row, or for `rows` rows in all."""
+        store, rel = self._rows[r], self.rels[r]
+        n, capacity, arity = int(rel[at.R_N]), int(rel[at.R_CAP]), int(rel[at.R_ARITY])
+        larger = 2 * capacity if capacity < STEP_DOWN else capacity + capacity // 2
+        capacity = max(64, larger, rows)
+        if capacity > MOST_ROWS:
+            raise LimitError(f"a relation holds at most {MOST_ROWS:,} facts")
+        size = (int(capacity / LOAD) // 8 + 1) * 8
+        slots = np.full(size, at.UNFILLED, dtype=np.uint32)
+        for multiplier in MULTIPLIERS:
+            keys = np.full(size, EMPTY, dtype=np.uint64)
+            if rehash(store.keys, store.slots, keys, slots, multiplier) <= PASSED * (n + 8):
+                break
+        store.keys, store.slots = keys, slots
+        data = np.empty(max(1, capacity * arity), dtype=np.uint32)
+        data[: n * arity] = store.rows[: n * arity]
+        store.rows = data
+        mask = np.empty(capacity, dtype=np.uint16)
+        mask[:n] = store.mask[:n]
+        store.mask = mask
+        rel[at.R_CAP] = capacity
+        rel[at.R_ROWS] = data.ctypes.data
+        rel[at.R_MASK] = mask.ctypes.data
+        rel[at.R_HKEYS] = keys.ctypes.data
+        rel[at.R_HROWS] = slots.ctypes.data
+        rel[at.R_HSIZE] = size
+        rel[at.R_MULT] = multiplier.view(np.int64)
+
+    def grow_out(self, r: int) -> None:
+        store, rel = self._rows[r], self.rels[r]
+        out = np.empty(max(64, 2 * len(store.out)), dtype=np.uint32)
+        out[: len(store.out)] = store.out
+        store.out = out
+        rel[at.R_OUT] = out.ctypes.data
+        rel[at.R_OUTCAP] = len(out)
+
+    def take_out(self, r: int) -> NDArray[np.uint32]:
+        """The listed rows of the last result; the list starts anew."""
+        count = int(self.rels[r, at.R_OUTN])
+        self.rels[r, at.R_OUTN] = 0
+        return self._rows[r].out[:count].copy()
+
+    def load(self, r: int, data: Ids, bits: int) -> NDArray[np.int64]:
+        """Find or add rows; new ones start with `bits`. Returns their numbers."""
+        self.fill(r)
+        found = np.empty(len(data), dtype=np.int64)
+        rel = self.rels[r]
+        done = 0
+        while True:
+            done = load_rows(self.rels_at, r, data, done, self.scratch_at, bits, found)
+            if done == len(data):
+                return found
+            # Loaded tables are mostly new rows: reserve for what is left, within reason.
+            self.grow(r, min(int(rel[at.R_N]) * 4 + 64, int(rel[at.R_N]) + len(data) - done))
+
+    def fill(self, r: int) -> None:
+        """Let the hash table know every row's number; needed to read masks and members."""
+        rel = self.rels[r]
+        if rel[at.R_FILLED] < rel[at.R_N]:
+            fill_rows(self.rels_at, r, self.scratch_at)
+
+    def rows(self, r: int) -> NDArray[np.uint32]:
+        """All rows, one line each (a view)."""
+        n, arity = int(self.rels[r, at.R_N]), int(self.rels[r, at.R_ARITY])
+        return self._rows[r].rows[: n * arity].reshape(n, arity)
+
+    def mask(self, r: int) -> NDArray[np.uint16]:
+        return self._rows[r].mask[: int(self.rels[r, at.R_N])]
+
+    def index(self, r: int, key: tuple[int, ...]) -> int:
+        """The index of relation r on these columns, made if there is none; maybe behind."""
+        known = self._rows[r].indexes.get(key)
+        if known is not None:
+            return known
+        arity = int(self.rels[r, at.R_ARITY])
+        rest = tuple(range(arity)) if len(key) > 2 else self.rest(arity, key)
+        number = len(self._indexes)
+        if number == len(self.idxs):
+            self.idxs = np.concatenate([self.idxs, np.zeros_like(self.idxs)])
+            self._locate()
+        made = _Index(
+            slots=np.zeros(16 * at.SLOT, dtype=np.uint32),
+            arena=np.empty(16 * len(rest), dtype=np.uint32),
+            free=np.full(48, -1, dtype=np.int64),
+            columns=np.array(key + rest, dtype=np.int64),
+        )
+        self._indexes.append(made)
+        row = self.idxs[number]
+        row[at.X_REL] = r
+        row[at.X_NKEY] = len(key)
+        row[at.X_STRIDE] = len(rest)
+        row[at.X_FREE] = made.free.ctypes.data
+        row[at.X_COLS] = made.columns.ctypes.data
+        row[at.X_EPOCH] = 1
+        self._attach(number)
+        self._rows[r].indexes[key] = number
+        return number
+
+    @staticmethod
+    def rest(arity: int, key: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(c for c in range(arity) if c not in key)
+
+    def _attach(self, x: int) -> None:
+        made, row = self._indexes[x], self.idxs[x]
+        row[at.X_SLOTS] = made.slots.ctypes.data
+        row[at.X_SIZE] = len(made.slots) // at.SLOT
+        row[at.X_LIMIT] = int(LOAD * (len(made.slots) // at.SLOT))
+        row[at.X_ARENA] = made.arena.ctypes.data
+        row[at.X_CAP] = len(made.arena)
+
+    def catch_up(self, x: int, old: int | None = None) -> bool:
+        """Index all rows. With `old`, rows from there on count as new; True if that holds."""
+        r = int(self.idxs[x, at.X_REL])
+        row, n = self.idxs[x], int(self.rels[r, at.R_N])
+        if old is not None and row[at.X_DONE] <= old:
+            self._append(x, old)
+            row[at.X_MARK] = old
+            row[at.X_EPOCH] += 1
+        if row[at.X_DONE] < n:
+            if old is None:
+                row[at.X_MARK] = row[at.X_DONE]
+                row[at.X_EPOCH] += 1
+            self._append(x, n)
+        return old is None or int(row[at.X_MARK]) == old
+
+    def _append(self, x: int, upto: int) -> None:
+        made = self._indexes[x]
+        while (why := append_rows(self.rels_at, self.idxs_at, x, upto, self.scratch_at)) != INDEXED:
+            if why == GROW_SLOTS:
+                slots = np.zeros(2 * len(made.slots), dtype=np.uint32)
+                rehash_slots(made.slots, slots)
+                made.slots = slots
+            else:
+                size = len(made.arena)
+                larger = 2 * size if size < STEP_DOWN else size + size // 2
+                stride = int(self.idxs[x, at.X_STRIDE])
+                left = upto - int(self.idxs[x, at.X_DONE])
+                needed = int(self.idxs[x, at.X_TOP]) + stride * max(64, left // 4)
+                needed = max(larger, needed)
+                if needed > MOST_ROWS:
+                    raise LimitError("an index holds at most 4 billion values")
+                arena = np.empty(needed, dtype=np.uint32)
+                top = int(self.idxs[x, at.X_TOP])
+                arena[:top] = made.arena[:top]
+                made.arena = arena
+            self._attach(x)
+
+    def distinct(self, r: int, key: tuple[int, ...]) -> int | None:
+        """How many keys an index has, if there is one."""
+        x = self._rows[r].indexes.get(key)
+        return None if x is None else int(self.idxs[x, at.X_USED])
+
+    def memory(self) -> int:
+        """Bytes that the arrays take."""
+        return sum(rows.nbytes() for rows in self._rows) + sum(i.nbytes() for i in self._indexes)

@@ -1,0 +1,173 @@
+"""The dictionary: values to ids and back, for whole columns and single values."""
+
+from __future__ import annotations
+
+import bisect
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.engines.local.kernels import layout as at
+from tidelog.engines.local.kernels.words import (
+    BIAS,
+    LARGE,
+    decode_all,
+    encode_all,
+    lookup_all,
+    rehash_words,
+)
+from tidelog.program.syntax import Kind, Value
+from tidelog.program.table import Column, SymbolColumn
+
+Ids = NDArray[np.uint32]
+Words = NDArray[np.int64]
+
+ABSENT = 0xFFFFFFFF  # an id that no value has
+
+
+class Dictionary:
+    """Symbols and large words by number. `env` is the kernels' view of it."""
+
+    def __init__(self) -> None:
+        self.env: NDArray[np.int64] = np.zeros(at.E_WIDTH, dtype=np.int64)
+        self._address: int = self.env.ctypes.data
+        self.strings: list[str] = []
+        self._symbols: dict[str, int] = {}
+        self._words: Words = np.zeros(0, dtype=np.int64)
+        self._slots: NDArray[np.uint32] = np.zeros(0, dtype=np.uint32)
+        self._labels: Words = np.zeros(1, dtype=np.int64)
+        self._sorted: list[str] = []
+        self.grow()
+
+    def grow(self) -> None:
+        """Room for twice as many large words."""
+        count = int(self.env[at.E_NWORDS])
+        capacity = max(256, 2 * len(self._words))
+        words = np.zeros(capacity, dtype=np.int64)
+        words[:count] = self._words[:count]
+        slots = np.zeros(2 * capacity, dtype=np.uint32)
+        rehash_words(words, count, slots)
+        self._words, self._slots = words, slots
+        self.env[at.E_WORDS] = words.ctypes.data
+        self.env[at.E_CAPWORDS] = capacity
+        self.env[at.E_WHASH] = slots.ctypes.data
+        self.env[at.E_WHSIZE] = len(slots)
+
+    def symbol(self, text: str) -> int:
+        """The word of a symbol, a new one if need be."""
+        number = self._symbols.setdefault(text, len(self.strings))
+        if number == len(self.strings):
+            self.strings.append(text)
+        return number
+
+    def _symbol_words(self, texts: list[str]) -> Words:
+        symbol = self.symbol
+        return np.fromiter((symbol(text) for text in texts), dtype=np.int64, count=len(texts))
+
+    def words(self, kind: Kind, column: Column) -> Words:
+        if isinstance(column, SymbolColumn):
+            by_code = self._symbol_words(list(column.words))
+            return by_code[column.codes] if len(by_code) else np.zeros(0, dtype=np.int64)
+        if kind == "float":
+            floats = np.asarray(column, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
+            floats[np.isnan(floats)] = np.nan
+            return floats.view(np.int64)
+        if kind == "unsigned":
+            return np.asarray(column, dtype=np.uint64).view(np.int64)
+        return np.ascontiguousarray(column, dtype=np.int64)
+
+    def encode(self, kind: Kind, column: Column) -> Ids:
+        """Ids of a column's values; new values get one."""
+        words = self.words(kind, column)
+        if isinstance(column, SymbolColumn):
+            return (words + BIAS).astype(np.uint32)
+        ids = np.empty(len(words), dtype=np.uint32)
+        done = 0
+        while (done := encode_all(self._address, words, ids, done)) < len(words):
+            self.grow()
+        return ids
+
+    def decode(self, kind: Kind, ids: Ids) -> Column:
+        words = np.empty(len(ids), dtype=np.int64)
+        decode_all(self._address, np.ascontiguousarray(ids), words)
+        if kind == "symbol":
+            used, codes = np.unique(words, return_inverse=True)
+            strings = self.strings
+            return SymbolColumn(codes.astype(np.int64), [strings[i] for i in used.tolist()])
+        if kind == "float":
+            return words.view(np.float64)
+        return words.view(np.uint64) if kind == "unsigned" else words
+
+    def word(self, kind: Kind, value: Value) -> int:
+        """One value as a signed 64-bit word."""
+        if kind == "symbol":
+            return self.symbol(str(value))
+        if kind == "float":
+            return int((np.array([value], dtype=np.float64) + 0.0).view(np.int64)[0])
+        number = int(value)
+        return number - (1 << 64) if number >= 1 << 63 else number
+
+    def id(self, kind: Kind, value: Value) -> int:
+        word = self.word(kind, value)
+        if -BIAS <= word < BIAS:
+            return word + BIAS
+        ids = np.empty(1, dtype=np.uint32)
+        words = np.array([word], dtype=np.int64)
+        while encode_all(self._address, words, ids, 0) < 1:
+            self.grow()
+        return int(ids[0])
+
+    def known(self, kind: Kind, value: Value) -> int:
+        """The id of a value, or ABSENT; nothing is added."""
+        if kind == "symbol":
+            number = self._symbols.get(str(value))
+            return ABSENT if number is None else number + BIAS
+        ids = np.empty(1, dtype=np.uint32)
+        lookup_all(self._address, np.array([self.word(kind, value)], dtype=np.int64), ids)
+        return int(ids[0])
+
+    def values(self, kind: Kind, ids: Ids) -> list[Any]:
+        return self.decode(kind, ids).tolist()
+
+    def order_symbols(self) -> None:
+        """Give every symbol a label, so that labels compare as the strings do.
+
+        A new symbol takes a label between its neighbours': the cost follows what is new,
+        and only where there is no number left between two labels are all given anew.
+        """
+        known, total = len(self._sorted), len(self.strings)
+        if known < total:
+            fresh = self.strings[known:]
+            if len(fresh) > known // 8 or not self._insert_labels(fresh):
+                self._sorted = sorted(self.strings)
+                gap = (1 << 62) // (total + 1)
+                labels = np.zeros(max(16, 2 * total), dtype=np.int64)
+                numbers = [self._symbols[text] for text in self._sorted]
+                labels[numbers] = np.arange(1, total + 1, dtype=np.int64) * gap
+                self._labels = labels
+        self.env[at.E_LABELS] = self._labels.ctypes.data
+
+    def _insert_labels(self, fresh: list[str]) -> bool:
+        if len(self.strings) > len(self._labels):
+            self._labels = np.concatenate([self._labels, np.zeros_like(self._labels)])
+        for text in fresh:
+            place = bisect.bisect(self._sorted, text)
+            low = int(self._labels[self._symbols[self._sorted[place - 1]]]) if place else 0
+            high = 1 << 62
+            if place < len(self._sorted):
+                high = int(self._labels[self._symbols[self._sorted[place]]])
+            if high - low < 2:
+                return False
+            self._sorted.insert(place, text)
+            self._labels[self._symbols[text]] = (low + high) // 2
+        return True
+
+    def memory(self) -> int:
+        return self._words.nbytes + self._slots.nbytes + self._labels.nbytes
+
+    def size(self) -> int:
+        return len(self.strings) + int(self.env[at.E_NWORDS])
+
+
+__all__ = ["ABSENT", "BIAS", "LARGE", "Dictionary", "Ids", "Words"]

@@ -1,0 +1,32 @@
+"""Materialisation from scratch: seminaive evaluation, stratum by stratum.
+
+The method is that of Abiteboul, Hull and Vianu, *Foundations of Databases*, chapter 13;
+the papers call it Mat. Every rule instance is considered once: first those over what
+the lower strata and the explicit facts give, then those that need a fact of the round
+before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tidelog.maintain.seam import Engine, FactSet
+from tidelog.program.rules import Rule, Stratum
+
+Watch = Callable[[int], None]
+
+
+def materialise(engine: Engine, strata: Sequence[Stratum], I: FactSet, watch: Watch) -> None:
+    """Add to I, which holds the explicit facts, all that follows from them."""
+    for number, stratum in enumerate(strata):
+        if stratum.rules:
+            watch(number)
+            N = engine.apply(stratum.rules, within=I, guard=~I)
+            saturate(engine, stratum.recursive, I, N)
+
+
+def saturate(engine: Engine, rules: Sequence[Rule], I: FactSet, N: FactSet) -> None:
+    """Close I | N under rules for which only instances that touch N are missing."""
+    while N:
+        I |= N
+        N = engine.settle(engine.derive(rules, touching=N, within=I, guard=~I))
