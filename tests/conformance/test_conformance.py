@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import sys
 from pathlib import Path
 
 import pytest
 from tidelog.cli import main
+
+from tidelog.text.operators import AGGREGATES, FUNCTORS, INFIX, PREFIX, TESTS
 
 HERE = Path(__file__).parent
 CASES = sorted(folder.parent for folder in HERE.glob("*/program.dl"))
@@ -51,6 +54,13 @@ def test_outputs_are_those_worked_out_by_hand(
 def test_every_folder_is_a_case() -> None:
     folders = {path for path in HERE.iterdir() if path.is_dir() and path.name[0] not in "_."}
     assert folders - {HERE / "errors"} == set(CASES)
+
+
+@pytest.mark.parametrize("word", sorted({*INFIX, *PREFIX, *TESTS, *FUNCTORS, *AGGREGATES}))
+def test_every_word_of_the_language_is_in_some_program(word: str) -> None:
+    edge = r"(?<![\w?])", r"(?![\w?])"
+    pattern = re.compile(re.escape(word).join(edge) if word.isidentifier() else re.escape(word))
+    assert any(pattern.search((case / "program.dl").read_text(encoding="utf-8")) for case in CASES)
 
 
 def _files(folder: Path) -> dict[str, str]:
