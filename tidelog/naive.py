@@ -18,18 +18,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
-import re
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
-import re2
-
+from tidelog.naive_values import CAN_FAIL, apply, as_kind, as_row, each, extreme, holds, same, total
 from tidelog.program.diagnostics import DataError, EvaluationError, LimitError
 from tidelog.program.syntax import (
     KINDS,
@@ -75,7 +70,7 @@ def check(typed: Program, facts: Rows, found: Rows, max_facts: int | None = None
     right = evaluate(typed, facts, max_facts)
     changes = []
     for name, kinds in column_kinds(typed).items():
-        rows = {_row(row, kinds) for row in found.get(name, right[name])}
+        rows = {as_row(row, kinds) for row in found.get(name, right[name])}
         for sign, difference in (("-", rows - right[name]), ("+", right[name] - rows)):
             for row in sorted(difference):
                 terms = (value_text(value, kind) for value, kind in zip(row, kinds, strict=True))
@@ -101,11 +96,11 @@ def _evaluate(typed: Program, facts: Rows, max_facts: float) -> dict[str, set[Ro
     for name, row in itertools.chain(given, more):
         if name not in kinds or len(kinds[name]) != len(row):
             raise DataError(f"the program has no relation {name} with {len(row)} columns")
-        state.rows[name].add(_row(row, kinds[name]))
+        state.rows[name].add(as_row(row, kinds[name]))
 
     closures = (clause for r in typed.relations for clause in _closure(r.name, r.qualifiers))
     rules = [
-        _Rule(head, _ordered(literals, _names(head), frozenset()))
+        _rule(head, _ordered(literals, _names(head), frozenset()))
         for clause in (*typed.clauses, *closures)
         for head in clause.heads
         for literals in _alternatives(clause.body)
@@ -134,6 +129,16 @@ _Literal = tuple[Atom | Comparison, bool]  # with False if negated
 class _Rule(NamedTuple):
     head: Atom
     body: list[_Literal]
+    kept: list[list[str]]  # for each literal of the body the variables that matter after it
+
+
+def _rule(head: Atom, body: list[_Literal]) -> _Rule:
+    bound, kept = frozenset[str](), []
+    for i, (formula, _) in enumerate(body):
+        bound |= _names(formula)
+        later = _mentions(head).union(*(_mentions(other) for other, _ in body[i + 1 :]))
+        kept.append(sorted(bound & later))
+    return _Rule(head, body, kept)
 
 
 _INVERSE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -248,7 +253,7 @@ def _any(node: Any, holds: Callable[[Any], bool]) -> bool:
 
 
 def _can_fail(node: Any) -> bool:
-    return (isinstance(node, Call) and node.functor in _RISKY) or isinstance(node, Cast)
+    return (isinstance(node, Call) and node.functor in CAN_FAIL) or isinstance(node, Cast)
 
 
 def _multiple(term: Term) -> bool:
@@ -310,8 +315,13 @@ class _State:
     def derive(self, rules: Iterable[_Rule], room: float) -> set[tuple[str, Row]]:
         """New facts by one application of every rule."""
         N: set[tuple[str, Row]] = set()
-        for head, body in rules:
-            for env in self.solutions(body, {}):
+        for head, body, kept in rules:
+            envs: list[Env] = [{}]
+            for literal, names in zip(body, kept, strict=True):
+                found = itertools.chain(*(self.satisfy(literal, env) for env in envs))
+                rows = {tuple(env[name] for name in names) for env in found}
+                envs = [dict(zip(names, row, strict=True)) for row in rows]
+            for env in envs:
                 for row in self.choices(head.terms, env):
                     if row not in self.rows[head.relation]:
                         N.add((head.relation, row))
@@ -340,7 +350,7 @@ class _State:
                 yield from ({**env, a.name: value} for value in self.values(b, env))
                 return
         pairs = self.choices((formula.left, formula.right), env)
-        if any(_holds(formula.op, a, b) == wanted for a, b in pairs):
+        if any(holds(formula.op, a, b) == wanted for a, b in pairs):
             yield env
 
     def matches(self, atom: Atom, env: Env) -> Iterator[Env]:
@@ -348,10 +358,10 @@ class _State:
         known = {i: env[name] for i, name in variables if name in env}
         for i, term in enumerate(atom.terms):
             if isinstance(term, Constant):
-                known[i] = _as(term.value, term.kind)
+                known[i] = as_kind(term.value, term.kind)
         for row in self.index(atom.relation, tuple(known)).get(tuple(known.values()), ()):
             extended = dict(env)
-            if all(_same(extended.setdefault(name, row[i]), row[i]) for i, name in variables):
+            if all(same(extended.setdefault(name, row[i]), row[i]) for i, name in variables):
                 yield extended
 
     def index(self, relation: str, columns: tuple[int, ...]) -> dict[Row, list[Row]]:
@@ -370,7 +380,7 @@ class _State:
             case Variable(name):
                 return [env[name]]
             case Constant(value, kind):
-                return [_as(value, kind)]
+                return [as_kind(value, kind)]
             case Aggregate():
                 names = _mentions(term)
                 given = {name: value for name, value in env.items() if name in names}
@@ -381,12 +391,12 @@ class _State:
             case Cast(inner):
                 return [self.cast(v, inner.kind, term.kind) for v in self.values(inner, env)]
             case Call("range", args):
-                return [value for row in self.choices(args, env) for value in _range(*row)]
+                return [value for row in self.choices(args, env) for value in each(*row)]
             case Call("ord", (arg,)):
                 return [self.cast(v, arg.kind, term.kind) for v in self.values(arg, env)]
             case Call(functor, args):
                 kind, rows = args[0].kind, self.choices(args, env)
-                return [_as(_apply(functor, row, kind, term.kind), term.kind) for row in rows]
+                return [as_kind(apply(functor, row, kind, term.kind), term.kind) for row in rows]
         raise EvaluationError("`_` has no value of its own")
 
     def fold(self, term: Aggregate, given: Env) -> list[Value]:
@@ -404,184 +414,27 @@ class _State:
         values: list[Any] = list(itertools.chain(*found.values()))
         match term.op:
             case "count":
-                return [_as(len(found), term.kind)]
+                return [as_kind(len(found), term.kind)]
             case "sum":
-                return [_as(_sum(values), term.kind)]
+                return [as_kind(total(values), term.kind)]
             case "mean" if values:
-                return [_as(_sum([float(value) for value in values]) / len(values), "float")]
+                return [as_kind(total([float(value) for value in values]) / len(values), "float")]
             case "min" | "max" if values:
-                return [_extreme(term.op, values)]
+                return [extreme(term.op, values)]
         return []
 
     def cast(self, value: Any, old: Kind | None, new: Kind | None) -> Value:
         """The same word as another kind; a symbol's word is its `ord`."""
         if old == new:
-            return _as(value, new)
+            return as_kind(value, new)
         if old == "symbol":
             value = self.symbols.setdefault(value, len(self.symbols))
         elif old == "float":
             (value,) = struct.unpack("<q", struct.pack("<d", value))
         if new == "float":
-            (value,) = struct.unpack("<d", struct.pack("<q", _as(value, "number")))
+            (value,) = struct.unpack("<d", struct.pack("<q", as_kind(value, "number")))
         elif new == "symbol":
             if not 0 <= value < len(self.symbols):
                 raise EvaluationError(f"no symbol has the number {value}")
-            return list(self.symbols)[value]
-        return _as(value, new)
-
-
-def _row(row: Iterable[Value], kinds: Iterable[Kind]) -> Row:
-    return tuple(_as(value, kind) for value, kind in zip(row, kinds, strict=True))
-
-
-def _as(value: Any, kind: Kind | None) -> Value:
-    """The value as its kind holds it: 64 bits with wrap-around, one zero and one NaN."""
-    match kind:
-        case "number":
-            return (int(value) + 2**63) % 2**64 - 2**63
-        case "unsigned":
-            return int(value) % 2**64
-        case "float":
-            return float(value) + 0.0 if value == value else math.nan
-        case "symbol":
-            return str(value)
-    raise EvaluationError(f"{value!r} has no type: evaluation needs a typed program")
-
-
-def _same(a: Value, b: Value) -> bool:
-    return a == b or (a != a and b != b)
-
-
-_ORDER: dict[str, Callable[[Any, Any], bool]] = {
-    "=": _same,
-    "!=": lambda a, b: not _same(a, b),
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "contains": lambda a, b: a in b,
-}
-
-
-def _holds(op: str, a: Any, b: Any) -> bool:
-    if op != "match":
-        return _ORDER[op](a, b)
-    try:
-        return re2.fullmatch(a, b) is not None
-    except re2.error:
-        raise EvaluationError(f"{a!r} is no regular expression") from None
-
-
-def _range(start: Any, stop: Any, step: Any = None) -> Iterator[Value]:
-    """Start included, stop not; a step of 0 gives the start alone, if that is not the stop."""
-    if step is None:
-        step = 1 if start <= stop else -1
-    if step == 0:
-        stop, step = start + (start != stop), 1
-    while start < stop if step > 0 else start > stop:
-        yield start
-        start += step
-
-
-def _sum(values: Sequence[Any]) -> Any:
-    if not all(isinstance(value, float) and math.isfinite(value) for value in values):
-        return sum(values)
-    exact = sum(map(Fraction, values))
-    try:
-        return float(exact)
-    except OverflowError:
-        return math.copysign(math.inf, exact)
-
-
-def _extreme(op: str, values: Sequence[Any]) -> Any:
-    if any(value != value for value in values):
-        return math.nan
-    return min(values) if op == "min" else max(values)
-
-
-_RISKY = {"/", "%", "^", "to_number", "to_unsigned", "to_float", "ftoi", "ftou"}
-_INTEGER: dict[str, Callable[..., Any]] = {
-    "+": operator.add,
-    "-": lambda a, *b: a - b[0] if b else -a,
-    "*": operator.mul,
-    "band": operator.and_,
-    "bor": operator.or_,
-    "bxor": operator.xor,
-    "bnot": operator.invert,
-    "bshl": lambda a, b: a << b % 64,
-    "bshr": lambda a, b: a >> b % 64,
-    "bshru": lambda a, b: a % 2**64 >> b % 64,
-    "land": lambda a, b: bool(a) and bool(b),
-    "lor": lambda a, b: bool(a) or bool(b),
-    "lxor": lambda a, b: bool(a) != bool(b),
-    "lnot": operator.not_,
-}
-_FLOAT: dict[str, Callable[..., Any]] = {
-    "+": operator.add,
-    "-": _INTEGER["-"],
-    "*": operator.mul,
-    "/": operator.truediv,
-    "%": np.fmod,
-    "^": operator.pow,
-}
-_SPELLING = {
-    "number": r"[+-]?0*[0-9]{1,20}",
-    "unsigned": r"\+?0*[0-9]{1,20}",
-    "float": r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?",
-}
-
-
-def _apply(functor: str, args: Sequence[Any], kind: Kind | None, result: Kind | None) -> Any:
-    """The functor's value before wrap-around; `kind` is that of the arguments."""
-    first, *others = args
-    match functor:
-        case "min" | "max":
-            return _extreme(functor, args)
-        case "cat":
-            return "".join(args)
-        case "strlen":
-            return len(first)
-        case "substr":
-            start, length = others
-            inside = 0 <= start <= len(first)
-            return first[start:][: length if length >= 0 else None] if inside else ""
-        case "to_string":
-            return f"{first:f}" if kind == "float" else str(first)
-        case "to_number" | "to_unsigned" | "to_float" if kind == "symbol":
-            return _parsed(first, str(result))
-        case "to_number" | "to_unsigned" | "ftoi" | "ftou" if kind == "float":
-            if not math.isfinite(first) or _as(first, result) != math.trunc(first):
-                raise EvaluationError(f"{functor}({first}): the value does not fit")
-            return first
-        case "to_number" | "to_unsigned" | "to_float" | "itof" | "itou" | "utof" | "utoi":
-            return first
-        case _ if kind == "float" and functor in _FLOAT:
-            with np.errstate(all="ignore"):
-                return _FLOAT[functor](*map(np.float64, args))
-        case "/" | "%":
-            if others == [0]:
-                raise EvaluationError(f"division by zero: {first} {functor} 0")
-            quotient = abs(first) // abs(others[0]) * (1 if first * others[0] > 0 else -1)
-            return quotient if functor == "/" else first - others[0] * quotient
-        case "^":
-            return _power(first, others[0])
-        case _ if functor in _INTEGER:
-            return _INTEGER[functor](*args)
-    raise EvaluationError(f"{functor} is no functor")
-
-
-def _power(base: int, exponent: int) -> int:
-    if exponent >= 0:
-        return pow(base, exponent, 2**64)
-    if base == 0:
-        raise EvaluationError(f"division by zero: 0 ^ {exponent}")
-    return (1 if base == 1 or exponent % 2 == 0 else -1) if base in (1, -1) else 0
-
-
-def _parsed(text: str, kind: str) -> int | float:
-    """The number that a string spells; nothing may stand before or after it."""
-    if re.fullmatch(_SPELLING[kind], text):
-        value = float(text) if kind == "float" else int(text)
-        if kind == "float" or _as(value, kind) == value:  # type: ignore[arg-type]
-            return value
-    raise EvaluationError(f'to_{kind}("{text}"): the string is no {kind}')
+            return str(list(self.symbols)[value])
+        return as_kind(value, new)

@@ -11,6 +11,7 @@ Whatever a recursive rule computes is guarded by bounds, so that evaluation ends
 from __future__ import annotations
 
 import random as random_module
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
@@ -187,7 +188,7 @@ class _Generator:
             if self.chance(0.1):
                 pools[kind] += EXTREMES[kind]
                 self.features.add("extreme values")
-        size = self.random.choice((5, 8, 3, 10, 1, 0))
+        size = self.random.choice((6, 10, 14, 8, 4, 1, 0))
         drawn = (tuple(self.random.choice(pools[k]) for k in relation.kinds) for _ in range(size))
         return sorted(set(drawn))
 
@@ -372,7 +373,9 @@ class _Rule:
     def expression(self, kind: Kind) -> str:
         if kind == "symbol":
             return self.string_expression()
-        forms = FLOAT_FUNCTORS if kind == "float" else INTEGER_FUNCTORS
+        forms: tuple[str, ...] = FLOAT_FUNCTORS if kind == "float" else INTEGER_FUNCTORS
+        if kind == "unsigned":
+            forms = tuple(form for form in forms if form != "-{v}")
         form = self.random.choice(forms)
         self.features.add(form.format(v="x", w="y", c="z"))
         v, w = self.operand(kind), self.operand(kind)
@@ -486,7 +489,7 @@ class _Rule:
         if self.chance(0.3):
             branches.append(f"{name} = {self.operand(kind)}")
         if self.chance(0.3):
-            test = self.test_atom(self.random.choice(self.lower))
+            test = self.test_atom(self.random.choice(self.lower), self.depth == 0)
             branches[0] = self.random.choice((f"{branches[0]}, {test}", f"{branches[0]}, !{test}"))
         self.literals.append(f"({' ; '.join(branches)})")
         self.bound[name] = kind
@@ -499,7 +502,8 @@ class _Rule:
         return f"{relation.name}({', '.join(terms)})"
 
     def operand_or_any(self, kind: Kind) -> str:
-        return "_" if self.chance(0.5) else self.operand(kind)
+        # An aggregate counts assignments, and `_` would have none in the other branches.
+        return "_" if self.depth == 0 and self.chance(0.5) else self.operand(kind)
 
     def whole_disjunction(self) -> None:
         """The body as it is, or another one with the same variables."""
@@ -571,8 +575,13 @@ class _Rule:
             self.literals.append(self.atom(self.random.choice(self.lower)))
         if len(self.literals) > 1:
             self.features.add("aggregate over a join")
+        words = set(re.findall(r"\w+", " ".join(self.literals)))
+        if self.recursive:
+            # What the aggregate's own facts do not bind would have to come from the recursion.
+            self.bound = {name: kind for name, kind in self.bound.items() if name in words}
         if self.chance(0.3):
-            self.random.choice((_Rule.compare, _Rule.negate, _Rule.disjoin))(self)
+            tests = [_Rule.compare, _Rule.negate] + [_Rule.disjoin] * ("_" not in words)
+            self.random.choice(tests)(self)
             self.features.add("tests inside an aggregate")
         if self.depth == 1 and self.chance(0.2):
             self.aggregate()
@@ -581,7 +590,7 @@ class _Rule:
         local = {name: kind for name, kind in self.bound.items() if name not in outer}
         self.bound = outer
         text = ", ".join(inside)
-        if any(f"{name}," in text or f"{name})" in text for name in outer):
+        if outer.keys() & words:
             self.features.add("outer variable")
         return text, local
 
