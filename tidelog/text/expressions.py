@@ -196,12 +196,15 @@ class Expressions:
             return Truth(text == "true", at)
         self._refuse_name(token)
         if after == "name" and text.lower() == "not":
-            raise Fault(f"`{text}` is not negation", at, "did you mean `!`?")
+            raise self._no_negation(token)
         if text in RESERVED:
             raise Fault(f"`{text}` is a functor and needs arguments", at, f"write `{text}(...)`")
         if after == "." and not self._inside_term() and self._dotted():
             raise refused("qualified name", at)
         return Variable(text, at)
+
+    def _no_negation(self, token: Token) -> Fault:
+        return Fault(f"`{token.text}` is not negation", self._at(token), "did you mean `!`?")
 
     def _dotted(self) -> bool:
         """Whether the name here goes on as in `a.b`."""
@@ -249,10 +252,10 @@ class Expressions:
             )
         if before.kind in (",", ";"):
             advice = f"remove the `{before.text}` or write {what} after it"
-            if kind == "end":
-                at = self._at(before)
         else:
             advice = ""
+        if kind == "end":
+            at = self._at(before)
         return Fault(f"{what} must follow `{before.text}`, not {self._shown(token)}", at, advice)
 
     def _inside_term(self) -> bool:
@@ -419,6 +422,8 @@ class Expressions:
         inside = self._operands[base:]
         del self._operands[base:]
         depth = max((below for _, below in inside), default=0)
+        if name.lower() == "not" and any(isinstance(node, _FORMULAS) for node, _ in inside):
+            raise self._no_negation(token)
         terms = tuple([self._as_term(node) for node, _ in inside])
         at = self._at(token)
         if name == "as":

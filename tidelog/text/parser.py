@@ -376,7 +376,7 @@ class _Parser:
         attributes: list[Attribute] = []
         while not self.accept(")"):
             if attributes:
-                self.expect(",", "`,` or `)` must follow an attribute")
+                self.expect(",", "`,` or `)` must follow an attribute", "close the list with `)`")
             attributes.append(self.attribute())
         qualifiers, actions = self.qualifiers()
         for name in names:
@@ -409,7 +409,7 @@ class _Parser:
             elif token.text in QUALIFIERS:
                 found.add(token.text)
             elif token.text == "choice" and self.peek(1).kind == "-":
-                raise refused("choice", self.at(token))
+                raise refused("choice", self.at(token)._replace(width=len("choice-domain")))
             elif token.text in DIRECTIVES:
                 break  # a forgotten dot, reported where statements are read
             else:
@@ -580,7 +580,10 @@ class _Parser:
             raise Fault("", self.at(token))
         if token.kind == "wrong":
             advice = f"did you mean {WRONG_SIGNS[token.text]}?"
-        raise Fault(message, self.at(token), advice)
+        at, before = self.at(token), self.tokens[self.index - 1]
+        last = self.source.span(before.start + len(before.text) - 1)
+        # What is missing at the end of a line is shown there, not on the next one.
+        raise Fault(message, at if at.line == last.line and token.kind != "end" else last, advice)
 
     def relation_name(self) -> Token:
         name = self.expect("name", "a relation's name must stand here")
