@@ -45,4 +45,4 @@ def materialise(text: str, facts: Facts) -> dict[str, set[Row]]:
     from tidelog import Database  # here, so that the oracle's tests need no engine
 
     database = Database(text, facts=facts)
-    return {name: set(database.relation_rows(name)) for name in naive.column_kinds(typed(text))}
+    return {name: set(database.relation(name)) for name in naive.column_kinds(typed(text))}

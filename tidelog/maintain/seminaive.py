@@ -8,25 +8,35 @@ before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from tidelog.maintain.seam import Engine, FactSet
 from tidelog.program.rules import Rule, Stratum
 
-Watch = Callable[[int], None]
+
+class Watch(Protocol):
+    """Told where the evaluation is; may raise to end it."""
+
+    def stratum(self, stratum: Stratum) -> None: ...
+
+    def round(self) -> None: ...
 
 
 def materialise(engine: Engine, strata: Sequence[Stratum], I: FactSet, watch: Watch) -> None:
     """Add to I, which holds the explicit facts, all that follows from them."""
-    for number, stratum in enumerate(strata):
+    for stratum in strata:
         if stratum.rules:
-            watch(number)
+            watch.stratum(stratum)
             N = engine.apply(stratum.rules, within=I, guard=~I)
-            saturate(engine, stratum.recursive, I, N)
+            saturate(engine, stratum.recursive, I, N, watch)
 
 
-def saturate(engine: Engine, rules: Sequence[Rule], I: FactSet, N: FactSet) -> None:
+def saturate(
+    engine: Engine, rules: Sequence[Rule], I: FactSet, N: FactSet, watch: Watch
+) -> None:
     """Close I | N under rules for which only instances that touch N are missing."""
     while N:
         I |= N
+        watch.round()
         N = engine.settle(engine.derive(rules, touching=N, within=I, guard=~I))

@@ -25,10 +25,10 @@ from tidelog.engines.local.planner import (
 )
 from tidelog.engines.local.sets import Key, LocalSet, Rows, bound, key_of, truth
 from tidelog.engines.local.store import Store
-from tidelog.engines.local.values import Dictionary
-from tidelog.maintain.seam import FactSet, View
+from tidelog.engines.local.values import ABSENT, Dictionary
+from tidelog.maintain.seam import Combination, FactSet, View
 from tidelog.program.diagnostics import EvaluationError
-from tidelog.program.rules import Literal, Relation, Rule
+from tidelog.program.rules import Literal, Relation, Rule, Stratum
 from tidelog.program.syntax import Value
 from tidelog.program.table import Table
 
@@ -96,10 +96,12 @@ class LocalEngine:
         self.counters = Counters()
         self.relations: dict[str, int] = {}
         self.kinds: dict[str, Relation] = {}
+        self._answers: list[int] = []  # relations that hold the results of string functors
         self._free_bits = [1 << i for i in range(15, -1, -1)]
         self._tables: dict[Key, NDArray[np.uint8]] = {}
-        self._prepared: dict[Rule, Prepared] = {}
-        self._plans: dict[tuple[Rule, Mode, int], tuple[tuple[int, ...], Plan]] = {}
+        # Rules are known by identity: comparing them on every evaluation would cost more.
+        self._prepared: dict[int, Prepared] = {}
+        self._plans: dict[tuple[int, Mode, int], tuple[tuple[int, ...], Plan]] = {}
         self._batches: dict[tuple[int, ...], Batch] = {}
         self._catalog = Catalog(
             relation=self.relation,
@@ -158,6 +160,10 @@ class LocalEngine:
 
     def size(self, name: str) -> int:
         return self.all.count(self.relations[name])
+
+    def facts(self) -> int:
+        """Rows held, of all relations."""
+        return int(self.store.rels[:, at.R_N].sum())
 
     def memory(self) -> int:
         return self.store.memory() + self.dictionary.memory()
@@ -416,20 +422,28 @@ class LocalEngine:
 
     def _full(self, view: View) -> NDArray[np.int64]:
         """Per relation, 1 where every row is in the view."""
-        rels = self.store.rels
-        if isinstance(view, LocalSet) and view.whole:
-            counts = np.zeros(len(rels), dtype=np.int64)
-            counts[: len(view.counts)] = view.counts
-            # Answers of functors are in no set: all of them may always be read.
-            full = counts == rels[:, at.R_N]
-            full[self._answers()] = True
-            return full.astype(np.int64)
-        result = np.zeros(len(rels), dtype=np.int64)
-        result[self._answers()] = 1
-        return result
+        full = self._covers(view)
+        full[self._answers] = True  # answers of functors are in no set; all may be read
+        return full.astype(np.int64)
 
-    def _answers(self) -> list[int]:
-        return [number for name, number in self.relations.items() if name[0] == "%" and "(" in name]
+    def _covers(self, view: View) -> NDArray[np.bool_]:
+        if isinstance(view, LocalSet):
+            counts = np.zeros(len(self.store.rels), dtype=np.int64)
+            counts[: len(view.counts)] = view.counts
+            return np.asarray(counts == self.store.rels[:, at.R_N])
+        assert isinstance(view, Combination)
+        if view.op == "not":
+            return ~self._meets(view.left)
+        left, right = self._covers(view.left), self._covers(view.right)
+        return left | right if view.op == "or" else left & right
+
+    def _meets(self, view: View) -> NDArray[np.bool_]:
+        """Per relation, False where certainly no row is in the view."""
+        if isinstance(view, LocalSet):
+            some = np.zeros(len(self.store.rels), dtype=np.bool_)
+            some[: len(view.counts)] = view.counts > 0
+            return some
+        return np.ones(len(self.store.rels), dtype=np.bool_)
 
     # String functors.
 
@@ -462,14 +476,56 @@ class LocalEngine:
         answers[:, -1] = self.dictionary.encode(kinds[-1], column)
         self.store.load(self.relations[call.relation], answers, 0)
 
+    # Questions.
+
+    def holds(self, relation: Relation, row: Sequence[Value]) -> bool:
+        """Is this fact in the materialisation?"""
+        if len(row) != relation.arity:
+            return False
+        known = self.dictionary.known
+        ids = [known(kind, value) for kind, value in zip(relation.kinds, row, strict=True)]
+        r = self.relations[relation.name]
+        if ABSENT in ids:
+            return False
+        number = self.store.find(r, ids)
+        return number >= 0 and bool(self.store.mask(r)[number] & np.uint16(self.all.bit))
+
+    def ask(self, strata: Sequence[Stratum], relation: Relation) -> Table:
+        """Evaluate rules over relations of their own, and forget all but the answer."""
+        heads = [name for stratum in strata for name in stratum.relations if stratum.rules]
+        found = self.none()
+        self.kinds[relation.name] = relation
+        try:
+            for stratum in strata:
+                if stratum.rules:
+                    view = self.all | found
+                    found |= self.apply(stratum.rules, within=view, negative=view)
+            r = self.relation(relation.name, relation.arity)
+            return self.table(relation.name, found.rows(r))
+        finally:
+            found.clear()
+            for name in heads:
+                if name in self.relations:
+                    self.store.clear(self.relations[name])
+            del self.kinds[relation.name]
+            for stratum in strata:
+                for rule in stratum.rules:
+                    self._forget(rule)
+
+    def _forget(self, rule: Rule) -> None:
+        self._prepared.pop(id(rule), None)
+        for key in [key for key in self._plans if key[0] == id(rule)]:
+            del self._plans[key]
+        self._batches.clear()
+
     # Plans.
 
     def _prepare(self, rule: Rule) -> Prepared:
-        prepared = self._prepared.get(rule)
+        prepared = self._prepared.get(id(rule))
         if prepared is None:
-            prepared = self._prepared[rule] = prepare(rule)
+            prepared = self._prepared[id(rule)] = prepare(rule)
             for call in prepared.outside:
-                self.relation(call.relation, len(call.signature))
+                self._answers.append(self.relation(call.relation, len(call.signature)))
                 self.relation(call.requests, len(call.signature) - 1)
         return prepared
 
@@ -481,11 +537,11 @@ class LocalEngine:
             for p in prepared.parts
             if isinstance(p, Literal)
         )
-        known = self._plans.get((rule, mode, delta))
+        known = self._plans.get((id(rule), mode, delta))
         if known is not None and known[0] == sizes:
             return known[1]
         plan = make_plan(self._catalog, prepared, mode, delta)
-        self._plans[rule, mode, delta] = (sizes, plan)
+        self._plans[id(rule), mode, delta] = (sizes, plan)
         return plan
 
     def plan_of(self, rule: Rule) -> Plan:

@@ -142,7 +142,8 @@ def truth(key: Key) -> NDArray[np.bool_]:
     """For every mask, whether a row with it is in the view."""
     op = key[0]
     if op == "set":
-        return (_ALL_MASKS & np.uint16(key[1])) != 0  # type: ignore[arg-type]
+        bit = np.uint16(key[1])  # type: ignore[arg-type]
+        return np.asarray((_ALL_MASKS & bit) != 0)
     if op == "not":
         return ~truth(key[1])  # type: ignore[arg-type]
     left, right = truth(key[1]), truth(key[2])  # type: ignore[arg-type]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.engines.local.kernels import layout as at
-from tidelog.engines.local.kernels.hashing import EMPTY, fill_rows, load_rows, rehash
+from tidelog.engines.local.kernels.hashing import EMPTY, fill_rows, load_rows, locate, rehash
 from tidelog.engines.local.kernels.index import (
     GROW_SLOTS,
     INDEXED,
@@ -146,6 +147,23 @@ class Store:
         rel = self.rels[r]
         if rel[at.R_FILLED] < rel[at.R_N]:
             fill_rows(self.rels_at, r, self.scratch_at)
+
+    def find(self, r: int, ids: Sequence[int]) -> int:
+        """The number of a row, or -1."""
+        self.fill(r)
+        self.scratch[: len(ids)] = ids
+        return int(locate(self.rels_at, r, self.scratch_at))
+
+    def clear(self, r: int) -> None:
+        """Take all rows away; only for relations that no set holds."""
+        store, rel = self._rows[r], self.rels[r]
+        rel[at.R_N] = rel[at.R_FILLED] = 0
+        store.keys.fill(EMPTY)
+        store.slots.fill(at.UNFILLED)
+        for x in store.indexes.values():
+            self._indexes[x].slots.fill(0)
+            self._indexes[x].free.fill(-1)
+            self.idxs[x, [at.X_USED, at.X_TOP, at.X_DONE, at.X_MARK]] = 0
 
     def rows(self, r: int) -> NDArray[np.uint32]:
         """All rows, one line each (a view)."""

@@ -108,6 +108,12 @@ def find_row(rels, r, t):
 
 
 @njit(cache=True)
+def locate(relations, r, scratch):
+    """The number of the row in scratch, or -1; all rows must have their numbers."""
+    return find_row(i64(relations), r, i64(scratch))
+
+
+@njit(cache=True)
 def append_row(rels, r, slot, key, t, bits):
     """Add row t at an empty slot; there must be room. Returns its number."""
     arity = rels[r * R_WIDTH + R_ARITY]

@@ -24,32 +24,32 @@ def _pointer(element: Any) -> Any:
     return typing
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def u16(typingctx: Any, address: Any) -> Any:
     return _pointer(types.uint16)(typingctx, address)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def u32(typingctx: Any, address: Any) -> Any:
     return _pointer(types.uint32)(typingctx, address)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def u64(typingctx: Any, address: Any) -> Any:
     return _pointer(types.uint64)(typingctx, address)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def i64(typingctx: Any, address: Any) -> Any:
     return _pointer(types.int64)(typingctx, address)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def u8(typingctx: Any, address: Any) -> Any:
     return _pointer(types.uint8)(typingctx, address)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def prefetch(typingctx: Any, address: Any) -> Any:
     """Ask for the cache line at an address, without waiting for it."""
 
@@ -67,7 +67,7 @@ def prefetch(typingctx: Any, address: Any) -> Any:
     return types.void(types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def as_float(typingctx: Any, word: Any) -> Any:
     def codegen(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.DoubleType())
@@ -75,7 +75,7 @@ def as_float(typingctx: Any, word: Any) -> Any:
     return types.float64(types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def as_word(typingctx: Any, value: Any) -> Any:
     def codegen(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.IntType(64))

@@ -1,0 +1,408 @@
+"""`Database`: a program, its facts and all that follows from them."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidelog.engines.local.engine import LocalEngine, Measure, Watcher
+from tidelog.io.directives import inputs, read_inputs
+from tidelog.io.frames import kinds_of, to_arrow, to_pandas, to_polars, to_table
+from tidelog.io.order import sorted_table
+from tidelog.limits import Limits, Show, Watch
+from tidelog.maintain.seminaive import materialise
+from tidelog.plan import Analysis, analyse
+from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, TidelogError
+from tidelog.program.rules import (
+    BodyLiteral,
+    CheckedProgram,
+    Group,
+    Literal,
+    Relation,
+    Rule,
+    Stratum,
+)
+from tidelog.program.syntax import (
+    Aggregate,
+    And,
+    Atom,
+    Attribute,
+    Call,
+    Cast,
+    Clause,
+    Comparison,
+    Formula,
+    Not,
+    Or,
+    Program,
+    RelationDecl,
+    Term,
+    Value,
+    Variable,
+)
+from tidelog.program.table import Table
+from tidelog.report.profile import RuleRound
+from tidelog.text import Parsed, parse, parse_file
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+Row = tuple[Value, ...]
+SHOWN = 20  # rows of a relation in a notebook
+
+
+@dataclass(slots=True)
+class Stats:
+    """What an evaluation did and took."""
+
+    load_seconds: float = 0.0
+    evaluate_seconds: float = 0.0
+    instances: int = 0
+    rounds: int = 0
+    facts: int = 0
+    profile: list[RuleRound] = field(default_factory=list)
+
+
+class Database:
+    """A program with the consequences of its facts.
+
+    `program` is a path (a `Path`, or a string that ends in `.dl`) or the program's text.
+    `facts` gives facts by relation (rows, or pandas, Polars and Arrow frames), or names the
+    folder that `.input` directives read from; without it they read nothing.
+
+    >>> db = Database('''
+    ...     path(x, y) :- edge(x, y).
+    ...     path(x, z) :- path(x, y), edge(y, z).
+    ... ''', facts={"edge": [(1, 2), (2, 3)]})
+    >>> sorted(db.relation("path"))
+    [(1, 2), (1, 3), (2, 3)]
+    >>> db.query("path(1, x)")
+    [(2,), (3,)]
+    """
+
+    def __init__(
+        self,
+        program: str | Path,
+        facts: Mapping[str, Any] | str | Path | None = None,
+        *,
+        limits: Limits | None = None,
+        profile: bool = False,
+        progress: Show | None = None,
+        allow_paths: bool = False,
+    ) -> None:
+        began = time.perf_counter()
+        given = facts if isinstance(facts, Mapping) else {}
+        parsed = _parse(program, allow_paths)
+        self._sources: Sources = parsed.sources
+        analysis = _analyse(_declare_given(parsed.program, given), parsed)
+        assert analysis.checked is not None
+        assert analysis.typed is not None
+        self._checked: CheckedProgram = analysis.checked
+        self._typed: Program = analysis.typed
+        self.warnings: tuple[Diagnostic, ...] = tuple(
+            d for d in (*parsed.diagnostics, *analysis.diagnostics) if d.severity == "warning"
+        )
+        self.stats = Stats()
+        self._engine = LocalEngine()
+        for relation in self._checked.relations.values():
+            self._engine.declare(relation)
+        tables = self._tables(facts, given, allow_paths)
+        self._load(tables)
+        self.stats.load_seconds = time.perf_counter() - began
+        self._evaluate(limits or Limits(), profile, progress)
+
+    def _tables(
+        self, facts: Mapping[str, Any] | str | Path | None, given: Mapping[str, Any], paths: bool
+    ) -> Iterator[tuple[str, Table]]:
+        for name, rows in self._checked.facts.items():
+            yield name, Table.from_rows(self._checked.relations[name].kinds, rows)
+        if isinstance(facts, str | Path):
+            asked = inputs(self._checked, facts, allow_paths=paths, sources=self._sources)
+            yield from read_inputs(asked, sources=self._sources)
+        for name, data in given.items():
+            yield name, to_table(self._named(name), data)
+
+    def _load(self, tables: Iterable[tuple[str, Table]]) -> None:
+        engine = self._engine
+        for name, table in tables:
+            engine.load(name, table, (engine.explicit, engine.all))
+
+    def _evaluate(self, limits: Limits, profile: bool, progress: Show | None) -> None:
+        engine, stats = self._engine, self.stats
+        began = time.perf_counter()
+        watch = Watch(limits, engine.facts, progress)
+
+        def measure(found: Measure) -> None:
+            rule = found.rule
+            where = f"{rule.at.file}:{rule.at.line}" if rule.at.line else ""
+            head = rule.head.relation
+            stats.profile.append(
+                RuleRound(
+                    stratum=watch.strata,
+                    round=watch.in_round,
+                    rule=rule.text,
+                    at=where,
+                    relation=head,
+                    seconds=found.seconds,
+                    instances=found.instances,
+                    facts=found.facts,
+                )
+            )
+
+        engine.watcher = Watcher(watch.tick, measure if profile else None)
+        materialise(engine, self._checked.strata, engine.all, watch)
+        engine.watcher = Watcher()
+        stats.evaluate_seconds = time.perf_counter() - began
+        stats.instances = engine.counters.instances
+        stats.rounds = watch.rounds
+        stats.facts = len(engine.all)
+
+    # Reading.
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """Names of the program's relations, in the order of their strata."""
+        names = (name for stratum in self._checked.strata for name in stratum.relations)
+        return tuple(name for name in names if not name.startswith("%"))
+
+    def relation(self, name: str) -> RelationView:
+        """The facts of one relation, to iterate over or to take as a frame."""
+        return RelationView(self, self._named(name))
+
+    __getitem__ = relation
+
+    def size(self, name: str) -> int:
+        """How many facts a relation has.
+
+        >>> Database("p(1). p(2). q(x) :- p(x), x > 1.").size("q")
+        1
+        """
+        return self._engine.size(self._named(name).name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.relations)
+
+    def __len__(self) -> int:
+        return len(self.relations)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.relations
+
+    def table(self, name: str) -> Table:
+        """A relation's facts as sorted columns."""
+        return sorted_table(self._engine.table(self._named(name).name))
+
+    def query(self, question: str) -> Answer:
+        """The values of a question's variables, in the order in which they occur.
+
+        A question is a rule body: an atom, or atoms, negations and comparisons with commas.
+
+        >>> db = Database("age('ann', 31). age('bob', 12).".replace("'", '"'))
+        >>> db.query("age(who, years), years >= 18")
+        [('ann', 31)]
+        >>> db.query('age("bob", 12)')
+        [()]
+        """
+        body = _parse_question(question)
+        names = tuple(dict.fromkeys(v.name for v in _outer_variables(body)))
+        head = Atom(_QUESTION, tuple(Variable(name) for name in names))
+        asked = Program(
+            types=self._typed.types,
+            relations=tuple(replace(d, inferred=False) for d in self._typed.relations),
+            clauses=(Clause((head,), body),),
+        )
+        analysis = analyse(asked)
+        if analysis.checked is None:
+            raise _question_error(analysis.diagnostics, question)
+        relation, strata = _renamed(analysis.checked)
+        answer = self._engine.ask(strata, relation)
+        return Answer(names, sorted_table(answer).rows())
+
+    def _named(self, name: str) -> Relation:
+        relation = self._checked.relations.get(name)
+        if relation is None or relation.hidden:
+            known = ", ".join(self.relations) or "none"
+            raise TidelogError(f"there is no relation {name}; the program has {known}")
+        return relation
+
+    # Notebooks and prompts.
+
+    def __repr__(self) -> str:
+        return f"<Database: {len(self)} relations, {self.stats.facts:,} facts>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(name)}</td><td style='text-align:right'>{self.size(name):,}</td>"
+            "</tr>"
+            for name in self.relations
+        )
+        return f"<table><tr><th>relation</th><th>facts</th></tr>{rows}</table>"
+
+
+class Answer(list[Row]):
+    """Rows of a query, with the variables' names in `columns`."""
+
+    def __init__(self, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        super().__init__(rows)
+        self.columns = tuple(columns)
+
+    def _repr_html_(self) -> str:
+        return _html_table(self.columns, self, len(self))
+
+
+class RelationView:
+    """One relation of a database: rows in sorted order, or a frame."""
+
+    def __init__(self, database: Database, relation: Relation) -> None:
+        self._database = database
+        self._relation = relation
+
+    @property
+    def name(self) -> str:
+        return self._relation.name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self._relation.attributes
+
+    def rows(self) -> list[Row]:
+        return self._database.table(self.name).rows()
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows())
+
+    def __len__(self) -> int:
+        return self._database.size(self.name)
+
+    def __contains__(self, row: object) -> bool:
+        """Is this fact in the relation? One probe, whatever the relation's size."""
+        return isinstance(row, tuple) and self._database._engine.holds(self._relation, row)
+
+    def to_arrow(self) -> pyarrow.Table:
+        return to_arrow(self._relation, self._database.table(self.name))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        return to_pandas(self._relation, self._database.table(self.name))
+
+    def to_polars(self) -> polars.DataFrame:
+        return to_polars(self._relation, self._database.table(self.name))
+
+    def __repr__(self) -> str:
+        kinds = zip(self.columns, self._relation.kinds, strict=True)
+        columns = ", ".join(f"{name}: {kind}" for name, kind in kinds)
+        return f"<{self.name}({columns}): {len(self):,} facts>"
+
+    def _repr_html_(self) -> str:
+        return _html_table(self.columns, self.rows()[:SHOWN], len(self))
+
+
+_QUESTION = "query'"  # no program can spell it
+_QUERY = "<query>"
+
+
+def _parse_question(question: str) -> Formula:
+    parsed = parse(f"query() :-\n{question}\n.", file=_QUERY)
+    if any(d.severity == "error" for d in parsed.diagnostics) or len(parsed.program.clauses) != 1:
+        found = parsed.diagnostics or (Diagnostic("a query is one rule body"),)
+        raise _question_error(found, question)
+    return parsed.program.clauses[0].body
+
+
+def _question_error(diagnostics: Iterable[Diagnostic], question: str) -> ProgramError:
+    """Errors with lines counted from the question's first."""
+    moved = (
+        replace(d, at=d.at._replace(line=d.at.line - 1)) if d.at and d.at.file == _QUERY else d
+        for d in diagnostics
+        if d.severity == "error"
+    )
+    return ProgramError(moved, {_QUERY: question.splitlines()})
+
+
+def _outer_variables(part: Formula | Term) -> Iterator[Variable]:
+    """Variables outside aggregates, in order."""
+    match part:
+        case Variable():
+            yield part
+        case Atom(terms=terms):
+            for term in terms:
+                yield from _outer_variables(term)
+        case Comparison(left=left, right=right):
+            yield from _outer_variables(left)
+            yield from _outer_variables(right)
+        case And(parts=parts) | Or(parts=parts):
+            for each in parts:
+                yield from _outer_variables(each)
+        case Not(part=inner):
+            yield from _outer_variables(inner)
+        case Call(args=args):
+            for arg in args:
+                yield from _outer_variables(arg)
+        case Cast(term=term):
+            yield from _outer_variables(term)
+        case _:
+            assert not isinstance(part, And) or isinstance(part, Aggregate)
+
+
+def _renamed(checked: CheckedProgram) -> tuple[Relation, list[Stratum]]:
+    """A question's rules, with hidden relations named apart from the program's own."""
+
+    def named(name: str) -> str:
+        return f"%query{name}" if name.startswith("%") else name
+
+    def moved(part: BodyLiteral) -> BodyLiteral:
+        if isinstance(part, Literal | Group):
+            return replace(part, relation=named(part.relation))
+        return part
+
+    def renamed(rule: Rule) -> Rule:
+        head = replace(rule.head, relation=named(rule.head.relation))
+        return replace(rule, head=head, body=tuple(moved(part) for part in rule.body))
+
+    asked = [
+        Stratum(tuple(map(named, s.relations)), tuple(map(renamed, s.nonrecursive)), ())
+        for s in checked.strata
+        if s.nonrecursive
+    ]
+    return checked.relations[_QUESTION], asked
+
+
+def _declare_given(program: Program, given: Mapping[str, Any]) -> Program:
+    """Declare relations that come with facts and that the program does not declare."""
+    declared = {decl.name for decl in program.relations}
+    made = []
+    for name, data in given.items():
+        kinds = None if name in declared else kinds_of(data)
+        if kinds is not None:
+            attributes = tuple(Attribute(f"x{i}", kind) for i, kind in enumerate(kinds))
+            made.append(RelationDecl(name, attributes))
+    return replace(program, relations=(*program.relations, *made)) if made else program
+
+
+def _analyse(program: Program, parsed: Parsed) -> Analysis:
+    analysis = analyse(program)
+    found = (*parsed.diagnostics, *analysis.diagnostics)
+    errors = [d for d in found if d.severity == "error"]
+    if errors:
+        raise ProgramError(errors, parsed.sources)
+    return analysis
+
+
+def _html_table(columns: Sequence[str], rows: Sequence[Row], size: int) -> str:
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row) + "</tr>" for row in rows
+    )
+    more = f"<p>{size:,} rows, {len(rows)} shown</p>" if size > len(rows) else ""
+    return f"<table><tr>{head}</tr>{body}</table>{more}"
+
+
+def _parse(program: str | Path, allow_paths: bool) -> Parsed:
+    if isinstance(program, Path) or (program.endswith(".dl") and "\n" not in program):
+        return parse_file(Path(program), allow_paths=allow_paths)
+    return parse(program, allow_paths=allow_paths)

@@ -1,0 +1,111 @@
+"""Limits on an evaluation, and the watch that keeps them and shows progress."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tidelog.program.diagnostics import LimitError
+from tidelog.program.rules import Rule, Stratum
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where an evaluation stops. None is no limit, but for memory: see `default_memory`."""
+
+    max_facts: int | None = None
+    max_seconds: float | None = None
+    max_memory: int | None = None  # bytes of the process
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where an evaluation is, for a progress line."""
+
+    relation: str
+    round: int
+    facts: int
+    seconds: float
+
+
+Show = Callable[[Position], None]
+
+
+def default_memory() -> int | None:
+    """Nine tenths of the machine's memory, so that a run away program ends before the machine."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def used_memory() -> int:
+    """Bytes that this process holds now (at its most, where the system does not tell)."""
+    try:
+        with open("/proc/self/statm") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+
+
+@dataclass(slots=True)
+class Watch:
+    """Keeps the limits of one evaluation and tells `show` where it is, ten times a second."""
+
+    limits: Limits
+    facts: Callable[[], int]
+    show: Show | None = None
+    rounds: int = 0
+    strata: int = 0
+    began: float = field(default_factory=time.perf_counter)
+    _relation: str = ""
+    in_round: int = 0  # of the stratum
+    _rule: Rule | None = None
+    _next: float = 0.0
+    _memory: int | None = None
+
+    def __post_init__(self) -> None:
+        self._memory = self.limits.max_memory or default_memory()
+
+    def stratum(self, stratum: Stratum) -> None:
+        self.strata += 1
+        shown = [name for name in stratum.relations if not name.startswith("%")]
+        self._relation = (shown or list(stratum.relations))[0]
+        self.in_round = 0
+        rules = stratum.recursive or stratum.rules
+        self._rule = rules[0] if rules else None
+        self.round()
+
+    def round(self) -> None:
+        self.rounds += 1
+        self.in_round += 1
+        self.tick(self._rule)
+
+    def tick(self, rule: Rule | None) -> None:
+        """Look at the limits; called in every round and now and then within one."""
+        limits, now = self.limits, time.perf_counter()
+        if limits.max_facts is not None and self.facts() > limits.max_facts:
+            self._stop(f"more than {limits.max_facts:,} facts", rule, "--max-facts")
+        if limits.max_seconds is not None and now - self.began > limits.max_seconds:
+            self._stop(f"more than {limits.max_seconds:g} seconds", rule, "--max-seconds")
+        if now < self._next:
+            return
+        self._next = now + 0.1
+        if self._memory is not None and used_memory() > self._memory:
+            self._stop(f"more than {self._memory / 2**20:,.0f} MiB of memory", rule, "--max-memory")
+        if self.show is not None:
+            facts, seconds = self.facts(), now - self.began
+            self.show(Position(self._relation, self.in_round, facts, seconds))
+
+    def _stop(self, what: str, rule: Rule | None, option: str) -> None:
+        message = f"stopped at {what}, in round {self.in_round} of {self._relation}"
+        if rule is not None:
+            where = f"{rule.at.file}:{rule.at.line}:{rule.at.column}: " if rule.at.line else ""
+            message = f"{where}error: {message}, in the rule\n    {rule.text}"
+        raise LimitError(f"{message}\n    a larger limit is set by {option}")
