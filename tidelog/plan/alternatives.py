@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
-from tidelog.plan.walk import aggregates, clause_parts, own_names
+from tidelog.plan.walk import clause_nodes, has_aggregate, own_names
 from tidelog.program.syntax import (
     Aggregate,
     And,
@@ -35,6 +35,7 @@ INVERSE = {
     "contains": "!contains",
 }
 
+NOTHING: frozenset[str] = frozenset()
 Part = Atom | Comparison | Not  # Not of an atom; comparisons are inverted instead
 Parts = tuple[Part, ...]
 
@@ -44,10 +45,15 @@ class TooManyAlternatives(Exception):
 
 
 class Alternative(NamedTuple):
-    """One way to satisfy a clause. Each variable name stands for one variable."""
+    """One way to satisfy a clause. Each variable name stands for one variable.
+
+    `scope` are the variables outside of aggregates, or nothing if there are no aggregates:
+    nobody asks for it then.
+    """
 
     heads: tuple[Atom, ...]
     body: Parts
+    scope: Set[str]
 
 
 def alternatives(clause: Clause) -> list[Alternative]:
@@ -57,8 +63,8 @@ def alternatives(clause: Clause) -> list[Alternative]:
     used outside of it as well, and each `_` of an aggregate becomes such a variable.
     """
     bodies = conjunctions(clause.body)
-    if not any(True for part in clause_parts(clause) for _ in aggregates(part)):
-        return [Alternative(clause.heads, body) for body in bodies]
+    if not has_aggregate(clause_nodes(clause)):
+        return [Alternative(clause.heads, body, NOTHING) for body in bodies]
     return [_separate(clause.heads, body) for body in bodies]
 
 
@@ -76,23 +82,22 @@ def _conjunctions(formula: Formula) -> list[Parts]:
         case Truth(value):
             return [()] if value else []
         case Or(subs):
-            return _limited([choice for sub in subs for choice in _conjunctions(sub)])
+            found: list[Parts] = []
+            for sub in subs:
+                found += _conjunctions(sub)
+                if len(found) > MOST:
+                    raise TooManyAlternatives
+            return found
         case And(subs):
             choices = [_conjunctions(sub) for sub in subs]
             if all(len(each) == 1 for each in choices):
                 return [tuple([part for each in choices for part in each[0]])]
-            found: list[Parts] = [()]
+            found = [()]
             for each in choices:
                 if len(found) * len(each) > MOST:
                     raise TooManyAlternatives
                 found = [before + after for before in found for after in each]
             return found
-
-
-def _limited(found: list[Parts]) -> list[Parts]:
-    if len(found) > MOST:
-        raise TooManyAlternatives
-    return found
 
 
 def written(name: str) -> str:
@@ -111,6 +116,7 @@ def _separate(heads: tuple[Atom, ...], body: Parts) -> Alternative:
     return Alternative(
         tuple([renamer.atom(head, outermost) for head in heads]),
         tuple([renamer.part(part, outermost) for part in body]),
+        visible or {""},
     )
 
 

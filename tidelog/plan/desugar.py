@@ -18,17 +18,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from tidelog.plan.alternatives import alternatives
+from tidelog.plan.alternatives import NOTHING, alternatives
 from tidelog.plan.bodies import Body, Setting
 from tidelog.plan.draft import Draft
 from tidelog.plan.graph import components
 from tidelog.plan.hidden import Core
-from tidelog.plan.walk import clause_parts, everything, own_names
+from tidelog.plan.walk import clause_nodes, has_aggregate
 from tidelog.program.rules import Literal, Relation, Rule, Simple
-from tidelog.program.syntax import Aggregate, Atom, Clause, Constant, Variable, Wildcard
+from tidelog.program.syntax import Atom, Clause, Constant, Variable, Wildcard
 from tidelog.text.write import to_text
-
-NOTHING: frozenset[str] = frozenset()
 
 
 def desugar(draft: Draft) -> Draft:
@@ -77,27 +75,28 @@ def _closure(relation: Relation) -> Iterator[Rule]:
 
 def _recursive(clauses: Iterable[Clause]) -> dict[str, frozenset[str]]:
     """For each head with an aggregate, the relations on a cycle with it, itself included."""
+    clauses = list(clauses)
+    if not any(has_aggregate(clause_nodes(clause)) for clause in clauses):
+        return {}
     uses: dict[str, dict[str, None]] = {}
     wanted: set[str] = set()
     for clause in clauses:
-        nodes = [node for part in clause_parts(clause) for node in everything(part)]
+        nodes = clause_nodes(clause)
         names = {node.relation: None for node in nodes if isinstance(node, Atom)}
         for name in names:
             uses.setdefault(name, {})
         for head in clause.heads:
             uses[head.relation].update(names)
-        if any(isinstance(node, Aggregate) for node in nodes):
+        if has_aggregate(nodes):
             wanted.update(head.relation for head in clause.heads)
-    if not wanted:
-        return {}
     groups = [frozenset(group) for group in components(uses)]
     return {name: group for group in groups for name in group & wanted}
 
 
 def _add(core: Core, clause: Clause, recursive: frozenset[str]) -> None:
     text = to_text(clause)
-    for heads, parts in alternatives(clause):
-        body = Body(Setting(core, text, recursive), own_names(*heads, *parts), parts)
+    for heads, parts, scope in alternatives(clause):
+        body = Body(Setting(core, text, recursive), scope, parts)
         body.resolve()
         shared = list(body.items)
         for head in heads:

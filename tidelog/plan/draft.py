@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from tidelog.plan.walk import atoms, clause_parts
+from tidelog.plan.walk import relations
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.rules import Relation, Rule, Stratum
 from tidelog.program.syntax import Clause, Kind, Program, Span, Value
@@ -49,12 +49,7 @@ class Draft:
             return self
         gone = {id(clause) for clause in dropped}
         clauses = tuple(clause for clause in self.program.clauses if id(clause) not in gone)
-        unsure = {
-            atom.relation
-            for clause in dropped
-            for part in clause_parts(clause)
-            for atom in atoms(part)
-        }
+        unsure = {name for clause in dropped for name in relations(clause)}
         program = replace(self.program, clauses=clauses)
         return replace(self, program=program, unsure=self.unsure | unsure)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 
 from tidelog.plan.functors import BITS, FLOAT, NUMERIC, SYMBOL, spelled, spelled_value
 from tidelog.plan.kinds import Kinds
@@ -39,7 +40,7 @@ def convert(
         if kind == "symbol":
             right = types == {str}
         elif kind == "float":
-            right = types <= {int, float} and not any(misfit(v, kind) for v in values)
+            right = types <= {int, float} and _finite(values)
             exact = exact and int not in types
         else:
             least, most = BOUNDS[kind]
@@ -54,6 +55,13 @@ def convert(
         return tuple([float(v) if f else v for v, f in zip(values, floats, strict=True)])
 
     return [Fact(name, converted(values), at) for name, values, at in facts], []
+
+
+def _finite(values: Iterable[Value]) -> bool:
+    try:
+        return all(map(math.isfinite, values))  # type: ignore[arg-type]
+    except OverflowError:  # an integer beyond all floats
+        return False
 
 
 def _columns(facts: Sequence[Fact]) -> Iterator[tuple[Value, ...]]:

@@ -62,9 +62,10 @@ NEGATION = NUMBER | FLOAT  # `-x` of an unsigned x is no unsigned
 RISKY = frozenset({"/", "%", "^", "to_number", "to_unsigned", "to_float", "ftoi", "ftou"})
 
 
-def chosen(mask: int) -> Kind:
-    """The kind that a mask stands for; where several are open, number before the others."""
-    return next(kind for kind, bit in BITS.items() if mask & bit)
+# The kind that a mask stands for; where several are open, number before the others.
+CHOSEN: dict[int, Kind] = {
+    mask: next(kind for kind, bit in BITS.items() if mask & bit) for mask in range(1, ANY + 1)
+}
 
 
 def spelled_value(mask: int) -> str:

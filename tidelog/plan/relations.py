@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tidelog.plan.draft import Draft, Type, did_you_mean, place, plural
-from tidelog.plan.walk import atoms, clause_parts, everything
+from tidelog.plan.walk import clause_nodes, everything
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.syntax import (
     Atom,
@@ -110,9 +110,9 @@ def _definitions(
     if not inputs:
         return
     for clause in program.clauses:
-        for atom in atoms(clause.body):
-            if atom.relation in inputs:
-                yield atom.relation, len(atom.terms), atom.at
+        for node in everything(clause.body):
+            if isinstance(node, Atom) and node.relation in inputs:
+                yield node.relation, len(node.terms), node.at
 
 
 def _inferred(name: str, arity: int, at: Span) -> RelationDecl:
@@ -132,15 +132,14 @@ class _Resolver:
     def fits(self, clause: Clause) -> bool:
         """Whether all its relations and types are known and used with the right arity."""
         right = True
-        for part in clause_parts(clause):
-            for node in everything(part):
-                if isinstance(node, Atom):
-                    if self.arity.get(node.relation) != len(node.terms):
-                        self.misfit(node.relation, len(node.terms), node.at)
-                        right = False
-                elif isinstance(node, Cast) and node.type_name not in self.draft.types:
-                    self.found.append(_unknown_type(node.type_name, node.at, self.draft))
+        for node in clause_nodes(clause):
+            if type(node) is Atom:
+                if self.arity.get(node.relation) != len(node.terms):
+                    self.misfit(node.relation, len(node.terms), node.at)
                     right = False
+            elif type(node) is Cast and node.type_name not in self.draft.types:
+                self.found.append(_unknown_type(node.type_name, node.at, self.draft))
+                right = False
         return right
 
     def misfit(self, name: str, arity: int, at: Span) -> None:

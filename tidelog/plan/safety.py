@@ -7,11 +7,12 @@ one side once the other side has a value. All other places only use values.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
 from tidelog.plan.alternatives import (
+    NOTHING,
     Parts,
     TooManyAlternatives,
     alternatives,
@@ -23,10 +24,9 @@ from tidelog.plan.draft import Draft, place
 from tidelog.plan.walk import (
     Node,
     aggregates,
-    clause_parts,
-    everything,
-    own,
+    clause_nodes,
     own_names,
+    own_variables,
     parts,
     variables,
 )
@@ -52,7 +52,8 @@ def check_safety(draft: Draft) -> Draft:
     found: list[Diagnostic] = []
     faulty = []
     for clause in draft.program.clauses:
-        faults = list(_wildcards(clause))
+        nodes = clause_nodes(clause)
+        faults = list(_wildcards(clause, nodes))
         try:
             faults += _Checker(clause).faults()
         except TooManyAlternatives:
@@ -60,46 +61,47 @@ def check_safety(draft: Draft) -> Draft:
             faults.append(replace(TOO_MANY, at=clause.at, advice=advice))
         if faults:
             faulty.append(clause)
-        found += faults or _singletons(clause)
+        found += faults or _singletons(nodes)
     return draft.without(faulty).found(found)
 
 
-def _singletons(clause: Clause) -> Iterator[Diagnostic]:
-    occurrences = [v for part in clause_parts(clause) for v in variables(part)]
-    if len(occurrences) == 0:
-        return
+def _singletons(nodes: list[Node]) -> Iterator[Diagnostic]:
+    occurrences = [node for node in nodes if type(node) is Variable]
     counts = Counter([variable.name for variable in occurrences])
+    if 1 not in counts.values():
+        return
     for variable in occurrences:
         if counts[variable.name] == 1 and not variable.name.startswith("_"):
             message = f"variable {variable.name} occurs only once"
             yield Diagnostic(message, variable.at, "write _ if any value will do", "warning")
 
 
-def _wildcards(clause: Clause) -> Iterator[Diagnostic]:
+def _wildcards(clause: Clause, nodes: list[Node]) -> Iterator[Diagnostic]:
     """`_` has a value only as an argument of a body atom."""
+    if Wildcard not in {*map(type, nodes)}:
+        return
     for head in clause.heads:
         for term in head.terms:
             if isinstance(term, Wildcard):
                 advice = "write a variable that the body binds, or a constant"
                 yield Diagnostic("_ in the head has no value", term.at, advice)
-    for part in clause_parts(clause):
-        for node in everything(part):
-            terms: tuple[Term, ...]
-            match node:
-                case Comparison(left=left, right=right):
-                    terms, where = (left, right), "in a comparison"
-                case Call(args=args):
-                    terms, where = args, f"as an argument of {node.functor}"
-                case Cast(term=inner):
-                    terms, where = (inner,), "as an argument of as"
-                case Aggregate(target=Wildcard() as target):
-                    terms, where = (target,), f"as the target of {node.op}"
-                case _:
-                    continue
-            for term in terms:
-                if isinstance(term, Wildcard):
-                    advice = "write a variable that the body binds"
-                    yield Diagnostic(f"_ has no value {where}", term.at, advice)
+    for node in nodes:
+        terms: tuple[Term, ...]
+        match node:
+            case Comparison(left=left, right=right):
+                terms, where = (left, right), "in a comparison"
+            case Call(args=args):
+                terms, where = args, f"as an argument of {node.functor}"
+            case Cast(term=inner):
+                terms, where = (inner,), "as an argument of as"
+            case Aggregate(target=Wildcard() as target):
+                terms, where = (target,), f"as the target of {node.op}"
+            case _:
+                continue
+        for term in terms:
+            if isinstance(term, Wildcard):
+                advice = "write a variable that the body binds"
+                yield Diagnostic(f"_ has no value {where}", term.at, advice)
 
 
 class _Use(NamedTuple):
@@ -130,14 +132,12 @@ class _Checker:
 
     def faults(self) -> list[Diagnostic]:
         ways = alternatives(self.clause)
-        for heads, body in ways:
-            scope = own_names(*heads, *body)
-            uses = [(variable, HEAD) for head in heads for variable in _own_variables(head)]
-            bound = self.conjunction(body, uses, scope, frozenset())
+        for heads, body, scope in ways:
+            uses = [(variable, HEAD) for variable in own_variables(*heads)]
+            bound = self.conjunction(body, uses, scope, NOTHING)
             if len(ways) > 1:
                 self.bound_somewhere |= bound
-            for head in heads:
-                self.inside(head, scope)
+            self.inside(heads, scope)
         for name, (variable, use) in self.unbound.items():
             self.report(name, variable, use)
         return self.found
@@ -149,8 +149,7 @@ class _Checker:
             missing = "not bound in every alternative of the body"
         notes = tuple(
             f"inside the aggregate at {place(aggregate.at)} it takes its value from outside"
-            for part in clause_parts(self.clause)
-            for aggregate in aggregates(part)
+            for aggregate in aggregates(*self.clause.heads, self.clause.body)
             if use is not TARGET and any(v.name == name for v in variables(aggregate))
         )
         message = f"variable {shown} {use.place} but {missing}"
@@ -171,44 +170,40 @@ class _Checker:
             for variable, use in uses:
                 if variable.name in unbound and variable.name not in follow_ups:
                     self.unbound.setdefault(variable.name, (variable, use))
-        for part in body:
-            self.inside(part, scope)
+        self.inside(body, scope)
         return bound
 
-    def inside(self, part: Node, scope: Set[str]) -> None:
-        for aggregate in aggregates(part):
-            self.aggregate(aggregate, scope)
+    def inside(self, nodes: Sequence[Node], scope: Set[str]) -> None:
+        if scope:  # which is empty where there are no aggregates
+            for aggregate in aggregates(*nodes):
+                self.aggregate(aggregate, scope)
 
     def aggregate(self, aggregate: Aggregate, scope: Set[str]) -> None:
         """Variables from outside have a value here: if not, they are reported outside."""
         own_here = own_names(*parts(aggregate)) - scope
-        uses = [(v, TARGET) for v in _own_variables(aggregate.target)] if aggregate.target else []
+        uses = [(v, TARGET) for v in own_variables(aggregate.target)] if aggregate.target else []
         for body in conjunctions(aggregate.body):
             self.conjunction(body, uses, scope | own_here, scope)
         if aggregate.target:
-            self.inside(aggregate.target, scope | own_here)
-
-
-def _own_variables(node: Node) -> Iterator[Variable]:
-    return (found for found in own(node) if isinstance(found, Variable))
+            self.inside((aggregate.target,), scope | own_here)
 
 
 def _uses(part: Node) -> Iterator[tuple[Variable, _Use]]:
     """Variables that a part of a body uses, not counting aggregates inside it."""
     match part:
         case Not(atom):
-            yield from ((variable, NEGATED) for variable in _own_variables(atom))
+            yield from ((variable, NEGATED) for variable in own_variables(atom))
         case Comparison(op, left, right):
             operand = SOLVED if op == "=" else OPERAND
             for term in (left, right):
                 if isinstance(term, Variable):
                     yield term, COMPARED
                 else:
-                    yield from ((variable, operand) for variable in _own_variables(term))
+                    yield from ((variable, operand) for variable in own_variables(term))
         case Atom():
             for term in part.terms:
                 if not isinstance(term, Variable):
-                    yield from ((variable, OPERAND) for variable in _own_variables(term))
+                    yield from ((variable, OPERAND) for variable in own_variables(term))
 
 
 def _waiting(body: Parts) -> set[str]:

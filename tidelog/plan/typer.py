@@ -13,6 +13,7 @@ from tidelog.plan.draft import Type, did_you_mean, place, plural
 from tidelog.plan.functors import (
     ANY,
     BITS,
+    CHOSEN,
     FLOAT,
     MANY,
     NEGATION,
@@ -20,7 +21,6 @@ from tidelog.plan.functors import (
     NUMERIC,
     SIGNATURES,
     SYMBOL,
-    chosen,
     spelled,
     spelled_value,
 )
@@ -117,9 +117,11 @@ class Typer:
     def term(self, term: Term) -> int:
         match term:
             case Variable():
-                scope = next(
-                    s for s in reversed(self.scopes) if term.name in s.local or not s.local
-                )
+                scope = self.scopes[-1]
+                if scope.local:  # inside an aggregate; the outermost scope has no end
+                    scope = next(
+                        s for s in reversed(self.scopes) if term.name in s.local or not s.local
+                    )
                 node = scope.nodes.get(term.name, -1)
                 if node < 0:
                     node = scope.nodes[term.name] = self.kinds.node()
@@ -266,7 +268,7 @@ class Writer:
                 return Aggregate(term.op, target, body, term.at, self.kind())
 
     def kind(self) -> Kind:
-        return chosen(self.kinds.mask(next(self.nodes)))
+        return CHOSEN[self.kinds.mask(next(self.nodes))]
 
     def constant(self, value: Value, at: Span) -> Constant:
         kind = self.kind()

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from tidelog.plan.draft import Draft
 from tidelog.plan.facttypes import convert, learn
-from tidelog.plan.functors import ANY, BITS, chosen, spelled
+from tidelog.plan.functors import ANY, BITS, CHOSEN, spelled
 from tidelog.plan.kinds import Kinds
 from tidelog.plan.typer import Column, Typer, Writer
-from tidelog.plan.walk import atoms, clause_parts
+from tidelog.plan.walk import relations
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.syntax import Attribute, Clause, Fact, RelationDecl
 
@@ -42,16 +42,16 @@ def infer_types(draft: Draft) -> Draft:
     typer = Typer(kinds, columns, draft.types)
     visited: list[tuple[Clause, set[str], list[int]]] = []
     for clause in program.clauses:
-        relations = _relations(clause)
-        if doubtful.isdisjoint(relations):
+        mentioned = relations(clause)
+        if doubtful.isdisjoint(mentioned):
             nodes, faults = typer.clause(clause)
             found += faults
             if faults:
-                unsure |= relations
+                unsure |= mentioned
             else:
-                visited.append((clause, relations, nodes))
+                visited.append((clause, mentioned, nodes))
 
-    relations_ = []
+    declared = []
     for decl in program.relations:
         if decl.inferred and decl.name not in doubtful:
             decl, fault = _completed(decl, columns[decl.name], kinds)
@@ -59,12 +59,12 @@ def infer_types(draft: Draft) -> Draft:
                 doubtful.add(decl.name)
                 if decl.name not in unsure:
                     found.append(fault)
-        relations_.append(decl)
+        declared.append(decl)
 
     writer = Writer(kinds)
     clauses = []
-    for clause, relations, nodes in visited:
-        if doubtful.isdisjoint(relations):
+    for clause, mentioned, nodes in visited:
+        if doubtful.isdisjoint(mentioned):
             clause, faults = writer.clause(clause, nodes)
             found += faults
             if not faults:
@@ -72,7 +72,7 @@ def infer_types(draft: Draft) -> Draft:
 
     changed = False
     for name in [name for name in facts if name not in doubtful]:
-        of_columns = [chosen(kinds.mask(column.node)) for column in columns[name]]
+        of_columns = [CHOSEN[kinds.mask(column.node)] for column in columns[name]]
         converted, faults = convert(facts[name], of_columns, columns[name])
         found += faults
         changed = changed or converted is not facts[name]
@@ -82,14 +82,10 @@ def infer_types(draft: Draft) -> Draft:
         rest = {name: iter(of_relation) for name, of_relation in facts.items()}
         all_facts = tuple([next(rest[fact.relation]) for fact in program.facts])
 
-    program = replace(program, relations=tuple(relations_), clauses=tuple(clauses), facts=all_facts)
+    program = replace(program, relations=tuple(declared), clauses=tuple(clauses), facts=all_facts)
     return replace(
         draft, program=program, doubtful=frozenset(doubtful), unsure=frozenset(unsure)
     ).found(found)
-
-
-def _relations(clause: Clause) -> set[str]:
-    return {atom.relation for part in clause_parts(clause) for atom in atoms(part)}
 
 
 def _columns(decl: RelationDecl, draft: Draft, kinds: Kinds) -> list[Column]:
@@ -116,5 +112,5 @@ def _completed(
         if mask == ANY and fault is None:
             message = f"the type of {column.name} cannot be inferred"
             fault = Diagnostic(message, decl.at, f"write a .decl for {decl.name}")
-        attributes.append(Attribute(attribute.name, chosen(mask), attribute.at))
+        attributes.append(Attribute(attribute.name, CHOSEN[mask], attribute.at))
     return replace(decl, attributes=tuple(attributes)), fault

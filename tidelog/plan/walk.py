@@ -1,8 +1,10 @@
-"""Ways through a formula. `own` variables are those outside of aggregates."""
+"""Ways through a formula. `own` nodes are those outside of aggregates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
+from typing import Any
 
 from tidelog.program.syntax import (
     Aggregate,
@@ -20,69 +22,79 @@ from tidelog.program.syntax import (
 )
 
 Node = Formula | Term
-NO_NODES: tuple[Node, ...] = ()
+
+# A table, because a match statement would be most of the time of a pass over many clauses.
+_PARTS: dict[type, Callable[[Any], tuple[Node, ...]]] = {
+    Atom: attrgetter("terms"),
+    Call: attrgetter("args"),
+    And: attrgetter("parts"),
+    Or: attrgetter("parts"),
+    Comparison: attrgetter("left", "right"),
+    Not: lambda node: (node.part,),
+    Cast: lambda node: (node.term,),
+    Aggregate: lambda node: (node.body,) if node.target is None else (node.target, node.body),
+}
+_OWN_PARTS = {kind: get for kind, get in _PARTS.items() if kind is not Aggregate}
 
 
-def parts(node: Node) -> tuple[Node, ...]:
-    """What a node is made of; an aggregate's parts are its target and its body."""
-    match node:
-        case Atom():
-            return node.terms
-        case Call():
-            return node.args
-        case And() | Or():
-            return node.parts
-        case Comparison():
-            return node.left, node.right
-        case Not():
-            return (node.part,)
-        case Cast():
-            return (node.term,)
-        case Aggregate():
-            return (node.body,) if node.target is None else (node.target, node.body)
-        case _:
-            return NO_NODES
+def parts(aggregate: Aggregate) -> tuple[Node, ...]:
+    """Its target, if it has one, and its body."""
+    return _PARTS[Aggregate](aggregate)
 
 
-def clause_parts(clause: Clause) -> tuple[Node, ...]:
-    return (*clause.heads, clause.body)
+def everything(*nodes: Node) -> list[Node]:
+    """The nodes and all below them, aggregates included, in the order written."""
+    return _walk(nodes, _PARTS)
 
 
-def everything(node: Node) -> Iterator[Node]:
-    """The node and all below it, aggregates included, in the order written."""
-    stack = [node]
+def own(*nodes: Node) -> list[Node]:
+    """The same without what is inside aggregates: those are in the list, but not entered."""
+    return _walk(nodes, _OWN_PARTS)
+
+
+def _walk(
+    nodes: tuple[Node, ...], table: dict[type, Callable[[Any], tuple[Node, ...]]]
+) -> list[Node]:
+    found = []
+    stack = [*reversed(nodes)]
     while stack:
         node = stack.pop()
-        yield node
-        stack.extend(reversed(parts(node)))
+        found.append(node)
+        get = table.get(type(node))
+        if get is not None:
+            stack += get(node)[::-1]
+    return found
 
 
-def own(node: Node) -> Iterator[Node]:
-    """The same without what is inside aggregates: those are yielded, but not entered."""
-    stack = [node]
-    while stack:
-        node = stack.pop()
-        yield node
-        if not isinstance(node, Aggregate):
-            stack.extend(reversed(parts(node)))
+def clause_nodes(clause: Clause) -> list[Node]:
+    return everything(*clause.heads, clause.body)
 
 
-def atoms(node: Node) -> Iterator[Atom]:
-    return (found for found in everything(node) if isinstance(found, Atom))
+def has_aggregate(nodes: Iterable[Node]) -> bool:
+    return Aggregate in {*map(type, nodes)}
 
 
-def variables(node: Node) -> Iterator[Variable]:
-    return (found for found in everything(node) if isinstance(found, Variable))
+def relations(clause: Clause) -> set[str]:
+    """All relations that the clause mentions."""
+    return {node.relation for node in clause_nodes(clause) if type(node) is Atom}
+
+
+def variables(*nodes: Node) -> Iterator[Variable]:
+    return (found for found in everything(*nodes) if type(found) is Variable)
+
+
+def own_variables(*nodes: Node) -> Iterator[Variable]:
+    return (found for found in own(*nodes) if type(found) is Variable)
 
 
 def own_names(*nodes: Node) -> set[str]:
-    return {found.name for node in nodes for found in own(node) if isinstance(found, Variable)}
+    return {found.name for found in own(*nodes) if type(found) is Variable}
 
 
-def all_names(node: Node) -> set[str]:
-    return {found.name for found in variables(node)}
+def all_names(*nodes: Node) -> set[str]:
+    return {found.name for found in everything(*nodes) if type(found) is Variable}
 
 
-def aggregates(node: Node) -> Iterator[Aggregate]:
+def aggregates(*nodes: Node) -> Iterator[Aggregate]:
     """The outermost aggregates."""
-    return (found for found in own(node) if isinstance(found, Aggregate))
+    return (found for found in own(*nodes) if type(found) is Aggregate)
