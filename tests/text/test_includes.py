@@ -80,7 +80,7 @@ def test_too_many_includes_stop(tmp_path: Path) -> None:
         write(tmp_path, **{f"f{i}": f'.include "f{i + 1}.dl"\n' * 2})
     main = write(tmp_path, main='.include "f0.dl"', f20="a(1).")
     parsed = parse_file(main)
-    assert parsed.diagnostics[0].message == "more than 10000 includes, or 256 nested"
+    assert [found.message for found in parsed.diagnostics] == ["more than 10000 includes"]
 
 
 def test_nested_includes_stop(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_nested_includes_stop(tmp_path: Path) -> None:
         write(tmp_path, **{f"f{i}": f'.include "f{i + 1}.dl"'})
     main = write(tmp_path, main='.include "f0.dl"', f300="a(1).")
     (only,) = parse_file(main).diagnostics
-    assert only.message == "more than 10000 includes, or 256 nested"
+    assert only.message == "includes nested more than 256 deep"
 
 
 LEAVES = "move the file there, or allow it with --allow-paths"

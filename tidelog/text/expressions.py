@@ -7,9 +7,6 @@ here calls itself, so depth costs memory and never a stack overflow.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import NamedTuple
-
 from tidelog.program.syntax import (
     Aggregate,
     And,
@@ -20,19 +17,19 @@ from tidelog.program.syntax import (
     Formula,
     Not,
     Or,
-    Span,
     Term,
     Truth,
     Variable,
     Wildcard,
 )
-from tidelog.text.lexer import DIRECTIVES, WRONG_SIGNS, Fault, Source, Token
+from tidelog.text.advice import FORMULAS, LITERALS, MAX_DEPTH, Advice, Node, Pending
+from tidelog.text.cursor import no_relation
+from tidelog.text.lexer import Fault, Source, Token
 from tidelog.text.literals import number, string
 from tidelog.text.operators import (
     AGGREGATES,
     AND,
     COMPARE,
-    COMPARISONS,
     FUNCTORS,
     INFIX,
     NOT,
@@ -45,12 +42,6 @@ from tidelog.text.operators import (
 )
 from tidelog.text.unsupported import refused
 
-MAX_DEPTH = 256
-
-Node = Term | Formula
-
-_FORMULAS = (Atom, Comparison, Truth, Not, And, Or)
-_LITERALS = ("integer", "float", "address")
 _REFUSED = {
     "nil": "nil",
     "autoinc": "counter",
@@ -60,41 +51,14 @@ _REFUSED = {
     "__ITERATION__": "__ITERATION__",
 }
 _WORDS = RESERVED | UNRESERVED | _REFUSED.keys()
-_TEXTBOOK = {  # words of other languages, in the place of an operator or before a condition
-    "and": "`,`",
-    "or": "`;`",
-    "is": "`=`",
-    "mod": "`%`",
-    "div": "`/`",
-    "if": "`:-`",
-    "xor": "`lxor`",
-}
 
 
-class _Pending(NamedTuple):
-    """An operator or bracket that waits for what follows it.
-
-    rank 0 marks brackets: `(`, `call`, an aggregate's `target`, the list after
-    `min (`, an aggregate's `{`, and `atom` under the call that is its body.
-    """
-
-    rank: int
-    kind: str
-    token: Token
-    base: int = 0  # how many operands lie below
-    depth: int = 0
-    parentheses: int = 0
-
-
-class Expressions:
+class Expressions(Advice):
     """Reads from `tokens[index]` to a token that ends a head or a body, and stops there."""
 
     def __init__(self, source: Source, tokens: list[Token], index: int) -> None:
-        self.source = source
-        self.tokens = tokens
-        self.index = self._first = index
+        super().__init__(source, tokens, index)
         self._operands: list[tuple[Node, int]] = []
-        self._pending: list[_Pending] = []
 
     def read(self) -> Node:
         """The head or body that stands here; `index` is then at `:-`, `.` or the end."""
@@ -127,11 +91,11 @@ class Expressions:
                         return self._close_call()
                 else:
                     return self._put(self._name(token, after))
-            elif kind in _LITERALS:
+            elif kind in LITERALS:
                 return self._put(number(token, self.source))
             elif kind == "string":
                 return self._put(string(token, self.source))
-            elif kind == "-" and after in _LITERALS and not self._power_at(self.index + 2):
+            elif kind == "-" and after in LITERALS and not self._power_at(self.index + 2):
                 self.index += 1
                 return self._put(number(tokens[self.index], self.source, minus=token))
             elif kind in PREFIX:
@@ -167,7 +131,7 @@ class Expressions:
                     terms.append(Variable(text, source.span(start, len(text))))
             elif kind == "string":
                 terms.append(string(token, source))
-            elif kind in _LITERALS:
+            elif kind in LITERALS:
                 terms.append(number(token, source))
             else:
                 return False
@@ -203,9 +167,6 @@ class Expressions:
             raise refused("qualified name", at)
         return Variable(text, at)
 
-    def _no_negation(self, token: Token) -> Fault:
-        return Fault(f"`{token.text}` is not negation", self._at(token), "did you mean `!`?")
-
     def _dotted(self) -> bool:
         """Whether the name here goes on as in `a.b`."""
         token, text = self.tokens[self.index], self.source.text
@@ -223,46 +184,6 @@ class Expressions:
         if after == "(":
             self._push(0, "list", self.tokens[self.index], wider=1)
             self.index += 1
-
-    def _no_operand(self, token: Token) -> Fault:
-        at, kind = self._at(token), token.kind
-        before = self.tokens[self.index - 1] if self.index else None
-        if kind == "bad":
-            return Fault("", at)
-        if kind == "[":
-            return refused("record", at)
-        if kind == "$":
-            branch = self.tokens[self.index + 1].kind == "name"
-            return refused("branch" if branch else "counter", at)
-        if kind == "@":
-            double = self.tokens[self.index + 1].kind == "@"
-            return refused("user aggregate" if double else "user functor", at)
-        if kind == "wrong":
-            return self._wrong(token)
-        if kind == "=" and before is not None and before.kind in COMPARISONS:
-            return Fault("an operand is missing between two comparisons", at)
-        if before is None:
-            return Fault(f"{self._shown(token)} starts no statement", at)
-        what = "a term" if self._inside_term() else "a condition"
-        if before.kind == ":-":
-            return Fault(
-                f"the body is empty: {self._shown(token)} follows `:-`",
-                at,
-                "write a condition after `:-`, or end the fact with `.` alone",
-            )
-        if before.kind in (",", ";"):
-            advice = f"remove the `{before.text}` or write {what} after it"
-        else:
-            advice = ""
-        if kind == "end":
-            at = self._at(before)
-        return Fault(f"{what} must follow `{before.text}`, not {self._shown(token)}", at, advice)
-
-    def _inside_term(self) -> bool:
-        if not self._pending:
-            return False
-        top = self._pending[-1]
-        return top.rank > NOT or top.kind in ("call", "target", "list")
 
     # Where an operator must come: closing brackets until one does.
 
@@ -312,7 +233,7 @@ class Expressions:
             wider += parentheses
             if deeper > MAX_DEPTH or wider > MAX_DEPTH:
                 raise self._too_deep(self._at(token))
-        pending.append(_Pending(rank, kind, token, len(self._operands), deeper, wider))
+        pending.append(Pending(rank, kind, token, len(self._operands), deeper, wider))
 
     def _argument_ends(self, token: Token) -> bool:
         if not self._pending:
@@ -348,7 +269,7 @@ class Expressions:
             self.index += 1
         elif follows.kind == "name" and self.tokens[self.index + 1].kind == "(":
             if follows.text in RESERVED:
-                raise self._no_relation(follows)
+                raise no_relation(follows.text, self._at(follows))
             self._pending.append(opened._replace(kind="atom"))
         else:
             raise Fault(
@@ -366,7 +287,7 @@ class Expressions:
         self.index += 1
         self._finish_aggregate(self._pending.pop())
 
-    def _finish_aggregate(self, opened: _Pending) -> None:
+    def _finish_aggregate(self, opened: Pending) -> None:
         body, depth = self._operands.pop()
         target: Term | None = None
         if len(self._operands) > opened.base:
@@ -422,7 +343,7 @@ class Expressions:
         inside = self._operands[base:]
         del self._operands[base:]
         depth = max((below for _, below in inside), default=0)
-        if name.lower() == "not" and any(isinstance(node, _FORMULAS) for node, _ in inside):
+        if name.lower() == "not" and any(isinstance(node, FORMULAS) for node, _ in inside):
             raise self._no_negation(token)
         terms = tuple([self._as_term(node) for node, _ in inside])
         at = self._at(token)
@@ -446,83 +367,9 @@ class Expressions:
                 one = "argument" if wants == "1" else "arguments"
                 raise Fault(f"`{name}` takes {wants} {one}, not {len(terms)}", at)
         elif name in RESERVED:
-            raise self._no_relation(token)
+            raise no_relation(token.text, self._at(token))
         else:
             self._build(Atom(name, terms, at), depth)
-
-    def _unclosed(self, token: Token) -> Fault:
-        """`token` comes too early for the innermost bracket."""
-        opened = self._pending[-1]
-        at, name = self._at(opened.token), opened.token.text
-        if opened.token is self.tokens[self._first] and token.kind == ":-":
-            return self._no_relation(opened.token)
-        if opened.kind == "target":
-            if name in FUNCTORS:
-                return Fault(
-                    f"`{name}` has one argument and no body",
-                    at,
-                    f"write `{name}(x, y)`, or the aggregate `{name} x : {{ p(x) }}`",
-                )
-            shown = name if name == "count" else f"{name} x"
-            return Fault(f"`{name}` has no body", at, f"write `{shown} : {{ p(x) }}`")
-        if opened.kind == "{":
-            return Fault(
-                f"the body of `{name}` is not closed before {self._shown(token)}",
-                at,
-                "close it with `}`",
-            )
-        shown = f"the `(` of `{name}`" if opened.kind == "call" else "a `(`"
-        return Fault(f"{shown} is not closed before {self._shown(token)}", at, "close it with `)`")
-
-    def _no_relation(self, token: Token) -> Fault:
-        return Fault(
-            f"`{token.text}` is a word of the language and names no relation",
-            self._at(token),
-            "choose another name",
-        )
-
-    def _no_operator(self, token: Token) -> Fault:
-        at, text = self._at(token), token.text
-        if token.kind == "bad":
-            return Fault("", at)
-        if token.kind == "wrong":
-            return self._wrong(token)
-        before = self.tokens[self.index - 1]
-        if token.kind == "name" and before.text in DIRECTIVES and self.index == self._first + 1:
-            word = before.text
-            return Fault(
-                f"`{word}` needs a dot before it", self._at(before), f"did you mean `.{word}`?"
-            )
-        if token.kind == "name" and text.lower() in _TEXTBOOK:
-            return Fault(
-                f"`{text}` is not an operator here", at, f"did you mean {_TEXTBOOK[text.lower()]}?"
-            )
-        end = before.start + len(before.text)
-        opened = next((p for p in reversed(self._pending) if p.rank == 0), None)
-        fresh = self.source.span(token.start).line > self.source.span(end - 1).line
-        if opened is None and token.kind == "name" and fresh:
-            return Fault(
-                "a `.` is missing at the end of this clause",
-                self.source.span(end - 1),
-                "end the clause with `.`, or go on with `,`",
-                self.index,
-            )
-        closing = {"call": ")", "list": ")", "(": ")", "{": "}"}.get(
-            opened.kind if opened else "", "."
-        )
-        starts = token.kind in ("name", "!", "(", "-", "string", *_LITERALS)
-        return Fault(
-            f"`,` or `{closing}` must follow `{before.text}`, not {self._shown(token)}",
-            at,
-            "is a `,` missing before it?" if starts else "",
-        )
-
-    def _wrong(self, token: Token) -> Fault:
-        return Fault(
-            f"`{token.text}` is not an operator here",
-            self._at(token),
-            f"did you mean {WRONG_SIGNS[token.text]}?",
-        )
 
     # Putting nodes together.
 
@@ -542,7 +389,7 @@ class Expressions:
             else:
                 self._build_infix(top)
 
-    def _build_prefix(self, op: _Pending) -> None:
+    def _build_prefix(self, op: Pending) -> None:
         node, depth = self._operands.pop()
         at = self._at(op.token)
         if op.token.kind == "!":
@@ -550,14 +397,14 @@ class Expressions:
         else:
             self._build(Call(op.token.kind, (self._as_term(node),), at), depth)
 
-    def _build_list(self, op: _Pending, count: int) -> None:
+    def _build_list(self, op: Pending, count: int) -> None:
         inside = self._operands[-count:]
         del self._operands[-count:]
         parts = tuple([self._as_formula(node) for node, _ in inside])
         depth = max(below for _, below in inside)
         self._build((And if op.rank == AND else Or)(parts, parts[0].at), depth)
 
-    def _build_infix(self, op: _Pending) -> None:
+    def _build_infix(self, op: Pending) -> None:
         (left, left_depth), (right, right_depth) = self._operands[-2:]
         del self._operands[-2:]
         at, depth = self._at(op.token), max(left_depth, right_depth)
@@ -581,47 +428,3 @@ class Expressions:
         if depth_below >= MAX_DEPTH:
             raise self._too_deep(node.at)
         self._operands.append((node, depth_below + 1))
-
-    def _too_deep(self, at: Span) -> Fault:
-        return Fault(
-            f"nested more than {MAX_DEPTH} levels deep", at, "split it over several clauses"
-        )
-
-    def _as_term(self, node: Node) -> Term:
-        if not isinstance(node, _FORMULAS):
-            return node
-        if isinstance(node, Atom):
-            close = get_close_matches(node.relation, FUNCTORS, 1)
-            raise Fault(
-                f"`{node.relation}` is no functor",
-                node.at,
-                f"did you mean `{close[0]}`?"
-                if close
-                else "a relation stands beside a term, joined by a variable, not inside it",
-            )
-        if isinstance(node, Truth):
-            word = "true" if node.value else "false"
-            raise Fault(f"`{word}` is a condition, not a term", node.at, "use 1 and 0, or strings")
-        raise Fault("a condition stands where a term must", node.at)
-
-    def _as_formula(self, node: Node) -> Formula:
-        if isinstance(node, _FORMULAS):
-            return node
-        if isinstance(node, Call) and node.functor in UNRESERVED:
-            return Atom(node.functor, node.args, node.at)
-        if isinstance(node, Variable):
-            raise Fault(
-                f"`{node.name}` alone is no condition",
-                node.at,
-                f"compare it, as in `{node.name} = 1`, or write the atom `{node.name}()`",
-            )
-        raise Fault("a term alone is no condition", node.at, "compare it, as in `x + 1 = y`")
-
-    def _at(self, token: Token) -> Span:
-        return self.source.span(token.start, len(token.text) or 1)
-
-    def _shown(self, token: Token) -> str:
-        if token.kind != "end":
-            return f"`{token.text}`"
-        rest = self.source.text[token.start : token.start + 20].split()
-        return f"`{rest[0]}`" if rest and rest[0][0] in ".#" else "the end of the file"

@@ -14,7 +14,7 @@ MAX_NESTING = 256
 
 
 class Unreadable(Exception):
-    """Why a file cannot be read, what to do, and where in it the trouble lies, if inside."""
+    """Why a file cannot be read, and what to do."""
 
     def __init__(self, message: str, advice: str = "") -> None:
         super().__init__(message)
@@ -25,10 +25,11 @@ class Unreadable(Exception):
 class BadEncoding(Exception):
     """A file that is not UTF-8; `text` is what can be shown of it."""
 
+    advice = "save the file as UTF-8"
+
     def __init__(self, at: Span, byte: int, text: str) -> None:
         super().__init__(f"byte 0x{byte:02x} is not UTF-8")
         self.at = at
-        self.byte = byte
         self.text = text
 
 

@@ -1,0 +1,226 @@
+"""What to say when a head, a body or a term cannot be read on, and what to write instead."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from tidelog.program.syntax import (
+    And,
+    Atom,
+    Call,
+    Comparison,
+    Formula,
+    Not,
+    Or,
+    Span,
+    Term,
+    Truth,
+    Variable,
+)
+from tidelog.text.cursor import no_relation
+from tidelog.text.lexer import DIRECTIVES, WRONG_SIGNS, Fault, Source, Token
+from tidelog.text.operators import COMPARISONS, FUNCTORS, NOT, UNRESERVED
+from tidelog.text.unsupported import refused
+
+MAX_DEPTH = 256
+
+Node = Term | Formula
+
+FORMULAS = (Atom, Comparison, Truth, Not, And, Or)
+LITERALS = ("integer", "float", "address")
+
+_TEXTBOOK = {  # words of other languages, in the place of an operator or before a condition
+    "and": "`,`",
+    "or": "`;`",
+    "is": "`=`",
+    "mod": "`%`",
+    "div": "`/`",
+    "if": "`:-`",
+    "xor": "`lxor`",
+}
+
+
+class Pending(NamedTuple):
+    """An operator or bracket that waits for what follows it.
+
+    rank 0 marks brackets: `(`, `call`, an aggregate's `target`, the list after
+    `min (`, an aggregate's `{`, and `atom` under the call that is its body.
+    """
+
+    rank: int
+    kind: str
+    token: Token
+    base: int = 0  # how many operands lie below
+    depth: int = 0
+    parentheses: int = 0
+
+
+class Advice:
+    """Where the reading stands, and the faults that can be found there."""
+
+    def __init__(self, source: Source, tokens: list[Token], index: int) -> None:
+        self.source = source
+        self.tokens = tokens
+        self.index = self._first = index
+        self._pending: list[Pending] = []
+
+    # An operand or an operator is missing.
+
+    def _no_operand(self, token: Token) -> Fault:
+        at, kind = self._at(token), token.kind
+        before = self.tokens[self.index - 1] if self.index else None
+        if kind == "bad":
+            return Fault("", at)
+        if kind == "[":
+            return refused("record", at)
+        if kind == "$":
+            branch = self.tokens[self.index + 1].kind == "name"
+            return refused("branch" if branch else "counter", at)
+        if kind == "@":
+            double = self.tokens[self.index + 1].kind == "@"
+            return refused("user aggregate" if double else "user functor", at)
+        if kind == "wrong":
+            return self._wrong(token)
+        if kind == "=" and before is not None and before.kind in COMPARISONS:
+            return Fault("an operand is missing between two comparisons", at)
+        if before is None:
+            return Fault(f"{self._shown(token)} starts no statement", at)
+        what = "a term" if self._inside_term() else "a condition"
+        if before.kind == ":-":
+            return Fault(
+                f"the body is empty: {self._shown(token)} follows `:-`",
+                at,
+                "write a condition after `:-`, or end the fact with `.` alone",
+            )
+        if before.kind in (",", ";"):
+            advice = f"remove the `{before.text}` or write {what} after it"
+        else:
+            advice = ""
+        if kind == "end":
+            at = self._at(before)
+        return Fault(f"{what} must follow `{before.text}`, not {self._shown(token)}", at, advice)
+
+    def _no_operator(self, token: Token) -> Fault:
+        at, text = self._at(token), token.text
+        if token.kind == "bad":
+            return Fault("", at)
+        if token.kind == "wrong":
+            return self._wrong(token)
+        before = self.tokens[self.index - 1]
+        if token.kind == "name" and before.text in DIRECTIVES and self.index == self._first + 1:
+            word = before.text
+            return Fault(
+                f"`{word}` needs a dot before it", self._at(before), f"did you mean `.{word}`?"
+            )
+        if token.kind == "name" and text.lower() in _TEXTBOOK:
+            return Fault(
+                f"`{text}` is not an operator here", at, f"did you mean {_TEXTBOOK[text.lower()]}?"
+            )
+        end = before.start + len(before.text)
+        opened = next((p for p in reversed(self._pending) if p.rank == 0), None)
+        fresh = self.source.span(token.start).line > self.source.span(end - 1).line
+        if opened is None and token.kind == "name" and fresh:
+            return Fault(
+                "a `.` is missing at the end of this clause",
+                self.source.span(end - 1),
+                "end the clause with `.`, or go on with `,`",
+                self.index,
+            )
+        closing = {"call": ")", "list": ")", "(": ")", "{": "}"}.get(
+            opened.kind if opened else "", "."
+        )
+        starts = token.kind in ("name", "!", "(", "-", "string", *LITERALS)
+        return Fault(
+            f"`,` or `{closing}` must follow `{before.text}`, not {self._shown(token)}",
+            at,
+            "is a `,` missing before it?" if starts else "",
+        )
+
+    def _inside_term(self) -> bool:
+        if not self._pending:
+            return False
+        top = self._pending[-1]
+        return top.rank > NOT or top.kind in ("call", "target", "list")
+
+    # A bracket is open, a word means something else, a tree is too deep.
+
+    def _unclosed(self, token: Token) -> Fault:
+        """`token` comes too early for the innermost bracket."""
+        opened = self._pending[-1]
+        at, name = self._at(opened.token), opened.token.text
+        if opened.token is self.tokens[self._first] and token.kind == ":-":
+            return no_relation(name, at)
+        if opened.kind == "target":
+            if name in FUNCTORS:
+                return Fault(
+                    f"`{name}` has one argument and no body",
+                    at,
+                    f"write `{name}(x, y)`, or the aggregate `{name} x : {{ p(x) }}`",
+                )
+            shown = name if name == "count" else f"{name} x"
+            return Fault(f"`{name}` has no body", at, f"write `{shown} : {{ p(x) }}`")
+        if opened.kind == "{":
+            return Fault(
+                f"the body of `{name}` is not closed before {self._shown(token)}",
+                at,
+                "close it with `}`",
+            )
+        shown = f"the `(` of `{name}`" if opened.kind == "call" else "a `(`"
+        return Fault(f"{shown} is not closed before {self._shown(token)}", at, "close it with `)`")
+
+    def _wrong(self, token: Token) -> Fault:
+        return Fault(
+            f"`{token.text}` is not an operator here",
+            self._at(token),
+            f"did you mean {WRONG_SIGNS[token.text]}?",
+        )
+
+    def _no_negation(self, token: Token) -> Fault:
+        return Fault(f"`{token.text}` is not negation", self._at(token), "did you mean `!`?")
+
+    def _too_deep(self, at: Span) -> Fault:
+        return Fault(
+            f"nested more than {MAX_DEPTH} levels deep", at, "split it over several clauses"
+        )
+
+    # A term stands for a condition, or a condition for a term.
+
+    def _as_term(self, node: Node) -> Term:
+        if not isinstance(node, FORMULAS):
+            return node
+        if isinstance(node, Atom):
+            close = get_close_matches(node.relation, FUNCTORS, 1)
+            raise Fault(
+                f"`{node.relation}` is no functor",
+                node.at,
+                f"did you mean `{close[0]}`?"
+                if close
+                else "a relation stands beside a term, joined by a variable, not inside it",
+            )
+        if isinstance(node, Truth):
+            word = "true" if node.value else "false"
+            raise Fault(f"`{word}` is a condition, not a term", node.at, "use 1 and 0, or strings")
+        raise Fault("a condition stands where a term must", node.at)
+
+    def _as_formula(self, node: Node) -> Formula:
+        if isinstance(node, FORMULAS):
+            return node
+        if isinstance(node, Call) and node.functor in UNRESERVED:
+            return Atom(node.functor, node.args, node.at)
+        if isinstance(node, Variable):
+            raise Fault(
+                f"`{node.name}` alone is no condition",
+                node.at,
+                f"compare it, as in `{node.name} = 1`, or write the atom `{node.name}()`",
+            )
+        raise Fault("a term alone is no condition", node.at, "compare it, as in `x + 1 = y`")
+
+    def _at(self, token: Token) -> Span:
+        return self.source.span(token.start, len(token.text) or 1)
+
+    def _shown(self, token: Token) -> str:
+        if token.kind != "end":
+            return f"`{token.text}`"
+        rest = self.source.text[token.start : token.start + 20].split()
+        return f"`{rest[0]}`" if rest and rest[0][0] in ".#" else "the end of the file"

@@ -1,0 +1,149 @@
+"""A place in one file: its tokens, statement by statement, and where to go on after a fault."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tidelog.program.syntax import Fact, Span
+from tidelog.text.lexer import WRONG_SIGNS, Fault, Lexer, Report, Source, Token
+from tidelog.text.operators import RESERVED
+from tidelog.text.unsupported import refused
+
+_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
+
+
+class Cursor:
+    """Reads one file. `folder` is where its includes are looked for, `path` the file itself."""
+
+    def __init__(
+        self, source: Source, report: Report, folder: Path | None, path: Path | None
+    ) -> None:
+        self.source = source
+        self.folder = folder
+        self.path = path
+        self.lexer = Lexer(source, report)
+        self.tokens = [Token("end", "", 0)]
+        self.index = 0
+
+    def at_end(self, facts: list[Fact]) -> bool:
+        """Whether nothing is left; plain facts that stand next are taken on the way."""
+        if self.peek().kind == "end":
+            self.lexer.facts(facts)
+            self._next_statement()
+        return self.peek().kind == "end"
+
+    def _next_statement(self) -> None:
+        self.tokens, self.index = self.lexer.statement(), 0
+
+    # Taking tokens.
+
+    def peek(self, ahead: int = 0) -> Token:
+        return self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
+
+    def accept(self, kind: str) -> bool:
+        if self.peek().kind != kind:
+            return False
+        self.index += 1
+        return True
+
+    def expect(self, kind: str, message: str, advice: str = "") -> Token:
+        token = self.peek()
+        if token.kind == kind:
+            self.index += 1
+            return token
+        if token.kind == "bad":
+            raise Fault("", self.at(token))
+        if token.kind == "wrong":
+            advice = f"did you mean {WRONG_SIGNS[token.text]}?"
+        at, last = self.at(token), self.last()
+        # What is missing at the end of a line is shown there, not on the next one.
+        raise Fault(message, at if at.line == last.line and token.kind != "end" else last, advice)
+
+    def relation_name(self) -> Token:
+        name = self.expect("name", "a relation's name must stand here")
+        if name.text in RESERVED:
+            raise no_relation(name.text, self.at(name))
+        self._refuse_dots()
+        return name
+
+    def type_name(self) -> str:
+        name = self.expect("name", "a type's name must stand here", "such as number or symbol")
+        self._refuse_dots()
+        return name.text
+
+    def _refuse_dots(self) -> None:
+        dot, before = self.peek(), self.tokens[self.index - 1]
+        if dot.kind == "." and before.start + len(before.text) == dot.start and self.dotted(dot):
+            raise refused("qualified name", self.at(before))
+
+    def dotted(self, dot: Token) -> str:
+        """The name that directly follows a dot, if one does."""
+        found = _NAME.match(self.source.text, dot.start + 1)
+        return found[0] if found else ""
+
+    def at(self, token: Token) -> Span:
+        return self.source.span(token.start, len(token.text) or 1)
+
+    def last(self) -> Span:
+        """The last character of the token before."""
+        token = self.tokens[self.index - 1]
+        return self.source.span(token.start + len(token.text) - 1)
+
+    # Going on after a fault.
+
+    def recover(self, resume: int | None) -> None:
+        """Go on at `resume`, or else after the next `.` or at the next directive."""
+        if resume is not None:
+            self.index = resume
+            return
+        while (token := self.peek()).kind != "end":
+            self.index += 1
+            if token.kind == "." and not self._name_goes_on(token):
+                return
+
+    def skip_directive(self) -> None:
+        """Go to what looks like the next clause: an atom at the start of a later line."""
+        line = self.source.span(self.tokens[self.index - 1].start).line
+        while (token := self.peek()).kind != "end":
+            here = self.source.span(token.start).line
+            if token.kind == "name" and here > line and self.peek(1).kind == "(":
+                return
+            line = here
+            self.index += 1
+            if token.kind == "." and not self._name_goes_on(token):
+                return
+
+    def skip_word(self) -> None:
+        """Pass a directive that nobody knows: its dot was a statement, its name starts another."""
+        self._next_statement()
+        self.index = 1
+        self.skip_directive()
+
+    def skip_block(self) -> None:
+        """Go behind the `}` that closes the next `{`."""
+        depth = 0
+        while True:
+            token = self.peek()
+            if token.kind == "end":
+                self._next_statement()
+                if self.peek().kind == "end":
+                    return
+                continue
+            self.index += 1
+            depth += {"{": 1, "}": -1}.get(token.kind, 0)
+            if token.kind == "}" and depth <= 0:
+                return
+
+    def _name_goes_on(self, dot: Token) -> bool:
+        """Pass the dot of a name such as `a.b`, whose rest is no statement of its own."""
+        if not self.dotted(dot):
+            return False
+        self._next_statement()
+        return True
+
+
+def no_relation(name: str, at: Span) -> Fault:
+    return Fault(
+        f"`{name}` is a word of the language and names no relation", at, "choose another name"
+    )

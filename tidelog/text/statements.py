@@ -1,0 +1,301 @@
+"""One statement at a time: clauses, declarations and directives.
+
+What is read goes into a `Draft`; what cannot be read raises a `Fault`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Literal, cast
+
+from tidelog.program.syntax import (
+    And,
+    Atom,
+    Attribute,
+    Call,
+    Clause,
+    Comparison,
+    Constant,
+    Directive,
+    Fact,
+    Formula,
+    Program,
+    RelationDecl,
+    Truth,
+    TypeDecl,
+    Variable,
+)
+from tidelog.text.advice import Node
+from tidelog.text.cursor import Cursor, no_relation
+from tidelog.text.expressions import Expressions
+from tidelog.text.lexer import DIRECTIVES, Fault, Token
+from tidelog.text.literals import unescape
+from tidelog.text.operators import ACTIONS, QUALIFIERS, RESERVED, UNRESERVED
+from tidelog.text.unsupported import refused
+
+Action = Literal["input", "output", "printsize"]
+
+
+@dataclass
+class Draft:
+    """A program that is being read."""
+
+    types: list[TypeDecl] = field(default_factory=list)
+    relations: list[RelationDecl] = field(default_factory=list)
+    clauses: list[Clause] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+    directives: list[Directive] = field(default_factory=list)
+    pragmas: list[tuple[str, str]] = field(default_factory=list)
+    after_rule: bool = False  # a `.plan` may stand here
+
+    def program(self) -> Program:
+        return Program(
+            tuple(self.types),
+            tuple(self.relations),
+            tuple(self.clauses),
+            tuple(self.facts),
+            tuple(self.directives),
+            tuple(self.pragmas),
+        )
+
+
+def clause(cursor: Cursor, draft: Draft) -> None:
+    """`heads :- body.`, or a head alone; one of literals alone is kept as a fact."""
+    start = cursor.peek()
+    reader = Expressions(cursor.source, cursor.tokens, cursor.index)
+    node = reader.read()
+    if start.kind == "(":
+        raise Fault("a head stands without parentheses", cursor.at(start), "remove them")
+    heads = _heads(node)
+    body: Formula = And(())
+    cursor.index = reader.index
+    neck = cursor.peek()
+    if neck.kind == ":-":
+        reader = Expressions(cursor.source, cursor.tokens, cursor.index + 1)
+        body = reader.formula()
+        cursor.index = reader.index
+    if cursor.peek().kind == ":-":
+        raise Fault(
+            "a second `:-` in one clause",
+            cursor.at(cursor.peek()),
+            "is the `.` of the clause before missing?",
+        )
+    if cursor.peek().kind != ".":
+        raise Fault(
+            "a `.` is missing at the end of this clause",
+            cursor.last(),
+            "end the clause with `.`",
+            cursor.index,
+        )
+    if neck.kind == "." and len(heads) > 1:
+        raise Fault("several facts in one statement", heads[1].at, "end each fact with its own `.`")
+    cursor.index += 1
+    # A literal such as `1u` fixes its kind, which a Fact cannot say.
+    literals = [
+        term.value
+        for term in heads[0].terms
+        if isinstance(term, Constant) and term.kind != "unsigned"
+    ]
+    if neck.kind == "." and len(literals) == len(heads[0].terms):
+        draft.facts.append(Fact(heads[0].relation, tuple(literals), heads[0].at))
+    else:
+        draft.clauses.append(Clause(heads, body, heads[0].at))
+        draft.after_rule = True
+
+
+def _heads(node: Node) -> tuple[Atom, ...]:
+    parts: tuple[Node, ...] = node.parts if isinstance(node, And) else (node,)
+    return tuple([_head(part) for part in parts])
+
+
+def _head(part: Node) -> Atom:
+    match part:
+        case Atom():
+            return part
+        case Call(functor=name) if name in UNRESERVED:
+            return Atom(name, part.args, part.at)
+        case Call(functor=name) | Comparison(op=name) if name in RESERVED:
+            raise no_relation(name, part.at)
+        case Variable(name=name):
+            raise Fault(f"`{name}` alone is no atom", part.at, f"write `{name}()` or `{name}(…)`")
+        case Truth():
+            raise Fault("a head is an atom, not a condition", part.at)
+        case _:
+            raise Fault("a head is an atom such as `path(x, y)`", part.at)
+
+
+def directive(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+    """What follows a keyword such as `.decl`."""
+    _DIRECTIVES[keyword.text](cursor, keyword, draft)
+
+
+def _declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+    names = [cursor.relation_name()]
+    while cursor.accept(","):
+        names.append(cursor.relation_name())
+    if cursor.peek().kind == "=" and cursor.peek(1).text == "debug_delta":
+        raise refused("debug_delta", cursor.at(cursor.peek(1)))
+    cursor.expect("(", f"`(` must follow `{names[-1].text}`", "write `.decl edge(x: number)`")
+    attributes: list[Attribute] = []
+    while not cursor.accept(")"):
+        if attributes:
+            cursor.expect(",", "`,` or `)` must follow an attribute", "close the list with `)`")
+        attributes.append(_attribute(cursor))
+    qualifiers, actions = _qualifiers(cursor)
+    for name in names:
+        at = cursor.at(name)
+        draft.relations.append(
+            RelationDecl(name.text, tuple(attributes), frozenset(qualifiers), at)
+        )
+        draft.directives += [Directive(action, name.text, (), at) for action in actions]
+
+
+def _attribute(cursor: Cursor) -> Attribute:
+    name = cursor.expect("name", "an attribute's name must stand here", "write `x: number`")
+    if not cursor.accept(":"):
+        raise Fault(
+            f"attribute {name.text} has no type",
+            cursor.at(name),
+            f"write `{name.text}: number` (or unsigned, float, symbol)",
+        )
+    type_name = cursor.type_name()
+    if cursor.peek().kind == "wrong" and cursor.peek().text == "<>":
+        raise refused("lattice attribute", cursor.at(cursor.peek()))
+    return Attribute(name.text, type_name, cursor.at(name))
+
+
+def _qualifiers(cursor: Cursor) -> tuple[set[str], list[Action]]:
+    found: set[str] = set()
+    actions: list[Action] = []
+    while cursor.peek().kind == "name" and cursor.peek(1).kind not in ("(", "."):
+        token = cursor.peek()
+        if token.text in ACTIONS:
+            actions.append(token.text)  # type: ignore[arg-type]
+        elif token.text in QUALIFIERS:
+            found.add(token.text)
+        elif token.text == "choice" and cursor.peek(1).kind == "-":
+            raise refused("choice", cursor.at(token)._replace(width=len("choice-domain")))
+        elif token.text in DIRECTIVES:
+            break  # a forgotten dot, reported where statements are read
+        else:
+            close = get_close_matches(token.text, QUALIFIERS, 1)
+            raise Fault(
+                f"unknown qualifier `{token.text}`",
+                cursor.at(token),
+                f"did you mean `{close[0]}`?" if close else "see the language reference",
+            )
+        cursor.index += 1
+    return found, actions
+
+
+def _type_declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+    name = cursor.expect("name", "a type's name must follow", "write `.type Id <: number`")
+    at = cursor.at(name)
+    if keyword.text != ".type":
+        old = keyword.text[1:].removesuffix("_type")
+        draft.types.append(TypeDecl(name.text, "subtype", (old,), at))
+    elif cursor.accept("<:"):
+        draft.types.append(TypeDecl(name.text, "subtype", (cursor.type_name(),), at))
+    elif cursor.accept("="):
+        of = [_variant(cursor)]
+        while cursor.accept("|"):
+            of.append(_variant(cursor))
+        form: Literal["union", "alias"] = "union" if len(of) > 1 else "alias"
+        draft.types.append(TypeDecl(name.text, form, tuple(of), at))
+    else:
+        draft.types.append(TypeDecl(name.text, "subtype", ("symbol",), at))
+
+
+def _variant(cursor: Cursor) -> str:
+    if cursor.peek().kind == "[":
+        raise refused("record type", cursor.at(cursor.peek()))
+    if cursor.peek(1).kind == "{":
+        raise refused("algebraic type", cursor.at(cursor.peek()))
+    return cursor.type_name()
+
+
+def _action(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+    names = [cursor.relation_name()]
+    while cursor.accept(","):
+        names.append(cursor.relation_name())
+    parameters: list[tuple[str, str]] = []
+    if cursor.accept("("):
+        while not cursor.accept(")"):
+            if parameters:
+                cursor.expect(",", "`,` or `)` must follow a parameter")
+            parameters.append(_parameter(cursor))
+    action = cast(Action, keyword.text[1:])
+    for name in names:
+        draft.directives.append(Directive(action, name.text, tuple(parameters), cursor.at(name)))
+
+
+def _parameter(cursor: Cursor) -> tuple[str, str]:
+    key = cursor.expect("name", "a parameter's name must stand here", "write `IO=file`")
+    cursor.expect("=", f"`=` must follow the parameter `{key.text}`", f"write `{key.text}=…`")
+    value = cursor.peek()
+    if value.kind not in ("name", "string", "integer", "float"):
+        raise Fault(
+            f"parameter `{key.text}` has no value",
+            cursor.at(value),
+            "write a name, a number or a string",
+        )
+    cursor.index += 1
+    return key.text, unescape(value, cursor.source) if value.kind == "string" else value.text
+
+
+def _pragma(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+    key = cursor.expect("string", "a string must follow `.pragma`", 'write `.pragma "key" "value"`')
+    value = cursor.peek()
+    if value.kind == "string":
+        cursor.index += 1
+    text = unescape(value, cursor.source) if value.kind == "string" else ""
+    draft.pragmas.append((unescape(key, cursor.source), text))
+
+
+def _plan(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+    """`.plan 0:(1,2), 1:(2,1)` is read and dropped: join orders are chosen by size."""
+    if not draft.after_rule:
+        at = cursor.at(keyword)
+        raise Fault("`.plan` follows no rule", at, "place it right after its rule")
+    advice = "write `.plan 0:(2,1)`"
+    while True:
+        cursor.expect("integer", "a number must stand here", advice)
+        cursor.expect(":", "`:` must follow the number", advice)
+        cursor.expect("(", "`(` must follow `:`", advice)
+        if not cursor.accept(")"):
+            cursor.expect("integer", "a number must stand here", advice)
+            while cursor.accept(","):
+                cursor.expect("integer", "a number must stand here", advice)
+            cursor.expect(")", "`)` must close the order", advice)
+        if not cursor.accept(","):
+            return
+
+
+def _unsupported(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+    """Refuse a construct; one with a block is skipped with its block."""
+    at = cursor.at(keyword)
+    if keyword.text in (".comp", ".lattice"):
+        cursor.skip_block()
+        raise refused(keyword.text, at, cursor.index)
+    raise refused(keyword.text, at)
+
+
+_DIRECTIVES: dict[str, Callable[[Cursor, Token, Draft], None]] = {
+    ".decl": _declaration,
+    ".type": _type_declaration,
+    ".number_type": _type_declaration,
+    ".symbol_type": _type_declaration,
+    ".input": _action,
+    ".output": _action,
+    ".printsize": _action,
+    ".pragma": _pragma,
+    ".plan": _plan,
+    ".limitsize": _unsupported,
+    ".comp": _unsupported,
+    ".init": _unsupported,
+    ".override": _unsupported,
+    ".functor": _unsupported,
+    ".lattice": _unsupported,
+}
