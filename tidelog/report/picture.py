@@ -241,7 +241,7 @@ def _ways(drawing: Drawing, across: list[tuple[Edge, Link]]) -> Iterator[str]:
             curve = " ".join(_curve(way) for way in drawing.trunks[trunk])
             paths.append(f'<path d="{curve}"/>')
         for edge, link in members:
-            title = f"<title>{escape(edge.source)} → {escape(edge.target)}</title>"
+            title = f"<title>{_text(edge.source)} → {_text(edge.target)}</title>"
             curve = _curve(end_of[id(link)])
             paths.append(f'<path d="{curve}" marker-end="url(#{marker})">{title}</path>')
         yield f'<g class="way {kind}">{"".join(paths)}</g>'
@@ -276,7 +276,7 @@ def _inner(edge: Edge, nodes: dict[str, Node], drawing: Drawing) -> str:
         x, y = _border(source, (x, y), (p, q))
         u, v = _border(target, (u, v), (p, q))
         d = f"M{x:.1f} {y:.1f}Q{p:.1f} {q:.1f} {u:.1f} {v:.1f}"
-    title = f"<title>{escape(edge.source)} → {escape(edge.target)}</title>"
+    title = f"<title>{_text(edge.source)} → {_text(edge.target)}</title>"
     return f'<g class="way {kind}"><path d="{d}" marker-end="url(#{marker})">{title}</path></g>'
 
 
