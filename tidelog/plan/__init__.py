@@ -52,8 +52,11 @@ def analyse(program: Program) -> Analysis:
     [('e',), ('p',)]
     """
     draft = Draft(program)
-    for run in PASSES:
-        draft = run(draft)
+    try:
+        for run in PASSES:
+            draft = run(draft)
+    except RecursionError:  # the parser lets nothing so deep through, but a caller may build it
+        return Analysis(None, None, (Diagnostic("the program nests too deeply"),))
     found = tuple(sorted(draft.diagnostics, key=_position))
     if draft.faulty:
         return Analysis(None, None, found)

@@ -25,7 +25,7 @@ def learn(facts: Sequence[Fact], columns: Sequence[Column], kinds: Kinds) -> Dia
             message = f"{column.name} is a symbol in some facts and a number in others"
             advice = f"write a .decl for {odd.relation}, and values of one kind"
             return Diagnostic(message, odd.at, advice)
-        text = f"{column.name} is {spelled(mask)} in a fact"
+        text = f"{column.name} is {spelled_value(mask)} in a fact"
         kinds.narrow(column.node, mask, text, facts[0].at)
     return None
 

@@ -147,10 +147,11 @@ class _Checker:
         missing = "in no positive body atom"
         if name in self.bound_somewhere:
             missing = "not bound in every alternative of the body"
+        outside = own_names(*self.clause.heads, self.clause.body)
         notes = tuple(
             f"inside the aggregate at {place(aggregate.at)} it takes its value from outside"
             for aggregate in aggregates(*self.clause.heads, self.clause.body)
-            if use is not TARGET and any(v.name == name for v in variables(aggregate))
+            if name in outside and any(v.name == name for v in variables(aggregate))
         )
         message = f"variable {shown} {use.place} but {missing}"
         advice = use.advice.format(shown)

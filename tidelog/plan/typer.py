@@ -86,9 +86,9 @@ class Typer:
         self.found: list[Diagnostic] = []
         self.whole = clause
         self.scopes = [_Scope(frozenset(), set(), {})]
+        self.formula(clause.body)  # first, so that a fault points at the head
         for head in clause.heads:
             self.formula(head)
-        self.formula(clause.body)
         return self.nodes, self.found
 
     def formula(self, formula: Formula) -> None:
@@ -158,9 +158,10 @@ class Typer:
         result = self.kinds.node(ANY if signature.gives is None else signature.gives)
         for i, (arg, node) in enumerate(zip(call.args, args, strict=True)):
             mask = operands[min(i, len(operands) - 1)]
-            if mask != ANY:
-                self.need(arg, node, mask, f"{call.functor} takes {spelled(mask)}")
-            if signature.gives is None:
+            right = mask == ANY or self.need(
+                arg, node, mask, f"{call.functor} takes {spelled(mask)}"
+            )
+            if right and signature.gives is None:
                 text = f"all arguments of {call.functor} are of one kind"
                 self.agree(arg, node, result, text)
         return result
@@ -183,10 +184,12 @@ class Typer:
             return self.kinds.node(NUMBER)
         return self.kinds.node(FLOAT) if aggregate.op == "mean" else target
 
-    def need(self, term: Term, node: int, mask: int, text: str) -> None:
-        """The term must be of one of these kinds."""
-        if not self.kinds.narrow(node, mask, text, term.at):
-            self.clash(term, node, mask, text, ())
+    def need(self, term: Term, node: int, mask: int, text: str) -> bool:
+        """The term must be of one of these kinds; False if it is not."""
+        right = self.kinds.narrow(node, mask, text, term.at)
+        if not right:
+            self.clash(term, node, spelled(mask), text, ())
+        return right
 
     def agree(self, term: Term, node: int, other: int, text: str) -> None:
         """The term must be of the same kind as the other node."""
@@ -197,10 +200,10 @@ class Typer:
         else:
             why = self.kinds.why(other)
             notes = (f"{why.text} ({place(why.at)})",) if why else ()
-            self.clash(term, node, self.kinds.mask(other), text, notes)
+            self.clash(term, node, spelled_value(self.kinds.mask(other)), text, notes)
 
-    def clash(self, term: Term, node: int, mask: int, text: str, notes: tuple[str, ...]) -> None:
-        is_, needed = spelled_value(self.kinds.mask(node)), spelled(mask)
+    def clash(self, term: Term, node: int, needed: str, text: str, notes: tuple[str, ...]) -> None:
+        is_ = spelled_value(self.kinds.mask(node))
         why = self.kinds.why(node)
         if why:
             notes = (f"{why.text} ({place(why.at)})", *notes)
@@ -223,8 +226,9 @@ class Writer:
     def clause(self, clause: Clause, nodes: list[int]) -> tuple[Clause, list[Diagnostic]]:
         self.nodes = iter(nodes)
         self.found: list[Diagnostic] = []
-        heads = tuple(Atom(h.relation, self.terms(h.terms), h.at) for h in clause.heads)
-        return Clause(heads, self.formula(clause.body), clause.at), self.found
+        body = self.formula(clause.body)
+        heads = tuple([Atom(h.relation, self.terms(h.terms), h.at) for h in clause.heads])
+        return Clause(heads, body, clause.at), self.found
 
     def formula(self, formula: Formula) -> Formula:
         match formula:

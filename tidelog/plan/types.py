@@ -7,6 +7,7 @@ are nodes too, so their types follow from all facts and clauses at once.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from tidelog.plan.draft import Draft
@@ -51,15 +52,16 @@ def infer_types(draft: Draft) -> Draft:
             else:
                 visited.append((clause, mentioned, nodes))
 
-    declared = []
+    declared = {decl.name: decl for decl in program.relations}
+    unknown: dict[str, Diagnostic] = {}
     for decl in program.relations:
         if decl.inferred and decl.name not in doubtful:
-            decl, fault = _completed(decl, columns[decl.name], kinds)
+            declared[decl.name], fault = _completed(decl, columns[decl.name], kinds)
             if fault:
-                doubtful.add(decl.name)
-                if decl.name not in unsure:
-                    found.append(fault)
-        declared.append(decl)
+                unknown[decl.name] = fault
+    unsure |= _infected(unsure, unknown, [mentioned for _, mentioned, _ in visited])
+    found += (fault for name, fault in unknown.items() if name not in unsure)
+    doubtful |= unknown.keys()
 
     writer = Writer(kinds)
     clauses = []
@@ -82,7 +84,9 @@ def infer_types(draft: Draft) -> Draft:
         rest = {name: iter(of_relation) for name, of_relation in facts.items()}
         all_facts = tuple([next(rest[fact.relation]) for fact in program.facts])
 
-    program = replace(program, relations=tuple(declared), clauses=tuple(clauses), facts=all_facts)
+    program = replace(
+        program, relations=tuple(declared.values()), clauses=tuple(clauses), facts=all_facts
+    )
     return replace(
         draft, program=program, doubtful=frozenset(doubtful), unsure=frozenset(unsure)
     ).found(found)
@@ -114,3 +118,17 @@ def _completed(
             fault = Diagnostic(message, decl.at, f"write a .decl for {decl.name}")
         attributes.append(Attribute(attribute.name, CHOSEN[mask], attribute.at))
     return replace(decl, attributes=tuple(attributes)), fault
+
+
+def _infected(unsure: set[str], unknown: Collection[str], clauses: list[set[str]]) -> set[str]:
+    """Relations of unknown type that may have it from a clause that was found faulty."""
+    if not unknown:
+        return set()
+    sure = clauses
+    N = set(unsure)
+    while N:
+        reached = [mentioned for mentioned in sure if not N.isdisjoint(mentioned)]
+        sure = [mentioned for mentioned in sure if N.isdisjoint(mentioned)]
+        N = {name for mentioned in reached for name in mentioned if name in unknown} - unsure
+        unsure = unsure | N
+    return unsure
