@@ -70,6 +70,8 @@ class Advice:
     def _no_operand(self, token: Token) -> Fault:
         at, kind = self._at(token), token.kind
         before = self.tokens[self.index - 1] if self.index else None
+        if self.index == self._first and before is not None and before.kind != ":-":
+            before = None  # it belongs to a statement before
         if kind == "bad":
             return Fault("", at)
         if kind == "[":
