@@ -116,7 +116,7 @@ def _separate(heads: tuple[Atom, ...], body: Parts) -> Alternative:
     return Alternative(
         tuple([renamer.atom(head, outermost) for head in heads]),
         tuple([renamer.part(part, outermost) for part in body]),
-        visible or {""},
+        visible or {""},  # not empty, since there is an aggregate
     )
 
 

@@ -49,12 +49,12 @@ def convert(
             return facts, list(_faults(facts, kinds, columns))
     if exact:
         return facts, []
-    floats = [kind == "float" for kind in kinds]
-
-    def converted(values: tuple[Value, ...]) -> tuple[Value, ...]:
-        return tuple([float(v) if f else v for v, f in zip(values, floats, strict=True)])
-
-    return [Fact(name, converted(values), at) for name, values, at in facts], []
+    converted = [
+        [*map(float, values)] if kind == "float" else values
+        for kind, values in zip(kinds, _columns(facts), strict=True)
+    ]
+    rows = zip(*converted, strict=True)
+    return [Fact(name, row, at) for (name, _, at), row in zip(facts, rows, strict=True)], []
 
 
 def _finite(values: Iterable[Value]) -> bool:

@@ -56,7 +56,7 @@ def _declared(
     declared: dict[str, RelationDecl] = {}
     found: list[Diagnostic] = []
     doubtful: set[str] = set()
-    broken = {decl.name for decl in program.types} - set(draft.types)
+    faulty_types = _faulty_types(draft)
     for decl in program.relations:
         first = declared.setdefault(decl.name, decl)
         if first is not decl:
@@ -72,11 +72,16 @@ def _declared(
             names.add(attribute.name)
             if attribute.type_name not in draft.types:
                 doubtful.add(decl.name)
-                if attribute.type_name not in broken:
+                if attribute.type_name not in faulty_types:
                     found.append(_unknown_type(attribute.type_name, attribute.at, draft))
         if decl.name not in doubtful:
             found.extend(_closure_faults(decl, draft))
     return declared, found, doubtful
+
+
+def _faulty_types(draft: Draft) -> set[str]:
+    """Types that have been reported already."""
+    return {decl.name for decl in draft.program.types} - draft.types.keys()
 
 
 def _unknown_type(name: str, at: Span, draft: Draft) -> Diagnostic:
@@ -126,6 +131,7 @@ class _Resolver:
         self.known = known
         self.inputs = inputs
         self.arity = {name: len(decl.attributes) for name, decl in known.items()}
+        self.faulty_types = _faulty_types(draft)
         self.reported: set[str] = set()
         self.found: list[Diagnostic] = []
 
@@ -138,7 +144,8 @@ class _Resolver:
                     self.misfit(node.relation, len(node.terms), node.at)
                     right = False
             elif type(node) is Cast and node.type_name not in self.draft.types:
-                self.found.append(_unknown_type(node.type_name, node.at, self.draft))
+                if node.type_name not in self.faulty_types:
+                    self.found.append(_unknown_type(node.type_name, node.at, self.draft))
                 right = False
         return right
 
