@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tidelog.engines.local.functors import compute
 from tidelog.engines.local.kernels import layout as at
-from tidelog.engines.local.kernels.join import run
+from tidelog.engines.local.kernels.join import ALL_BOUND, run
 from tidelog.engines.local.planner import (
     NO_BACK,
     Catalog,
@@ -50,6 +50,8 @@ class Batch:
     stack_at: int
     indexes: tuple[int, ...]
     heads: tuple[int, ...]
+    reads: tuple[int, ...]
+    members: tuple[int, ...]  # relations whose facts are looked up one by one
     symbols_ordered: bool
     requests: tuple[Request, ...]
 
@@ -415,10 +417,23 @@ class LocalEngine:
             excluded = key_of(guard)
             fast = excluded == ("not", key_of(self.all))
             rels[:, at.R_FAST] = self._full(self.all) if fast else 0
+        self._fill(batch)
         for role in range(at.ROLES):
             env[at.E_VIEWS + role] = tables[role].ctypes.data
         env[at.E_GUARD] = tables[at.ROLES].ctypes.data
         return tables
+
+    def _fill(self, batch: Batch) -> None:
+        """Row numbers are needed where single facts are looked up or masks are read."""
+        rels, roles = self.store.rels, slice(at.R_FULL, at.R_FULL + at.ROLE_HEADS)
+        for r in batch.members:
+            self.store.fill(r)
+        for r in batch.reads:
+            if not rels[r, roles].all():
+                self.store.fill(r)
+        for r in batch.heads:
+            if not rels[r, at.R_FAST]:
+                self.store.fill(r)
 
     def _full(self, view: View) -> NDArray[np.int64]:
         """Per relation, 1 where every row is in the view."""
@@ -575,11 +590,11 @@ def _put_together(plans: tuple[Plan, ...]) -> Batch:
         mine[:, at.P_ARGS] += args_at
         mine[mine[:, at.P_BACK] > NO_BACK, at.P_BACK] += start
         args_at += len(plan.args)
-    heads: dict[int, None] = {}
-    for plan in plans:
-        for step in plan.steps:
-            if step[at.P_OP] in (at.OP_EMIT, at.OP_PROVE, at.OP_SUPPORT):
-                heads[int(step[at.P_REL])] = None
+    ops, relations = steps[:, at.P_OP], steps[:, at.P_REL]
+    heads = np.isin(ops, (at.OP_EMIT, at.OP_PROVE, at.OP_SUPPORT))
+    reads = np.isin(ops, (at.OP_SCAN, at.OP_LOOKUP, at.OP_MEMBER, at.OP_GROUP))
+    members = np.isin(ops, (at.OP_MEMBER, at.OP_SUPPORT))
+    members |= (ops == at.OP_GROUP) & (steps[:, at.P_IDX] == ALL_BOUND)
     arrays = (
         np.ascontiguousarray(steps),
         np.concatenate([plan.args for plan in plans]),
@@ -597,7 +612,9 @@ def _put_together(plans: tuple[Plan, ...]) -> Batch:
         (places[3], places[4], places[5]),
         places[6],
         tuple(dict.fromkeys(x for plan in plans for x in plan.indexes)),
-        tuple(heads),
+        tuple(np.unique(relations[heads]).tolist()),
+        tuple(np.unique(relations[reads]).tolist()),
+        tuple(np.unique(relations[members]).tolist()),
         any(plan.symbols_ordered for plan in plans),
         tuple(r for plan in plans for r in plan.requests),
     )

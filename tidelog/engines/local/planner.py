@@ -150,7 +150,7 @@ def prepare(rule: Rule) -> Prepared:
     def new(kind: Kind | None) -> Variable:
         nonlocal fresh
         fresh += 1
-        return Variable(f"%{fresh}", kind=kind)
+        return Variable(f"%%{fresh}", kind=kind)
 
     def simple(term: Expression) -> Variable | Constant:
         term = lift(term)
@@ -385,7 +385,7 @@ class _Builder:
             self.test("=", part.result, Variable(self._alias(into), kind=part.result.kind))
 
     def _alias(self, register: int) -> str:
-        name = f"%r{register}"
+        name = f"%%r{register}"
         self.where[name] = register
         return name
 
@@ -462,7 +462,7 @@ class _Builder:
     def _in_register(self, term: Expression) -> int:
         if isinstance(term, Variable):
             return self.where[term.name]
-        name = f"%c{self.registers}"
+        name = f"%%c{self.registers}"
         self.compute(Variable(name, kind=term.kind), term)
         return self.where[name]
 
@@ -722,7 +722,7 @@ def _build(
     builder = _steps(catalog, prepared, mode, delta, order, prepared.rule.head, exact)
     if mode == "prove":
         r = catalog.relation(prepared.rule.head.relation, len(prepared.rule.head.terms))
-        builder.step(at.OP_PROVE, rel=r, a=builder.where["%row"])
+        builder.step(at.OP_PROVE, rel=r, a=builder.where["%%row"])
     elif mode == "support":
         _support_steps(builder, prepared)
     else:
@@ -742,7 +742,7 @@ def _support_steps(builder: _Builder, prepared: Prepared) -> None:
             row[at.P_BACK] = NO_BACK
     if not literals:
         r = builder.catalog.relation(prepared.rule.head.relation, len(prepared.rule.head.terms))
-        builder.step(at.OP_PROVE, rel=r, a=builder.where["%row"])
+        builder.step(at.OP_PROVE, rel=r, a=builder.where["%%row"])
 
 
 NO_BACK = -(1 << 40)  # stays negative when plans are put together
@@ -761,7 +761,7 @@ def _steps(
     builder = _Builder(catalog, prepared)
     if mode in ("prove", "support"):
         row = builder.register()
-        builder.where["%row"] = row
+        builder.where["%%row"] = row
         head = prepared.rule.head
         wanted = {t.name for t in head.terms if isinstance(t, Variable)}
         builder.match(head, at.ROLE_HEADS, wanted, True)

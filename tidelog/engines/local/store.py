@@ -215,21 +215,20 @@ class Store:
         row[at.X_CAP] = len(made.arena)
 
     def catch_up(self, x: int, old: int | None = None) -> bool:
-        """Index all rows. With `old`, rows from there on count as new; True if that holds."""
+        """Index all rows. Those from `old` on (none, if not given) count as new: True if so."""
         r = int(self.idxs[x, at.X_REL])
         row, n = self.idxs[x], int(self.rels[r, at.R_N])
-        if old is not None and row[at.X_DONE] <= old:
-            self._append(x, old)
-            row[at.X_MARK] = old
+        mark = n if old is None else old
+        if row[at.X_DONE] <= mark and row[at.X_MARK] != mark:
+            self._append(x, mark)
+            row[at.X_MARK] = mark
             row[at.X_EPOCH] += 1
-        if row[at.X_DONE] < n:
-            if old is None:
-                row[at.X_MARK] = row[at.X_DONE]
-                row[at.X_EPOCH] += 1
-            self._append(x, n)
-        return old is None or int(row[at.X_MARK]) == old
+        self._append(x, n)
+        return int(row[at.X_MARK]) == mark
 
     def _append(self, x: int, upto: int) -> None:
+        if self.idxs[x, at.X_DONE] >= upto:
+            return
         made = self._indexes[x]
         while (why := append_rows(self.rels_at, self.idxs_at, x, upto, self.scratch_at)) != INDEXED:
             if why == GROW_SLOTS:

@@ -102,7 +102,6 @@ def append_rows(relations, indexes, x, upto, scratch):
     cols = i64(idxs[x * X_WIDTH + X_COLS])
     nkey = idxs[x * X_WIDTH + X_NKEY]
     stride = idxs[x * X_WIDTH + X_STRIDE]
-    rest = nkey if nkey <= 2 else 0
     epoch = np.uint32(idxs[x * X_WIDTH + X_EPOCH])
     inline = stride == 1
     for row in range(idxs[x * X_WIDTH + X_DONE], upto):
@@ -116,7 +115,7 @@ def append_rows(relations, indexes, x, upto, scratch):
             idxs[x * X_WIDTH + X_DONE] = row
             return GROW_SLOTS
         if inline and length == 0:
-            slots[at + S_OFF] = rows[base + cols[rest]]
+            slots[at + S_OFF] = rows[base + cols[nkey]]
         else:
             if length & (length - 1) == 0:  # full: capacities are powers of two
                 c = size_class(length + 1)
@@ -142,7 +141,7 @@ def append_rows(relations, indexes, x, upto, scratch):
                 slots[at + S_OFF] = np.uint32(offset)
             offset = np.int64(slots[at + S_OFF]) + length * stride
             for i in range(stride):
-                arena[offset + i] = rows[base + cols[rest + i]]
+                arena[offset + i] = rows[base + cols[nkey + i]]
         if length == 0:
             slots[at] = np.uint32(key & np.uint64(0xFFFFFFFF))
             slots[at + 1] = np.uint32(key >> np.uint64(32))
