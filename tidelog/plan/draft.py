@@ -69,7 +69,8 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     >>> did_you_mean("colour", ["edge", "node"], "declare it")
     'declare it'
     """
-    close = difflib.get_close_matches(name, list(known)[:10_000], n=1)
+    alike = [other for other in known if abs(len(other) - len(name)) <= 3]
+    close = difflib.get_close_matches(name, alike[:2_000], n=1)
     return f"did you mean {close[0]}?" if close else otherwise
 
 

@@ -20,7 +20,7 @@ from tidelog.program.syntax import (
     Span,
 )
 
-SHOWN = 20  # facts of one relation with a wrong number of values
+SHOWN = 20  # of one sort of fault, where there may be very many
 
 
 def resolve_relations(draft: Draft) -> Draft:
@@ -170,7 +170,9 @@ class _Resolver:
         if name in self.reported:
             return
         self.reported.add(name)
-        advice = did_you_mean(name, self.known, "declare it, or give it a fact or a rule")
+        advice = "declare it, or give it a fact or a rule"
+        if len(self.reported) <= SHOWN:  # looking for names alike takes its time
+            advice = did_you_mean(name, self.known, advice)
         self.found.append(Diagnostic(f"unknown relation {name}", at, advice))
 
     def misfits(self, facts: dict[str, list[Fact]]) -> Iterator[Fact]:

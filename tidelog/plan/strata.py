@@ -70,14 +70,14 @@ def _fault(rules: list[Rule], names: list[str], draft: Draft) -> Diagnostic:
 
     Hidden relations are passed over: what they read is what the rule before them reads.
     """
-    cycle, sign = names[0], ""
+    cycle, sign = [names[0]], ""
     notes = []
     for rule, (name, read) in zip(rules, pairwise(names), strict=True):
         if not name.startswith("%"):
             sign = _sign(rule, read)
             notes.append(f"{rule.text or rule.head.relation} ({place(rule.at)})")
         if not read.startswith("%"):
-            cycle += f" -> {sign}{read}"
+            cycle.append(f"{sign}{read}")
             if (name, read) in draft.borrowed:
                 notes.append(
                     f"the aggregate takes the values of its outer variables from {read}: "
@@ -86,7 +86,12 @@ def _fault(rules: list[Rule], names: list[str], draft: Draft) -> Diagnostic:
     first = _part(rules[0], names[1])
     what = "aggregation" if isinstance(first, Group) else "negation"
     advice = f"{names[0]} depends on itself through this {what}"
-    return Diagnostic(f"{what} through a cycle: {cycle}", first.at, advice, notes=tuple(notes))
+    message = f"{what} through a cycle: {' -> '.join(_shortened(cycle))}"
+    return Diagnostic(message, first.at, advice, notes=tuple(_shortened(notes)))
+
+
+def _shortened(steps: list[str], room: int = 12) -> list[str]:
+    return steps if len(steps) <= room else [*steps[: room - 3], "…", *steps[-2:]]
 
 
 def _part(rule: Rule, read: str) -> Literal | Group:
