@@ -1,0 +1,1 @@
+"""Benchmarks: generated and recorded workloads, run here and by other systems in the same run."""
