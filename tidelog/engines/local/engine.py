@@ -108,7 +108,7 @@ class LocalEngine:
         self._catalog = Catalog(
             relation=self.relation,
             size=self.store.size,
-            distinct=self.store.distinct,
+            fanout=self.store.fanout,
             index=self.store.index,
             identify=self.dictionary.id,
             word=self.dictionary.word,

@@ -47,6 +47,7 @@ ARITHMETIC = {
 UNARY = {"-": ops.NEG, "bnot": ops.BNOT, "lnot": ops.LNOT}
 SAME_WORD = {"ord", "itou", "utoi"}
 PARTIAL = {"/", "%", "^"}
+CONVERSIONS = {"to_number", "to_float", "to_unsigned"}  # of text, these can fail
 
 Mode = Choice["apply", "delta", "prove", "support"]
 
@@ -115,7 +116,7 @@ class Catalog:
 
     relation: Callable[[str, int], int]  # name and arity to number
     size: Callable[[int], int]
-    distinct: Callable[[int, tuple[int, ...]], int | None]
+    fanout: Callable[[int, tuple[int, ...]], float]  # facts that share these columns with a fact
     index: Callable[[int, tuple[int, ...]], int]
     identify: Callable[[Kind, Value], int]
     word: Callable[[Kind, Value], int]
@@ -136,7 +137,7 @@ def is_outside(call: Call) -> bool:
     kinds = {arg.kind for arg in call.args}
     if call.functor in ("cat", "substr", "strlen", "to_string", "match", "contains"):
         return True
-    if call.functor in ("to_number", "to_float", "to_unsigned"):
+    if call.functor in CONVERSIONS:
         return "symbol" in kinds
     return call.functor in ("min", "max") and call.kind == "symbol"
 
@@ -200,6 +201,12 @@ def can_fail(term: Expression) -> bool:
     if isinstance(term, Call):
         return term.functor in PARTIAL or any(can_fail(a) for a in term.args)  # type: ignore[arg-type]
     return isinstance(term, Cast) and can_fail(term.term)  # type: ignore[arg-type]
+
+
+def _may_fail(part: Part) -> bool:
+    if isinstance(part, Constraint):
+        return can_fail(part.left) or can_fail(part.right)
+    return isinstance(part, Outside) and part.functor in CONVERSIONS
 
 
 @dataclass(slots=True)
@@ -634,11 +641,9 @@ def _order(
                     fanout *= 4.0  # a cross product is the last resort among equals
                 if choice is None or fanout < choice[0]:
                     choice = (fanout, i)
-        late = next((i for i in sorted(left) if _can_run(parts[i], bound, everywhere)), None)
-        connected = choice is not None and (
-            not bound or bool(_mentions(parts[choice[1]]) & bound) or late is None
-        )
-        if choice is not None and connected:
+        waiting = [i for i in left if _can_run(parts[i], bound, everywhere)]
+        late = min(waiting, key=lambda i: (_may_fail(parts[i]), i), default=None)
+        if choice is not None and not _helps(parts, late, parts[choice[1]], bound):
             matches *= max(choice[0], 0.1)
             cost += matches
             take(choice[1])
@@ -646,6 +651,13 @@ def _order(
             assert late is not None, f"no order for {prepared.rule.text}"
             take(late)
     return cost, order
+
+
+def _helps(parts: Sequence[Part], late: int | None, choice: Part, bound: set[str]) -> bool:
+    """Would the waiting part bind a column of a literal that is a cross product without it?"""
+    if late is None or not bound or _mentions(choice) & bound:
+        return False
+    return bool((_mentions(parts[late]) - bound) & _mentions(choice))
 
 
 def _occurrences(prepared: Prepared) -> dict[str, int]:
@@ -669,7 +681,7 @@ def _filters(part: Part, bound: set[str], everywhere: dict[str, int]) -> bool:
             return _needs(part) <= bound
         return _mentions(part) <= bound
     if isinstance(part, Constraint):
-        if can_fail(part.left) or can_fail(part.right):
+        if _may_fail(part):
             return False
         return _needs(part) <= bound or _binds(part, bound) is not None
     return isinstance(part, Group) and _group_ready(part, bound, everywhere)
@@ -687,20 +699,14 @@ def _can_run(part: Part, bound: set[str], everywhere: dict[str, int]) -> bool:
 def _fanout(catalog: Catalog, literal: Literal, bound: set[str]) -> float:
     """Facts expected to match, given what is bound."""
     r = catalog.relation(literal.relation, len(literal.terms))
-    size = catalog.size(r)
     key = tuple(
         i
         for i, t in enumerate(literal.terms)
         if isinstance(t, Constant) or (isinstance(t, Variable) and t.name in bound)
     )
     if not key:
-        return float(size)
-    if len(key) == len(literal.terms):
-        return 0.5
-    distinct = catalog.distinct(r, key)
-    if distinct:
-        return size / distinct
-    return float(max(size, 1) ** (1.0 - len(key) / len(literal.terms)))
+        return float(catalog.size(r))
+    return 0.5 if len(key) == len(literal.terms) else catalog.fanout(r, key)
 
 
 def _build(

@@ -25,6 +25,7 @@ PASSED = 4  # slots passed over per row, on average, before another multiplier i
 MULTIPLIERS = tuple(
     np.uint64(m) for m in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
 )
+SAMPLE = 1024  # rows that an estimate looks at
 MOST_ROWS = (1 << 32) - 2
 
 
@@ -64,6 +65,7 @@ class Store:
         self._rows: list[_Rows] = []
         self._indexes: list[_Index] = []
         self.scratch: NDArray[np.int64] = np.zeros(64, dtype=np.int64)
+        self._fanouts: dict[tuple[int, tuple[int, ...]], tuple[int, float]] = {}
         self._locate()
 
     def _locate(self) -> None:
@@ -250,10 +252,26 @@ class Store:
                 made.arena = arena
             self._attach(x)
 
-    def distinct(self, r: int, key: tuple[int, ...]) -> int | None:
-        """How many keys an index has, if there is one."""
-        x = self._rows[r].indexes.get(key)
-        return None if x is None else int(self.idxs[x, at.X_USED])
+    def fanout(self, r: int, key: tuple[int, ...]) -> float:
+        """How many facts share these columns with a fact, on average; from a sample.
+
+        Columns with a few popular values thus count as the popular ones do, which is what
+        a join mostly meets.
+        """
+        n = self.size(r)
+        known = self._fanouts.get((r, key))
+        if known is not None and known[0] == n.bit_length():
+            return known[1]
+        rows = self.rows(r)
+        sample = np.ascontiguousarray(rows[:: max(1, n // SAMPLE)][:, list(key)])
+        estimate = 1.0
+        if len(sample) > 1:
+            whole = sample.view([("", sample.dtype)] * len(key)).ravel()
+            counts = np.unique(whole, return_counts=True)[1].astype(np.float64)
+            pairs = len(sample) * (len(sample) - 1.0)
+            estimate = 1.0 + (n - 1) * float((counts * (counts - 1)).sum()) / pairs
+        self._fanouts[r, key] = (n.bit_length(), estimate)
+        return estimate
 
     def memory(self) -> int:
         """Bytes that the arrays take."""
