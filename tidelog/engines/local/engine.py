@@ -114,7 +114,7 @@ class LocalEngine:
             word=self.dictionary.word,
         )
         self._state = np.zeros(at.T_WIDTH, dtype=np.int64)
-        self._buffer = np.zeros(at.BUFFER, dtype=np.uint64)
+        self._buffer = np.zeros(at.BUFFER, dtype=np.uint64)  # of heads, grown to the widest
         self.explicit = LocalSet(self, self._free_bits.pop(), whole=True)
         self.all = LocalSet(self, self._free_bits.pop(), whole=True)
 
@@ -318,6 +318,9 @@ class LocalEngine:
         counts = np.zeros(len(batch.plans), dtype=np.int64)
         state = self._state
         state[:] = (0, -1, 1, 0, 0, 0)
+        widest = int(rels[list(batch.heads), at.R_ARITY].max()) + 1
+        if len(self._buffer) < at.BUFFER * widest:
+            self._buffer = np.zeros(at.BUFFER * widest, dtype=np.uint64)
         try:
             self._loop(batch, counts)
         finally:

@@ -221,6 +221,7 @@ class _Builder:
     indexes: list[int] = field(default_factory=list)
     reads: list[int] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    arities: dict[int, int] = field(default_factory=dict)
     registers: int = 1  # register 0 takes what nobody reads
     stack: int = 2
     back: int = -1
@@ -288,6 +289,7 @@ class _Builder:
         """Enumerate the facts that fit, or test for the one fact."""
         r = self.catalog.relation(literal.relation, len(literal.terms))
         self.reads.append(r)
+        self.arities[r] = len(literal.terms)
         key = self.key_columns(literal.terms)
         start = len(self.args)
         scan = role in (at.ROLE_DELTA, at.ROLE_HEADS)
@@ -323,6 +325,7 @@ class _Builder:
     def negate(self, literal: Literal) -> None:
         r = self.catalog.relation(literal.relation, len(literal.terms))
         self.reads.append(r)
+        self.arities[r] = len(literal.terms)
         start = len(self.args)
         for term in literal.terms:
             self.args += self.operand(term)
@@ -505,7 +508,43 @@ class _Builder:
             last[at.P_FUSE] = at.FUSE_VALUE_SECOND
             last[at.P_A], last[at.P_B] = first
 
+    def prefetch(self) -> None:
+        """Let each generator ask for what the step after it will look up."""
+        for step, following in zip(self.steps, self.steps[1:], strict=False):
+            if step[at.P_OP] not in (at.OP_SCAN, at.OP_LOOKUP) or step[at.P_FUSE]:
+                continue
+            start = following[at.P_ARGS]
+            if following[at.P_OP] == at.OP_LOOKUP and following[at.P_NKEY] <= 2:
+                what, which, size = at.PRE_INDEX, following[at.P_IDX], following[at.P_NKEY]
+            elif following[at.P_OP] == at.OP_MEMBER:
+                size = self.arities[following[at.P_REL]]
+                what, which = at.PRE_MEMBER, following[at.P_REL]
+            else:
+                continue
+            if not 1 <= size <= 2:
+                continue
+            places = self._places(step)
+            step[at.P_PRE], step[at.P_PRE_ID], step[at.P_PRE_N] = what, which, size
+            for part in range(size):
+                how, value = self.args[start + 2 * part : start + 2 * part + 2]
+                if how == at.A_CONST:
+                    found = at.PRE_CONST, value
+                elif value in places:
+                    found = at.PRE_COLUMN, places[value]
+                else:
+                    found = at.PRE_REG, value
+                step[at.P_PRE_A_HOW + 2 * part : at.P_PRE_A_HOW + 2 * part + 2] = found
+
+    def _places(self, step: list[int]) -> dict[int, int]:
+        """Registers that a generator binds, with their places in its rows."""
+        lookup = step[at.P_OP] == at.OP_LOOKUP
+        start = step[at.P_ARGS] + (2 * step[at.P_NKEY] if lookup else 0)
+        count = step[at.P_NCOL] if lookup else self.arities[step[at.P_REL]]
+        actions = [self.args[start + 2 * c : start + 2 * c + 2] for c in range(count)]
+        return {what: c for c, (how, what) in enumerate(actions) if how == at.A_BIND}
+
     def finish(self, requests: Iterable[Request] = ()) -> Plan:
+        self.prefetch()
         return Plan(
             self.prepared.rule,
             np.array(self.steps, dtype=np.int64).reshape(-1, at.P_WIDTH),

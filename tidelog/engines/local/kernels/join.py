@@ -26,7 +26,7 @@ from tidelog.engines.local.kernels.hashing import (
     key_of,
     pack,
 )
-from tidelog.engines.local.kernels.index import find_key, index_key
+from tidelog.engines.local.kernels.index import find_key, index_key, spread
 from tidelog.engines.local.kernels.layout import (
     A_BIND,
     A_CHECK,
@@ -76,10 +76,21 @@ from tidelog.engines.local.kernels.layout import (
     P_NCOL,
     P_NKEY,
     P_OP,
+    P_PRE,
+    P_PRE_A,
+    P_PRE_A_HOW,
+    P_PRE_B,
+    P_PRE_B_HOW,
+    P_PRE_ID,
+    P_PRE_N,
     P_REL,
     P_ROLE,
     P_WIDTH,
     PAUSE,
+    PRE_COLUMN,
+    PRE_INDEX,
+    PRE_NONE,
+    PRE_REG,
     R_ARITY,
     R_CAP,
     R_DHI,
@@ -107,6 +118,7 @@ from tidelog.engines.local.kernels.layout import (
     S_LEN,
     S_OFF,
     S_OLD,
+    SLOT,
     T_BUFFERED,
     T_DRAIN,
     T_ENTERING,
@@ -117,6 +129,7 @@ from tidelog.engines.local.kernels.layout import (
     X_ARENA,
     X_COLS,
     X_EPOCH,
+    X_SIZE,
     X_SLOTS,
     X_STRIDE,
     X_WIDTH,
@@ -130,6 +143,7 @@ NO_ROOM = -1
 NO_OUT_ROOM = -2
 
 FAR = 1 << 14  # slots of a table that no longer fits into the nearest cache
+AHEAD = 8  # rows between asking for a cache line and using it
 ALL_BOUND = -2  # an aggregate over one fact: no index, a member test
 
 
@@ -207,7 +221,7 @@ def emit(rels, env, r, t):
 
 @njit(cache=True)
 def drain(rels, r, outbit, buffer, count):
-    """Add the packed binary heads that wait in the buffer; there must be room for them.
+    """Add the heads that wait in the buffer; there must be room for them.
 
     Only for relations where a row that exists is never new. Their places in the table
     were asked for when they were put there, so that cache misses overlap.
@@ -218,6 +232,43 @@ def drain(rels, r, outbit, buffer, count):
     size = rels[r * R_WIDTH + R_HSIZE]
     multiplier = np.uint64(rels[r * R_WIDTH + R_MULT])
     n = rels[r * R_WIDTH + R_N]
+    arity = rels[r * R_WIDTH + R_ARITY]
+    if arity > 2:
+        numbers = u32(rels[r * R_WIDTH + R_HROWS])
+        if size > FAR:  # ask for the rows that will be compared
+            for i in range(count):
+                key = buffer[i * (arity + 1)]
+                slot = home(key, multiplier, size)
+                if keys[slot] == key:
+                    prefetch(rels[r * R_WIDTH + R_ROWS] + 4 * arity * np.int64(numbers[slot]))
+        for i in range(count):
+            at = i * (arity + 1)
+            key = buffer[at]
+            slot = home(key, multiplier, size)
+            while True:
+                k = keys[slot]
+                if k == EMPTY:
+                    keys[slot] = key
+                    numbers[slot] = np.uint32(n)
+                    for c in range(arity):
+                        rows[n * arity + c] = np.uint32(buffer[at + 1 + c])
+                    mask[n] = outbit
+                    n += 1
+                    break
+                if k == key:
+                    base = np.int64(numbers[slot]) * arity
+                    same = True
+                    for c in range(arity):
+                        if rows[base + c] != np.uint32(buffer[at + 1 + c]):
+                            same = False
+                            break
+                    if same:
+                        break
+                slot += 1
+                if slot == size:
+                    slot = 0
+        rels[r * R_WIDTH + R_N] = n
+        return
     for i in range(count):
         key = buffer[i]
         slot = home(key, multiplier, size)
@@ -227,8 +278,11 @@ def drain(rels, r, outbit, buffer, count):
                 break
             if k == EMPTY:
                 keys[slot] = key
-                rows[2 * n] = np.uint32(key >> np.uint64(32))
-                rows[2 * n + 1] = np.uint32(key & np.uint64(0xFFFFFFFF))
+                if arity == 2:
+                    rows[2 * n] = np.uint32(key >> np.uint64(32))
+                    rows[2 * n + 1] = np.uint32(key & np.uint64(0xFFFFFFFF))
+                elif arity == 1:
+                    rows[n] = np.uint32(key)
                 mask[n] = outbit
                 n += 1
                 break
@@ -236,6 +290,72 @@ def drain(rels, r, outbit, buffer, count):
             if slot == size:
                 slot = 0
     rels[r * R_WIDTH + R_N] = n
+
+
+@njit(cache=True)
+def deliver(rels, env, args, b, h, reg, t, buffer, state):
+    """Make the head and put it into the result, or into the buffer; DONE, or what must grow."""
+    arity = rels[h * R_WIDTH + R_ARITY]
+    for c in range(arity):
+        what = args[b + 2 * c + 1]
+        t[c] = reg[what] if args[b + 2 * c] == A_REG else what
+    state[T_WHAT] = h
+    if rels[h * R_WIDTH + R_FAST] == 0:
+        done = emit(rels, env, h, t)
+        if done >= 0:
+            return DONE
+        return GROW_ROWS if done == NO_ROOM else GROW_OUT
+    waiting = state[T_BUFFERED]
+    if waiting == BUFFER:
+        if rels[h * R_WIDTH + R_CAP] - rels[h * R_WIDTH + R_N] < BUFFER:
+            return GROW_ROWS
+        drain(rels, h, np.uint16(env[E_OUTBIT]), buffer, waiting)
+        waiting = 0
+    key = key_of(t, arity)
+    if arity <= 2:
+        buffer[waiting] = key
+    else:
+        at = waiting * (arity + 1)
+        buffer[at] = key
+        for c in range(arity):
+            buffer[at + 1 + c] = np.uint64(t[c])
+    size = rels[h * R_WIDTH + R_HSIZE]
+    if size > FAR:
+        slot = home(key, np.uint64(rels[h * R_WIDTH + R_MULT]), size)
+        prefetch(rels[h * R_WIDTH + R_HKEYS] + 8 * slot)
+        if arity > 2:
+            prefetch(rels[h * R_WIDTH + R_HROWS] + 4 * slot)
+    state[T_BUFFERED] = waiting + 1
+    return DONE
+
+
+@njit(cache=True)
+def ask_ahead(rels, idxs, step, reg, row):
+    """Prefetch what the next step will look at for this row of the present one."""
+    a = step[P_PRE_A]
+    how = step[P_PRE_A_HOW]
+    if how == PRE_COLUMN:
+        a = np.int64(u32(row)[a])
+    elif how == PRE_REG:
+        a = reg[a]
+    key = np.uint64(a)
+    if step[P_PRE_N] == 2:
+        b = step[P_PRE_B]
+        how = step[P_PRE_B_HOW]
+        if how == PRE_COLUMN:
+            b = np.int64(u32(row)[b])
+        elif how == PRE_REG:
+            b = reg[b]
+        key = pack(a, b)
+    which = step[P_PRE_ID]
+    if step[P_PRE] == PRE_INDEX:
+        slot = spread(key, idxs[which * X_WIDTH + X_SIZE])
+        prefetch(idxs[which * X_WIDTH + X_SLOTS] + 4 * SLOT * slot)
+    else:
+        size = rels[which * R_WIDTH + R_HSIZE]
+        slot = home(key, np.uint64(rels[which * R_WIDTH + R_MULT]), size)
+        prefetch(rels[which * R_WIDTH + R_HKEYS] + 8 * slot)
+        prefetch(rels[which * R_WIDTH + R_HROWS] + 4 * slot)
 
 
 @njit(cache=True)
@@ -380,7 +500,6 @@ def run(
     ticks = env[E_TICKS]
     outbit = np.uint16(env[E_OUTBIT])
     buffer = u64(waiting_room)
-    waiting = state[T_BUFFERED]
     draining = state[T_DRAIN] != 0
     while p < plans:
         first = starts[p]
@@ -411,15 +530,22 @@ def run(
                             end[d] = rels[r * R_WIDTH + R_START]
                 arity = rels[r * R_WIDTH + R_ARITY]
                 a = step[P_ARGS]
-                rows = u32(rels[r * R_WIDTH + R_ROWS])
+                rows_at = rels[r * R_WIDTH + R_ROWS]
+                rows = u32(rows_at)
                 listed = delta and rels[r * R_WIDTH + R_DLIST] != 0
                 full = rels[r * R_WIDTH + R_FULL + role] != 0
                 fused = step[P_FUSE] != FUSE_NONE
+                pre = step[P_PRE] != PRE_NONE and not listed
+                if pre and entering:
+                    for k in range(cur[d], min(cur[d] + AHEAD, end[d])):
+                        ask_ahead(rels, idxs, step, reg, rows_at + 4 * k * arity)
                 entering = False
                 i = cur[d]
                 stop = end[d]
                 while i < stop:
                     row = np.int64(u32(rels[r * R_WIDTH + R_DLIST])[i]) if listed else i
+                    if pre and i + AHEAD < stop:
+                        ask_ahead(rels, idxs, step, reg, rows_at + 4 * (i + AHEAD) * arity)
                     i += 1
                     base = row * arity
                     good = full or in_view(rels, env, r, row, role)
@@ -445,21 +571,14 @@ def run(
                         break
                     h = prog[(d + 1) * P_WIDTH + P_REL]
                     b = prog[(d + 1) * P_WIDTH + P_ARGS]
-                    for c in range(rels[h * R_WIDTH + R_ARITY]):
-                        what = args[b + 2 * c + 1]
-                        t[c] = reg[what] if args[b + 2 * c] == A_REG else what
-                    done = emit(rels, env, h, t)
-                    if done < 0:
+                    status = deliver(rels, env, args, b, h, reg, t, buffer, state)
+                    if status != DONE:
                         i -= 1
-                        status = GROW_ROWS if done == NO_ROOM else GROW_OUT
-                        state[T_WHAT] = h
                         break
                     counts[p] += 1
                     ticks -= 1
                     if ticks <= 0:
                         break
-                    if h == r:  # the rows may have moved only if something grew: they did not
-                        rows = u32(rels[r * R_WIDTH + R_ROWS])
                 if delta and entering:
                     reg[step[P_B]] = row
                 cur[d] = i
@@ -487,6 +606,10 @@ def run(
                     base, count = vector(idxs, x, index_key(t, nkey), full and role == ROLE_OLD)
                     cur[d] = base
                     end[d] = base + count * width
+                pre = step[P_PRE] != PRE_NONE
+                if pre and entering:
+                    for k in range(min(end[d] - cur[d], AHEAD * width) // width):
+                        ask_ahead(rels, idxs, step, reg, cur[d] + k * width)
                 entering = False
                 at = cur[d]
                 stop = end[d]
@@ -500,6 +623,7 @@ def run(
                         keys_at = rels[h * R_WIDTH + R_HKEYS]
                         size = rels[h * R_WIDTH + R_HSIZE]
                         multiplier = np.uint64(rels[h * R_WIDTH + R_MULT])
+                        waiting = state[T_BUFFERED]
                         while at < stop:
                             if waiting == BUFFER:
                                 if rels[h * R_WIDTH + R_CAP] - rels[h * R_WIDTH + R_N] < BUFFER:
@@ -523,6 +647,7 @@ def run(
                             counts[p] += upto
                             ticks -= upto
                             at += 4 * upto
+                        state[T_BUFFERED] = waiting
                         cur[d] = at
                         if status != DONE:
                             break
@@ -532,6 +657,8 @@ def run(
                 fused = fuse != FUSE_NONE
                 while at < stop:
                     values = u32(at)
+                    if pre and at + AHEAD * width < stop:
+                        ask_ahead(rels, idxs, step, reg, at + AHEAD * width)
                     at += width
                     good = True
                     for c in range(ncol):
@@ -568,14 +695,9 @@ def run(
                         break
                     h = prog[(d + 1) * P_WIDTH + P_REL]
                     b = prog[(d + 1) * P_WIDTH + P_ARGS]
-                    for c in range(rels[h * R_WIDTH + R_ARITY]):
-                        what = args[b + 2 * c + 1]
-                        t[c] = reg[what] if args[b + 2 * c] == A_REG else what
-                    done = emit(rels, env, h, t)
-                    if done < 0:
+                    status = deliver(rels, env, args, b, h, reg, t, buffer, state)
+                    if status != DONE:
                         at -= width
-                        status = GROW_ROWS if done == NO_ROOM else GROW_OUT
-                        state[T_WHAT] = h
                         break
                     counts[p] += 1
                     ticks -= 1
@@ -687,15 +809,8 @@ def run(
                     d = step[P_BACK]
                     entering = False
             elif op == OP_EMIT:
-                h = step[P_REL]
-                b = step[P_ARGS]
-                for c in range(rels[h * R_WIDTH + R_ARITY]):
-                    what = args[b + 2 * c + 1]
-                    t[c] = reg[what] if args[b + 2 * c] == A_REG else what
-                done = emit(rels, env, h, t)
-                if done < 0:
-                    status = GROW_ROWS if done == NO_ROOM else GROW_OUT
-                    state[T_WHAT] = h
+                status = deliver(rels, env, args, step[P_ARGS], step[P_REL], reg, t, buffer, state)
+                if status != DONE:
                     break
                 counts[p] += 1
                 d = step[P_BACK]
@@ -733,6 +848,7 @@ def run(
                     d += 1
                 else:
                     d = step[P_BACK]
+        waiting = state[T_BUFFERED]
         if status == DONE and waiting > 0:
             h = prog[(starts[p + 1] - 1) * P_WIDTH + P_REL]
             if rels[h * R_WIDTH + R_CAP] - rels[h * R_WIDTH + R_N] < waiting:
@@ -741,12 +857,11 @@ def run(
                 draining = True
             else:
                 drain(rels, h, outbit, buffer, waiting)
-                waiting = 0
+                state[T_BUFFERED] = 0
         if status != DONE:
             state[T_PLAN] = p
             state[T_STEP] = d
             state[T_ENTERING] = np.int64(entering)
-            state[T_BUFFERED] = waiting
             state[T_DRAIN] = np.int64(draining)
             return status
         p += 1

@@ -73,7 +73,21 @@ P_BACK = 8  # the step to go back to
 P_FUSE = 9
 P_A = 10
 P_B = 11
-P_WIDTH = 12
+P_PRE = 12  # what of the next step to prefetch
+P_PRE_ID = 13  # the relation or index
+P_PRE_N = 14  # columns of its key
+P_PRE_A_HOW = 15
+P_PRE_A = 16
+P_PRE_B_HOW = 17
+P_PRE_B = 18
+P_WIDTH = 20
+
+PRE_NONE = 0
+PRE_MEMBER = 1
+PRE_INDEX = 2
+PRE_CONST = 0  # a part of the key is an id, a register, or a column of the present row
+PRE_REG = 1
+PRE_COLUMN = 2
 
 OP_SCAN = 0
 OP_LOOKUP = 1
