@@ -9,14 +9,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidelog.accept import Accepted, accept
 from tidelog.engines.local.engine import LocalEngine, Measure, Watcher
 from tidelog.io.directives import inputs, read_inputs
 from tidelog.io.frames import kinds_of, to_arrow, to_pandas, to_polars, to_table
 from tidelog.io.order import sorted_table
 from tidelog.limits import Limits, Show, Watch
 from tidelog.maintain.seminaive import materialise
-from tidelog.plan import Analysis, analyse
-from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, TidelogError
+from tidelog.plan import analyse
+from tidelog.program.diagnostics import Diagnostic, ProgramError, TidelogError
 from tidelog.program.rules import (
     BodyLiteral,
     CheckedProgram,
@@ -99,29 +100,56 @@ class Database:
         began = time.perf_counter()
         given = facts if isinstance(facts, Mapping) else {}
         parsed = _parse(program, allow_paths)
-        self._sources: Sources = parsed.sources
-        analysis = _analyse(_declare_given(parsed.program, given), parsed)
-        assert analysis.checked is not None
-        assert analysis.typed is not None
-        self._checked: CheckedProgram = analysis.checked
-        self._typed: Program = analysis.typed
-        self.warnings: tuple[Diagnostic, ...] = tuple(
-            d for d in (*parsed.diagnostics, *analysis.diagnostics) if d.severity == "warning"
-        )
+        accepted = accept(parsed, _declare_given(parsed.program, given))
+        self._begin(accepted, began)
+        self._finish(self._tables(facts, given, allow_paths), limits, profile, progress)
+
+    @classmethod
+    def of(
+        cls,
+        accepted: Accepted,
+        tables: Iterable[tuple[str, Table]] = (),
+        *,
+        limits: Limits | None = None,
+        profile: bool = False,
+        progress: Show | None = None,
+    ) -> Database:
+        """A database of a program that has been read already, with tables for its relations."""
+        database = cls.__new__(cls)
+        database._begin(accepted, time.perf_counter())
+        database._finish(tables, limits, profile, progress)
+        return database
+
+    def _begin(self, accepted: Accepted, began: float) -> None:
+        self._began = began
+        self._sources = accepted.sources
+        self._checked = accepted.checked
+        self._typed = accepted.typed
+        self.warnings = accepted.warnings
         self.stats = Stats()
         self._engine = LocalEngine()
         for relation in self._checked.relations.values():
             self._engine.declare(relation)
-        tables = self._tables(facts, given, allow_paths)
+
+    def _finish(
+        self,
+        tables: Iterable[tuple[str, Table]],
+        limits: Limits | None,
+        profile: bool,
+        progress: Show | None,
+    ) -> None:
+        written = (
+            (name, Table.from_rows(self._checked.relations[name].kinds, rows))
+            for name, rows in self._checked.facts.items()
+        )
+        self._load(written)
         self._load(tables)
-        self.stats.load_seconds = time.perf_counter() - began
+        self.stats.load_seconds = time.perf_counter() - self._began
         self._evaluate(limits or Limits(), profile, progress)
 
     def _tables(
         self, facts: Mapping[str, Any] | str | Path | None, given: Mapping[str, Any], paths: bool
     ) -> Iterator[tuple[str, Table]]:
-        for name, rows in self._checked.facts.items():
-            yield name, Table.from_rows(self._checked.relations[name].kinds, rows)
         if isinstance(facts, str | Path):
             asked = inputs(self._checked, facts, allow_paths=paths, sources=self._sources)
             yield from read_inputs(asked, sources=self._sources)
@@ -211,7 +239,7 @@ class Database:
         """
         body = _parse_question(question)
         names = tuple(dict.fromkeys(v.name for v in _outer_variables(body)))
-        head = Atom(_QUESTION, tuple(Variable(name) for name in names))
+        head = Atom(f"{_QUESTION}{len(names)}", tuple(Variable(name) for name in names))
         asked = Program(
             types=self._typed.types,
             relations=tuple(replace(d, inferred=False) for d in self._typed.relations),
@@ -220,9 +248,13 @@ class Database:
         analysis = analyse(asked)
         if analysis.checked is None:
             raise _question_error(analysis.diagnostics, question)
-        relation, strata = _renamed(analysis.checked)
-        answer = self._engine.ask(strata, relation)
+        strata = _renamed(analysis.checked)
+        answer = self._engine.ask(strata, analysis.checked.relations[head.relation])
         return Answer(names, sorted_table(answer).rows())
+
+    def join_order(self, rule: Rule) -> str:
+        """How the engine would join the body of a rule of the program, for sizes as they are."""
+        return self._engine.plan_of(rule).text
 
     def _named(self, name: str) -> Relation:
         relation = self._checked.relations.get(name)
@@ -349,7 +381,7 @@ def _outer_variables(part: Formula | Term) -> Iterator[Variable]:
             assert not isinstance(part, And) or isinstance(part, Aggregate)
 
 
-def _renamed(checked: CheckedProgram) -> tuple[Relation, list[Stratum]]:
+def _renamed(checked: CheckedProgram) -> list[Stratum]:
     """A question's rules, with hidden relations named apart from the program's own."""
 
     def named(name: str) -> str:
@@ -364,12 +396,11 @@ def _renamed(checked: CheckedProgram) -> tuple[Relation, list[Stratum]]:
         head = replace(rule.head, relation=named(rule.head.relation))
         return replace(rule, head=head, body=tuple(moved(part) for part in rule.body))
 
-    asked = [
+    return [
         Stratum(tuple(map(named, s.relations)), tuple(map(renamed, s.nonrecursive)), ())
         for s in checked.strata
         if s.nonrecursive
     ]
-    return checked.relations[_QUESTION], asked
 
 
 def _declare_given(program: Program, given: Mapping[str, Any]) -> Program:
@@ -382,15 +413,6 @@ def _declare_given(program: Program, given: Mapping[str, Any]) -> Program:
             attributes = tuple(Attribute(f"x{i}", kind) for i, kind in enumerate(kinds))
             made.append(RelationDecl(name, attributes))
     return replace(program, relations=(*program.relations, *made)) if made else program
-
-
-def _analyse(program: Program, parsed: Parsed) -> Analysis:
-    analysis = analyse(program)
-    found = (*parsed.diagnostics, *analysis.diagnostics)
-    errors = [d for d in found if d.severity == "error"]
-    if errors:
-        raise ProgramError(errors, parsed.sources)
-    return analysis
 
 
 def _html_table(columns: Sequence[str], rows: Sequence[Row], size: int) -> str:

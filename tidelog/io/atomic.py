@@ -6,8 +6,10 @@ import contextlib
 import gzip
 import os
 import secrets
+import signal
 import stat
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 
 from tidelog.io.source import FileFault
@@ -65,16 +67,45 @@ class Staged:
     def commit(self) -> None:
         """Give every staged file its name."""
         folders = set()
-        while self._staged:
-            temporary, target = self._staged[0]
-            try:
-                os.replace(temporary, target)
-            except OSError as error:
-                raise _unwritable(target, os.path.dirname(target), error) from None
-            del self._staged[0]
-            folders.add(os.path.dirname(target))
+        with _uninterrupted():
+            while self._staged:
+                temporary, target = self._staged[0]
+                try:
+                    os.replace(temporary, target)
+                except OSError as error:
+                    raise _unwritable(target, os.path.dirname(target), error) from None
+                del self._staged[0]
+                folders.add(os.path.dirname(target))
         for folder in folders:
             _sync_folder(folder)
+
+
+def check_target(path: str) -> None:
+    """Refuse at once what could not be written later."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    try:
+        _mode_of(target, path)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError
+    except OSError as error:
+        raise _unwritable(path, folder, error) from None
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # it arrives in the main thread only
+        return
+    waiting = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
+    if waiting:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _mode_of(target: str, path: str) -> int | None:

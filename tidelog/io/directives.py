@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import BinaryIO, Literal
 
-from tidelog.io.atomic import Staged
+from tidelog.io.atomic import Staged, check_target
 from tidelog.io.cells import shown
 from tidelog.io.facts import fact_lines, is_delimiter, read_facts
 from tidelog.io.source import MAX_BYTES, MAX_RATIO, FileFault
@@ -125,6 +125,17 @@ def read_inputs(
         except FileFault as fault:
             raise _placed(f"no facts for `{each.relation.name}`", fault, each.at, sources) from None
         yield each.relation.name, table
+
+
+def require_writable(wanted: Iterable[Output], *, sources: Sources | None = None) -> None:
+    """Refuse, before any work is done, outputs that could not be written after it."""
+    for each in wanted:
+        if each.path is not None:
+            try:
+                check_target(os.fspath(each.path))
+            except FileFault as fault:
+                lead = f"`{each.relation.name}` cannot be written"
+                raise _placed(lead, fault, each.at, sources) from None
 
 
 def write_outputs(

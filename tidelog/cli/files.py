@@ -1,0 +1,72 @@
+"""Which files a run reads and writes, decided before it begins."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tidelog.accept import Accepted
+from tidelog.io.directives import Input, Output, inputs, outputs
+from tidelog.program.diagnostics import Diagnostic, ProgramError, TidelogError
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+
+    @property
+    def written(self) -> bool:
+        """Does an output go to a file?"""
+        return any(each.path is not None for each in self.outputs)
+
+
+def decide(
+    accepted: Accepted, facts: str = ".", output: str = ".", *, allow_paths: bool = False
+) -> Files:
+    """What the program's directives ask for, or all that is wrong with them."""
+    wrong: list[Diagnostic] = []
+    read: tuple[Input, ...] = ()
+    written: tuple[Output, ...] = ()
+    sources = accepted.sources
+    try:
+        read = inputs(accepted.checked, facts, allow_paths=allow_paths, sources=sources)
+    except ProgramError as error:
+        wrong += error.diagnostics
+    try:
+        written = outputs(accepted.checked, output, allow_paths=allow_paths, sources=sources)
+    except ProgramError as error:
+        wrong += error.diagnostics
+    if wrong:
+        raise ProgramError(sorted(wrong, key=lambda each: each.at or ()), sources)
+    return Files(read, written)
+
+
+@contextlib.contextmanager
+def output_folder(folder: str) -> Iterator[None]:
+    """A folder that exists in the block; one that was created and stays empty goes again."""
+    created = False
+    if folder != "-" and not os.path.isdir(folder):
+        try:
+            os.mkdir(folder)
+            created = True
+        except FileExistsError:
+            raise TidelogError(f"the output folder {folder} is not a folder") from None
+        except FileNotFoundError:
+            raise TidelogError(
+                f"the output folder {folder} cannot be created: there is no folder "
+                f"{os.path.dirname(folder.rstrip('/'))}\n    create it first"
+            ) from None
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise TidelogError(
+                f"the output folder {folder} cannot be created: {reason or error}"
+            ) from None
+    try:
+        yield
+    finally:
+        if created:
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)

@@ -1,0 +1,241 @@
+"""`tidelog run`: evaluate a program, as `souffle` does."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidelog.accept import Accepted, accept, read_program
+from tidelog.cli import arguments
+from tidelog.cli.files import Files, decide, output_folder
+from tidelog.cli.terminal import Interrupted, out, say, stdin, stdout
+from tidelog.io.atomic import Staged, check_target
+from tidelog.io.directives import read_inputs, require_writable, write_outputs
+from tidelog.limits import Limits
+from tidelog.program.diagnostics import Diagnostic, ProgramError, render
+from tidelog.progress import Progress, is_terminal
+from tidelog.report.profile import profile_html, profile_text
+
+if TYPE_CHECKING:
+    from tidelog.api import Database
+    from tidelog.program.syntax import Value
+    from tidelog.program.table import Table
+    from tidelog.report.profile import RuleRound
+
+ABOUT = "evaluate a program and write its outputs"
+DESCRIPTION = """\
+Evaluate a program as `souffle` does: read what .input asks for, derive all that follows,
+write what .output asks for. Outputs are written when all of them are complete, or not at
+all. Exit codes: 0 fine, 1 --check found a difference, 2 bad input, 130 interrupted."""
+EXAMPLE = """\
+example:
+  $ cat reach.dl
+  .decl edge(x: number, y: number)
+  .input edge
+  .output path
+  path(x, y) :- edge(x, y).
+  path(x, z) :- path(x, y), edge(y, z).
+  $ printf '1\\t2\\n2\\t3\\n' > edge.facts
+  $ tidelog run reach.dl             reads edge.facts, writes path.csv
+  $ tidelog run reach.dl -D -        prints path instead
+  $ tidelog run reach.dl --profile   shows where the time goes"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    # Optional here, because `--profile PROGRAM.dl` would take it for the profile's file.
+    parser.add_argument(
+        "program",
+        metavar="PROGRAM.dl",
+        nargs="?",
+        help="the program, or - for the standard input",
+    )
+    arguments.add_facts(parser, ".")
+    parser.add_argument(
+        "-D",
+        "--output",
+        metavar="FOLDER",
+        default=".",
+        help="where .output files go, the current folder unless given; the last folder of the "
+        "path is created if it is missing; - prints every output",
+    )
+    parser.add_argument(
+        "--profile",
+        metavar="FILE",
+        nargs="?",
+        const="",
+        help="time, instances and facts per rule: a table (on the standard error, or in FILE) "
+        "and a page beside it (PROGRAM.profile.html in the output folder unless FILE is given)",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="evaluate once more, naively (slow), and compare; a difference is printed as the "
+        "changes that would put the answer right, and nothing is written",
+    )
+    arguments.add_allow_paths(parser)
+    parser.add_argument(
+        "--max-facts", metavar="N", type=arguments.count, help="stop at more than N facts"
+    )
+    parser.add_argument(
+        "--max-seconds", metavar="S", type=arguments.seconds, help="stop after S seconds"
+    )
+    parser.add_argument(
+        "--max-memory",
+        metavar="SIZE",
+        type=arguments.size,
+        help="stop when the process holds more, such as 512M or 2G; nine tenths of the "
+        "machine's memory unless given",
+    )
+    parser.add_argument("--no-warnings", action="store_true", help="do not print warnings")
+
+
+def main(options: argparse.Namespace) -> int:
+    began = time.perf_counter()
+    _settle_arguments(options)
+    accepted = accept(read_program(options.program, stdin(), allow_paths=options.allow_paths))
+    files = decide(accepted, options.facts, options.output, allow_paths=options.allow_paths)
+    if not options.no_warnings:
+        _warn(accepted, files)
+    if options.program == "-":
+        _refuse_second_reader(accepted, files)
+    report = _report_of(options)
+    with output_folder(options.output if files.written or report else "-"):
+        require_writable(files.outputs, sources=accepted.sources)
+        if report is not None:
+            report.require_writable()
+        try:
+            database, right = _evaluate(accepted, files, options)
+        except KeyboardInterrupt:
+            raise Interrupted("nothing was written") from None
+        if not right:
+            return 1
+        tables = {each.relation.name: database.table(each.relation.name) for each in files.outputs}
+        write_outputs(files.outputs, tables, stdout(), sources=accepted.sources)
+        if report is not None:
+            report.write(database.stats.profile, time.perf_counter() - began)
+    return 0
+
+
+def _evaluate(
+    accepted: Accepted, files: Files, options: argparse.Namespace
+) -> tuple[Database, bool]:
+    """The program's consequences, and whether they pass the check, if one is asked for."""
+    from tidelog.api import Database
+    from tidelog.engines.local import cache
+
+    if is_terminal(sys.stderr) and not cache.is_warm():
+        say("compiling kernels, once: about 20 seconds")
+    limits = Limits(options.max_facts, options.max_seconds, options.max_memory)
+    tables = read_inputs(files.inputs, stdin(), sources=accepted.sources)
+    kept: list[tuple[str, Table]] | None = list(tables) if options.check else None
+    with Progress() as progress:
+        database = Database.of(
+            accepted,
+            tables if kept is None else kept,
+            limits=limits,
+            profile=options.profile is not None,
+            progress=progress if progress.on else None,
+        )
+    return database, kept is None or _check(accepted, kept, database, limits)
+
+
+def _check(
+    accepted: Accepted, tables: list[tuple[str, Table]], database: Database, limits: Limits
+) -> bool:
+    from tidelog import naive
+
+    facts: dict[str, list[tuple[Value, ...]]] = {}
+    for name, table in tables:
+        facts.setdefault(name, []).extend(table.rows())
+    found = {name: database.table(name).rows() for name in database.relations}
+    changes = naive.check(accepted.typed, facts, found, limits.max_facts)
+    for change in changes:
+        out(change)
+    if changes:
+        say(
+            f"error: {len(changes):,} facts differ from naive evaluation; nothing was written\n"
+            "    please report it: the changes above would put the answer right"
+        )
+    else:
+        facts_in_all = sum(map(len, found.values()))
+        say(f"checked: {facts_in_all:,} facts, the same by naive evaluation")
+    return not changes
+
+
+def _warn(accepted: Accepted, files: Files) -> None:
+    for warning in accepted.warnings:
+        say(render(warning, accepted.sources))
+    if not files.outputs:
+        nothing = Diagnostic(
+            "the program writes nothing", advice="add `.output RELATION`", severity="warning"
+        )
+        say(render(nothing, {}))
+
+
+def _refuse_second_reader(accepted: Accepted, files: Files) -> None:
+    for each in files.inputs:
+        if each.path is None:
+            found = Diagnostic(
+                "the standard input holds the program, so no facts can be read from it",
+                each.at,
+                "put the program into a file",
+            )
+            raise ProgramError([found], accepted.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Where the profile goes: a table (None is the standard error) and a page."""
+
+    program: str
+    table: Path | None
+    page: Path
+
+    def require_writable(self) -> None:
+        for path in (self.table, self.page):
+            if path is not None:
+                check_target(os.fspath(path))
+
+    def write(self, records: Sequence[RuleRound], seconds: float) -> None:
+        text = profile_text(records, seconds)
+        with Staged() as staged:
+            if self.table is not None:
+                staged.write(os.fspath(self.table), [f"{text}\n".encode()], compress=False)
+            page = profile_html(records, seconds, self.program)
+            staged.write(os.fspath(self.page), [page.encode()], compress=False)
+            staged.commit()
+        if self.table is None:
+            say(text)
+        say(f"profile: {self.page}")
+
+
+def _report_of(options: argparse.Namespace) -> Report | None:
+    if options.profile is None:
+        return None
+    name = "program" if options.program == "-" else Path(options.program).name
+    if not options.profile:
+        folder = Path("." if options.output == "-" else options.output)
+        return Report(name, None, folder / f"{name.removesuffix('.dl')}.profile.html")
+    file = Path(options.profile)
+    if file.suffix == ".html":
+        return Report(name, None, file)
+    return Report(name, file, file.with_suffix(".html"))
+
+
+def _settle_arguments(options: argparse.Namespace) -> None:
+    """See to it that `--profile reach.dl` means what it says."""
+    profile = options.profile
+    if options.program is None and profile and (profile.endswith(".dl") or profile == "-"):
+        options.program, options.profile = profile, ""
+    if options.program is None:
+        options.parser.error("the following arguments are required: PROGRAM.dl")
+    if options.profile and options.profile.endswith(".dl"):
+        options.parser.error(
+            f"argument --profile: {options.profile} would be overwritten; put --profile last"
+        )

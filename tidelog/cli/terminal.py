@@ -1,0 +1,69 @@
+"""Standard streams: what is said to people, and what is printed as a result."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import BinaryIO
+
+from tidelog.program.diagnostics import TidelogError
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with a word on what it left behind."""
+
+
+def say(text: str) -> None:
+    """A line or more for people, on the standard error."""
+    # Whoever closed it does not want to know; `print` would use the standard output instead.
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(_encodable(text, sys.stderr.encoding) + "\n")
+            sys.stderr.flush()
+
+
+def out(text: str) -> None:
+    """A line or more of the command's result, on the standard output, always in UTF-8."""
+    stdout().write(text.encode("utf-8", "surrogateescape") + b"\n")
+
+
+def fault(message: str) -> str:
+    """The message, marked as an error if it is not yet.
+
+    >>> fault("there is no relation p")
+    'error: there is no relation p'
+    >>> fault("p.dl:1:1: error: no")
+    'p.dl:1:1: error: no'
+    """
+    first = message.partition("\n")[0]
+    return message if "error: " in first else f"error: {message}"
+
+
+def stdout() -> BinaryIO:
+    if sys.stdout is None:
+        raise TidelogError("the standard output is closed")
+    sys.stdout.flush()
+    return sys.stdout.buffer
+
+
+def stdin() -> BinaryIO | None:
+    return sys.stdin.buffer if sys.stdin is not None else None
+
+
+def flush_stdout() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def drop_stdout() -> None:
+    """Nobody reads it any more; the interpreter must not complain about that at its end."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)
+
+
+def _encodable(text: str, encoding: str | None) -> str:
+    encoding = encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -1,0 +1,86 @@
+"""One line that tells how far an evaluation is, for people who wait at a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import TracebackType
+from typing import TextIO
+
+from tidelog.limits import Position
+
+FIRST_AFTER = 0.5  # seconds: shorter runs show nothing
+BETWEEN = 0.1
+
+
+class Progress:
+    """Shows positions on a terminal, each over the one before, and clears the line at the end.
+
+    Anywhere but on a terminal it shows nothing.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream if stream is not None else sys.stderr
+        self.on = is_terminal(self.stream)
+        self._next = FIRST_AFTER
+        self._before = (0.0, 0)  # seconds and facts when the line was last written
+        self._shown = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.clear()
+
+    def __call__(self, position: Position) -> None:
+        if not self.on or position.seconds < self._next:
+            return
+        seconds, facts = self._before
+        passed = position.seconds - seconds
+        rate = (position.facts - facts) / passed if passed > 0 else 0.0
+        self._before = (position.seconds, position.facts)
+        self._next = position.seconds + BETWEEN
+        self._write(line(position, rate)[: _columns(self.stream) - 1])
+        self._shown = True
+
+    def clear(self) -> None:
+        if self._shown:
+            self._write("")
+            self._shown = False
+
+    def _write(self, text: str) -> None:
+        try:
+            self.stream.write(f"\r{text}\x1b[K")
+            self.stream.flush()
+        except OSError:  # the terminal has gone; the work goes on
+            self.on = False
+
+
+def line(position: Position, rate: float) -> str:
+    """
+    >>> line(Position("path", 12, 1_234_567, 2.0), 400_000.4)
+    'path, round 12: 1,234,567 facts, 400,000 facts/s'
+    """
+    name = "".join(c if c.isprintable() else "?" for c in position.relation)
+    return (
+        f"{name}, round {position.round:,}: {position.facts:,} facts, {max(rate, 0):,.0f} facts/s"
+    )
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError, AttributeError):
+        return 80
