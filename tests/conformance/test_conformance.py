@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tidelog.cli import main
 
+from tidelog.cli import main
 from tidelog.text.operators import AGGREGATES, FUNCTORS, INFIX, PREFIX, TESTS
 
 HERE = Path(__file__).parent
