@@ -12,7 +12,7 @@ from bench.data import Rows
 class Checksum(NamedTuple):
     """Two sets of rows that agree in all three are taken as equal."""
 
-    count: int
+    size: int
     total: int  # sum of the rows' hashes, modulo 2**64
     parity: int  # exclusive or of the rows' hashes
 

@@ -22,6 +22,3 @@ def system_named(name: str) -> System:
         case "egglog":
             return Egglog()
     raise ValueError(f"no system is called {name}")
-
-
-PEERS = ("duckdb-1", "duckdb-2", "nemo", "clingo", "egglog")
