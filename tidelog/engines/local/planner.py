@@ -483,15 +483,26 @@ class _Builder:
         start = len(self.args)
         for term in head.terms:
             self.args += self.operand(term)
+        self._inline_tests()
         last = self.steps[-1] if self.steps else None
+        if last is not None and last[at.P_OP] == at.OP_MEMBER and len(self.steps) > 1:
+            before = self.steps[-2]
+            last = before if before[at.P_TESTED] else last
         self.step(at.OP_EMIT, rel=r, args=start)
         if last is None or last[at.P_OP] not in (at.OP_SCAN, at.OP_LOOKUP):
             return
         if last[at.P_OP] == at.OP_SCAN and (last[at.P_FLAG] & at.FLAG_FIRST):
             return
         last[at.P_FUSE] = at.FUSE_EMIT
-        if last[at.P_OP] == at.OP_LOOKUP and last[at.P_NCOL] == 1 and len(head.terms) == 2:
+        streams = last[at.P_OP] == at.OP_LOOKUP and last[at.P_NCOL] == 1
+        if streams and len(head.terms) == 2 and not last[at.P_TESTED]:
             self._fuse_binary(last, start)
+
+    def _inline_tests(self) -> None:
+        """A member test right after a generator runs within the generator's loop."""
+        for step, following in zip(self.steps, self.steps[1:], strict=False):
+            if step[at.P_OP] in (at.OP_SCAN, at.OP_LOOKUP):
+                step[at.P_TESTED] = int(following[at.P_OP] == at.OP_MEMBER)
 
     def _fuse_binary(self, last: list[int], start: int) -> None:
         """Heads (fixed, v) and (v, fixed), v streamed: the loop that must be fastest."""
@@ -511,7 +522,7 @@ class _Builder:
     def prefetch(self) -> None:
         """Let each generator ask for what the step after it will look up."""
         for step, following in zip(self.steps, self.steps[1:], strict=False):
-            if step[at.P_OP] not in (at.OP_SCAN, at.OP_LOOKUP) or step[at.P_FUSE]:
+            if step[at.P_OP] not in (at.OP_SCAN, at.OP_LOOKUP):
                 continue
             start = following[at.P_ARGS]
             if following[at.P_OP] == at.OP_LOOKUP and following[at.P_NKEY] <= 2:

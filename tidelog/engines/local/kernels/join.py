@@ -85,6 +85,7 @@ from tidelog.engines.local.kernels.layout import (
     P_PRE_N,
     P_REL,
     P_ROLE,
+    P_TESTED,
     P_WIDTH,
     PAUSE,
     PRE_COLUMN,
@@ -161,6 +162,20 @@ def reaches(rels, env, r, row, role):
             rels[r * R_WIDTH + R_OLD] if role == ROLE_OLD else rels[r * R_WIDTH + R_START]
         )
     return in_view(rels, env, r, row, role)
+
+
+@njit(cache=True)
+def passes(rels, env, step, args, reg, t):
+    """A member step: is the fact there, or not there if it is negated?"""
+    r = step[P_REL]
+    a = step[P_ARGS]
+    for c in range(rels[r * R_WIDTH + R_ARITY]):
+        what = args[a + 2 * c + 1]
+        t[c] = reg[what] if args[a + 2 * c] == A_REG else what
+    row = find_row(rels, r, t)
+    # A row without a number yet is fresh: not visible to this run.
+    good = row >= 0 and row != UNFILLED and reaches(rels, env, r, row, step[P_ROLE])
+    return good != ((step[P_FLAG] & FLAG_NEGATED) != 0)
 
 
 @njit(cache=True)
@@ -535,6 +550,7 @@ def run(
                 listed = delta and rels[r * R_WIDTH + R_DLIST] != 0
                 full = rels[r * R_WIDTH + R_FULL + role] != 0
                 fused = step[P_FUSE] != FUSE_NONE
+                tested = step[P_TESTED]
                 pre = step[P_PRE] != PRE_NONE and not listed
                 if pre and entering:
                     for k in range(cur[d], min(cur[d] + AHEAD, end[d])):
@@ -561,6 +577,9 @@ def run(
                             good = reg[what] == v
                         elif how == A_CONST:
                             good = what == v
+                    if good and tested:
+                        test = i64(steps + 8 * P_WIDTH * (d + 1))
+                        good = passes(rels, env, test, args, reg, t)
                     if not good:
                         ticks -= 1
                         if ticks <= 0:
@@ -569,8 +588,8 @@ def run(
                     if not fused:
                         entering = True
                         break
-                    h = prog[(d + 1) * P_WIDTH + P_REL]
-                    b = prog[(d + 1) * P_WIDTH + P_ARGS]
+                    h = prog[(d + 1 + tested) * P_WIDTH + P_REL]
+                    b = prog[(d + 1 + tested) * P_WIDTH + P_ARGS]
                     status = deliver(rels, env, args, b, h, reg, t, buffer, state)
                     if status != DONE:
                         i -= 1
@@ -587,7 +606,7 @@ def run(
                 if entering:
                     if (step[P_FLAG] & FLAG_FIRST) != 0:
                         cur[d] = stop
-                    d += 1
+                    d += 1 + tested
                 elif i >= stop:
                     d = step[P_BACK]
             elif op == OP_LOOKUP:
@@ -655,6 +674,7 @@ def run(
                         continue
                 offset = a + 2 * nkey
                 fused = fuse != FUSE_NONE
+                tested = step[P_TESTED]
                 while at < stop:
                     values = u32(at)
                     if pre and at + AHEAD * width < stop:
@@ -685,6 +705,9 @@ def run(
                             for c in range(ncol):
                                 t[c] = np.int64(values[c])
                         good = in_view(rels, env, r, find_row(rels, r, t), role)
+                    if good and tested:
+                        test = i64(steps + 8 * P_WIDTH * (d + 1))
+                        good = passes(rels, env, test, args, reg, t)
                     if not good:
                         ticks -= 1
                         if ticks <= 0:
@@ -693,8 +716,8 @@ def run(
                     if not fused:
                         entering = True
                         break
-                    h = prog[(d + 1) * P_WIDTH + P_REL]
-                    b = prog[(d + 1) * P_WIDTH + P_ARGS]
+                    h = prog[(d + 1 + tested) * P_WIDTH + P_REL]
+                    b = prog[(d + 1 + tested) * P_WIDTH + P_ARGS]
                     status = deliver(rels, env, args, b, h, reg, t, buffer, state)
                     if status != DONE:
                         at -= width
@@ -712,20 +735,11 @@ def run(
                 if entering:
                     if (step[P_FLAG] & FLAG_FIRST) != 0:
                         cur[d] = stop
-                    d += 1
+                    d += 1 + tested
                 elif at >= stop:
                     d = step[P_BACK]
             elif op == OP_MEMBER:
-                r = step[P_REL]
-                a = step[P_ARGS]
-                role = step[P_ROLE]
-                for c in range(rels[r * R_WIDTH + R_ARITY]):
-                    what = args[a + 2 * c + 1]
-                    t[c] = reg[what] if args[a + 2 * c] == A_REG else what
-                row = find_row(rels, r, t)
-                # A row without a number yet is fresh: not visible to this run.
-                good = row >= 0 and row != UNFILLED and reaches(rels, env, r, row, role)
-                if good != ((step[P_FLAG] & FLAG_NEGATED) != 0):
+                if passes(rels, env, step, args, reg, t):
                     d += 1
                 else:
                     d = step[P_BACK]

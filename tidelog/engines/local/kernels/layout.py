@@ -80,6 +80,7 @@ P_PRE_A_HOW = 15
 P_PRE_A = 16
 P_PRE_B_HOW = 17
 P_PRE_B = 18
+P_TESTED = 19  # 1: the next step is a member test, done within this one's loop
 P_WIDTH = 20
 
 PRE_NONE = 0
