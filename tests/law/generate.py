@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from tidelog.program.syntax import Kind, Value
 
 CONSTANTS: dict[Kind, list[Value]] = {
-    "number": [-2, -1, 0, 1, 2, 3, 4],
+    "number": [-1, 0, 1, 2, 3, 4],
     "unsigned": [0, 1, 2, 3, 5],
-    "float": [-1.5, -0.5, 0.0, 0.5, 1.0, 2.25],
-    "symbol": ["", "a", "b", "ab", "ba", "7", "12"],
+    "float": [-1.5, -0.5, 0.0, 0.5, 1.0],
+    "symbol": ["a", "b", "ab", "", "12"],
 }
 EXTREMES: dict[Kind, list[Value]] = {
     "number": [2**63 - 1, -(2**63)],
@@ -32,6 +32,16 @@ EXTREMES: dict[Kind, list[Value]] = {
     "float": [1024.0],
     "symbol": ["été", 'say "hi"', "back\\slash", "two\nlines"],
 }
+PALETTES: tuple[tuple[Kind, ...], ...] = (
+    ("number",),
+    ("number", "number", "symbol"),
+    ("symbol", "symbol", "number"),
+    ("symbol",),
+    ("number", "unsigned"),
+    ("float", "number", "float"),
+    ("unsigned", "float"),
+    ("number", "number", "symbol", "number", "unsigned", "float"),
+)
 PATTERNS = ("a.*", ".*b", "[0-9]+", "(a|b)+", "")
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 INTEGER_FUNCTORS = (
@@ -119,6 +129,7 @@ class _Generator:
         self.random = random
         self.features: set[str] = set()
         self.relations: list[Relation] = []
+        self.empty: set[str] = set()
 
     def chance(self, probability: float) -> bool:
         # Hypothesis shrinks to 0, which is to mean the simple choice.
@@ -129,6 +140,7 @@ class _Generator:
         if self.aliases:
             lines += [f".type {kind.capitalize()} = {kind}" for kind in CONSTANTS]
             self.features.add("type alias")
+        self.palette = self.random.choice(PALETTES)
         for i in range(self.random.randint(3, 5)):
             self.relations.append(Relation(f"e{i}", self.kinds(5), 0))
         for group in range(1, self.random.randint(2, 4) + 1):
@@ -144,12 +156,13 @@ class _Generator:
                 rows = rows[:2] if self.chance(0.3) else []
                 if rows:
                     self.features.add("facts of a derived relation")
-            if not rows:
+            if not rows and not relation.group:
+                self.empty.add(relation.name)
                 self.features.add("no facts")
-            elif inline:
+            elif rows and inline:
                 clauses += [f"{relation.name}({', '.join(map(spelled, row))})." for row in rows]
                 self.features.add("inline facts")
-            else:
+            elif rows:
                 facts[relation.name] = rows
                 self.features.add("given facts")
             plain = set(relation.kinds) <= {"number", "symbol"} and not relation.qualifier
@@ -164,10 +177,9 @@ class _Generator:
 
     def kinds(self, most: int) -> tuple[Kind, ...]:
         arity = self.random.choice([n for n in (2, 2, 2, 1, 1, 3, 3, 0, 4, 5) if n <= most])
-        palette: tuple[Kind, ...] = ("number", "number", "symbol", "number", "unsigned", "float")
-        main = self.random.choice(palette)
+        main = self.random.choice(self.palette)
         return tuple(
-            self.random.choice(palette) if self.chance(0.4) else main for _ in range(arity)
+            self.random.choice(self.palette) if self.chance(0.4) else main for _ in range(arity)
         )
 
     def derived(self, group: int) -> Relation:
@@ -181,7 +193,7 @@ class _Generator:
 
     def rows(self, relation: Relation) -> list[tuple[Value, ...]]:
         if not relation.kinds:
-            return [()] if self.chance(0.5) else []
+            return [()] if self.chance(0.7) else []
         pools = {}
         for kind in relation.kinds:
             pools[kind] = list(CONSTANTS[kind])
@@ -200,14 +212,15 @@ class _Generator:
         return f".decl {relation.name}({attributes}) {relation.qualifier}".rstrip()
 
     def rules(self, relation: Relation) -> list[str]:
-        rules = [self.rule(relation, recursive=False)]
+        # A simple rule first, so that the others have something to work with.
+        rules = [self.rule(relation, recursive=False, extras=(0, 1))]
         while len(rules) < 4 and self.chance(0.6):
-            rules.append(self.rule(relation, recursive=self.chance(0.6)))
+            rules.append(self.rule(relation, recursive=self.chance(0.6), extras=(0, 1, 2, 1, 3)))
         return rules
 
-    def rule(self, relation: Relation, recursive: bool) -> str:
+    def rule(self, relation: Relation, recursive: bool, extras: tuple[int, ...]) -> str:
         rule = _Rule(self, relation.group, recursive)
-        rule.fill()
+        rule.fill(relation, extras)
         heads = [rule.head(relation)]
         others = [r for r in self.relations if r.group >= relation.group > 0 and r != relation]
         if others and not recursive and self.chance(0.1):
@@ -227,11 +240,14 @@ class _Rule:
         self.literals: list[str] = []
         self.names = iter(f"x{i}" for i in range(10_000))
         self.depth = 0  # of aggregates around
+        self.result: tuple[Relation, list[str]] | None = None  # the head, where it is settled
         self.lower = [r for r in generator.relations if r.group < group]
         self.same = [r for r in generator.relations if r.group == group]
 
-    def fill(self) -> None:
+    def fill(self, head: Relation, extras: tuple[int, ...]) -> None:
         if self.recursive:
+            if self.chance(0.5) and self.walk(head):
+                return
             recursive = [self.random.choice(self.same)]
             self.features.add("linear recursion")
             if self.chance(0.3):
@@ -242,12 +258,46 @@ class _Rule:
             for relation in recursive:
                 self.literals.append(self.atom(relation))
         for _ in range(self.random.choice((1, 2, 1, 3)) - (self.recursive and self.chance(0.3))):
-            self.literals.append(self.atom(self.random.choice(self.lower)))
-        extras = self.random.choice((0, 1, 2, 1, 3))
-        for _ in range(extras):
+            self.literals.append(self.atom(self.source()))
+        for _ in range(self.random.choice(extras)):
             self.random.choice(EXTRAS)(self)
         if not self.literals:
-            self.literals.append(self.atom(self.random.choice(self.lower)))
+            self.literals.append(self.atom(self.source()))
+
+    def walk(self, relation: Relation) -> bool:
+        """A step from facts of the relation to others: `p(x, z) :- p(x, y), e(y, z)`."""
+        steps = [
+            (r, i, j, column)
+            for r in (*self.lower, relation)
+            for column, kind in enumerate(relation.kinds)
+            for i, k in enumerate(r.kinds)
+            for j, other in enumerate(r.kinds)
+            if i != j and k == other == kind
+        ]
+        if not steps or relation.qualifier:
+            return False
+        step, i, j, column = self.random.choice(steps)
+        names = [next(self.names) for _ in relation.kinds]
+        self.literals.append(f"{relation.name}({', '.join(names)})")
+        self.bound |= dict(zip(names, relation.kinds, strict=True))
+        after = next(self.names)
+        terms = [self.operand_or_any(kind) if self.chance(0.2) else "_" for kind in step.kinds]
+        terms[i], terms[j] = names[column], after
+        self.literals.append(f"{step.name}({', '.join(terms)})")
+        self.bound[after] = relation.kinds[column]
+        if self.chance(0.5):
+            self.literals.reverse()
+        names[column] = after
+        self.result = relation, names
+        self.features.add("non-linear recursion" if step == relation else "linear recursion")
+        if self.chance(0.4):
+            self.random.choice((_Rule.compare, _Rule.negate, _Rule.aggregate))(self)
+        return True
+
+    def source(self) -> Relation:
+        """A relation to read, seldom one without facts."""
+        full = [relation for relation in self.lower if relation.name not in self.generator.empty]
+        return self.random.choice(full if full and self.chance(0.95) else self.lower)
 
     def pick(self, *kinds: Kind) -> str | None:
         names = [name for name, kind in self.bound.items() if kind in kinds]
@@ -276,20 +326,22 @@ class _Rule:
     def atom(self, relation: Relation) -> str:
         new: dict[str, Kind] = {}
         terms = []
+        joined = False
         for kind in relation.kinds:
             old, repeated = self.pick(kind), [name for name, k in new.items() if k == kind]
             choice = self.random.random()
-            if old and choice > 0.5:
+            if old and choice > (0.8 if joined else 0.4):
                 terms.append(old)
+                joined = True
             elif choice < 0.08:
                 terms.append("_")
                 self.features.add("wildcard")
-            elif choice < 0.13:
+            elif choice < 0.11:
                 terms.append(self.constant(kind))
-            elif choice < 0.18 and repeated:
+            elif choice < 0.15 and repeated:
                 terms.append(self.random.choice(repeated))
                 self.features.add("repeated variable")
-            elif choice < 0.21 and old and not self.recursive:
+            elif choice < 0.18 and old and not self.recursive:
                 terms.append(self.expression(kind))
                 self.features.add("expression in an atom")
             else:
@@ -311,12 +363,19 @@ class _Rule:
                 terms.append(self.expression(kind))
             else:
                 terms.append(self.operand(kind))
+        if terms and set(terms) == {"_"} and self.chance(0.8):
+            # Hardly a test: it asks whether the relation has facts at all.
+            terms[0] = self.operand(relation.kinds[0])
         return f"{relation.name}({', '.join(terms)})"
 
     def head(self, relation: Relation) -> str:
-        terms = []
+        if self.result and self.result[0] == relation:
+            return f"{relation.name}({', '.join(self.result[1])})"
+        terms: list[str] = []
         for kind in relation.kinds:
-            name = self.pick(kind)
+            fresh = [n for n, k in self.bound.items() if k == kind and n not in terms]
+            # What was bound last was often computed: prefer it, so that it matters.
+            name = fresh[-1] if fresh and self.chance(0.5) else self.pick(kind)
             if name and self.chance(0.85):
                 terms.append(name)
             elif self.chance(0.2) and not self.recursive and self.depth == 0:
@@ -376,6 +435,9 @@ class _Rule:
         forms: tuple[str, ...] = FLOAT_FUNCTORS if kind == "float" else INTEGER_FUNCTORS
         if kind == "unsigned":
             forms = tuple(form for form in forms if form != "-{v}")
+        if kind == "float" and self.recursive:
+            # Halving meets no bound until it underflows.
+            forms = tuple(form for form in forms if form not in ("{v} * 0.5", "{v} / 2.0"))
         form = self.random.choice(forms)
         self.features.add(form.format(v="x", w="y", c="z"))
         v, w = self.operand(kind), self.operand(kind)
@@ -572,7 +634,7 @@ class _Rule:
         self.literals = []
         self.depth += 1
         for _ in range(self.random.choice((1, 1, 2))):
-            self.literals.append(self.atom(self.random.choice(self.lower)))
+            self.literals.append(self.atom(self.source()))
         if len(self.literals) > 1:
             self.features.add("aggregate over a join")
         words = set(re.findall(r"\w+", " ".join(self.literals)))
@@ -612,6 +674,8 @@ EXTRAS: tuple[Callable[[_Rule], None], ...] = (
     _Rule.whole_disjunction,
     _Rule.negate,
     _Rule.compute,
+    _Rule.test_string,
+    _Rule.test_string,
 )
 
 FEATURES = frozenset(

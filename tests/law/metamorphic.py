@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from random import Random
 from typing import Any
 
-from tidelog.text.write import to_text
-
 from tests.law.adapters import Facts, Row, surface
 from tidelog.program.syntax import (
     NOWHERE,
@@ -32,6 +30,7 @@ from tidelog.program.syntax import (
     Truth,
     Variable,
 )
+from tidelog.text.write import to_text
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def test_case(case: Path) -> None:
 def test_transformations_do_not_change_the_answer(seed: int) -> None:
     program, random = from_seed(seed), Random(seed)
     answer = oracle(program.text, program.facts)
-    for transformation in random.sample(TRANSFORMATIONS, 3):
+    for transformation in random.sample(TRANSFORMATIONS, 2):
         other = variant(transformation, program.text, program.facts, random)
         found = materialise(other.text, other.facts)
         expected = other.renamed(answer)
