@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,13 +46,14 @@ from tidelog.program.syntax import (
     Variable,
 )
 from tidelog.program.table import Table
-from tidelog.report.profile import RuleRound
 from tidelog.text import Parsed, parse, parse_file
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+    from tidelog.report.profile import RuleRound
 
 Row = tuple[Value, ...]
 SHOWN = 20  # rows of a relation in a notebook
@@ -165,25 +166,7 @@ class Database:
         engine, stats = self._engine, self.stats
         began = time.perf_counter()
         watch = Watch(limits, engine.facts, progress)
-
-        def measure(found: Measure) -> None:
-            rule = found.rule
-            where = f"{rule.at.file}:{rule.at.line}" if rule.at.line else ""
-            head = rule.head.relation
-            stats.profile.append(
-                RuleRound(
-                    stratum=watch.strata,
-                    round=watch.in_round,
-                    rule=rule.text,
-                    at=where,
-                    relation=head,
-                    seconds=found.seconds,
-                    instances=found.instances,
-                    facts=found.facts,
-                )
-            )
-
-        engine.watcher = Watcher(watch.tick, measure if profile else None)
+        engine.watcher = Watcher(watch.tick, _recorder(stats, watch) if profile else None)
         materialise(engine, self._checked.strata, engine.all, watch)
         engine.watcher = Watcher()
         stats.evaluate_seconds = time.perf_counter() - began
@@ -413,6 +396,28 @@ def _declare_given(program: Program, given: Mapping[str, Any]) -> Program:
             attributes = tuple(Attribute(f"x{i}", kind) for i, kind in enumerate(kinds))
             made.append(RelationDecl(name, attributes))
     return replace(program, relations=(*program.relations, *made)) if made else program
+
+
+def _recorder(stats: Stats, watch: Watch) -> Callable[[Measure], None]:
+    """Notes what each rule did, under the stratum and round in which it did it."""
+    from tidelog.report.profile import RuleRound
+
+    def record(found: Measure) -> None:
+        rule = found.rule
+        stats.profile.append(
+            RuleRound(
+                stratum=watch.strata,
+                round=watch.in_round,
+                rule=rule.text,
+                at=f"{rule.at.file}:{rule.at.line}" if rule.at.line else "",
+                relation=rule.head.relation,
+                seconds=found.seconds,
+                instances=found.instances,
+                facts=found.facts,
+            )
+        )
+
+    return record
 
 
 def _html_table(columns: Sequence[str], rows: Sequence[Row], size: int) -> str:

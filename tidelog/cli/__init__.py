@@ -7,17 +7,24 @@ imported by the commands that need them, so that the others start at once.
 from __future__ import annotations
 
 import argparse
+import gc
+import importlib
 import os
+import sys
 from collections.abc import Sequence
 
 from tidelog import __version__
-from tidelog.cli import check, doctor, plan, run
 from tidelog.cli.terminal import Interrupted, drop_stdout, fault, flush_stdout, say
 from tidelog.program.diagnostics import TidelogError
 
 __all__ = ["main"]
 
-COMMANDS = (run, check, plan, doctor)
+COMMANDS = {
+    "run": "evaluate a program and write its outputs",
+    "check": "look for errors and doubtful places, without evaluating",
+    "plan": "show strata, join orders and closures, as text or as a picture",
+    "doctor": "show versions, the kernel cache, Java and Spark",
+}
 
 _ABOUT = "Keeps the consequences of Datalog rules; programs are written in Soufflé's dialect."
 _EXAMPLE = """\
@@ -34,7 +41,8 @@ example:
 `tidelog COMMAND --help` tells more about each command."""
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(chosen: str | None) -> argparse.ArgumentParser:
+    """All commands by name; the chosen one with its options, which are in its own file."""
     top = argparse.ArgumentParser(
         prog="tidelog",
         description=_ABOUT,
@@ -44,11 +52,14 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"tidelog {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        name = command.__name__.rpartition(".")[2]
+    for name, about in COMMANDS.items():
+        if name != chosen:
+            commands.add_parser(name, help=about)
+            continue
+        command = importlib.import_module(f"tidelog.cli.{name}")
         made = commands.add_parser(
             name,
-            help=command.ABOUT,
+            help=about,
             description=command.DESCRIPTION,
             epilog=command.EXAMPLE,
             formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -61,6 +72,17 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
+    before = gc.get_threshold()
+    # Loading the compiler makes a great many objects that stay: looking through them again
+    # and again for garbage would cost a tenth of the start.
+    gc.set_threshold(200_000, 50, 50)
+    try:
+        return _guarded(argv)
+    finally:
+        gc.set_threshold(*before)
+
+
+def _guarded(argv: Sequence[str] | None) -> int:
     try:
         code = _main(argv)
         flush_stdout()
@@ -76,8 +98,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    chosen = next((each for each in arguments if not each.startswith("-")), None)
     try:
-        options = parser().parse_args(argv)
+        options = parser(chosen).parse_args(arguments)
     except SystemExit as leave:  # after --help, --version or a message about the options
         return leave.code if isinstance(leave.code, int) else 2
     try:

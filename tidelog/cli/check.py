@@ -9,7 +9,6 @@ from tidelog.cli import arguments
 from tidelog.cli.terminal import out, say, stdin
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, TidelogError, render
 
-ABOUT = "look for errors and doubtful places, without evaluating"
 DESCRIPTION = """\
 Print all errors and warnings of programs, and a line with their numbers. Facts are not
 read. Exit codes: 0 no errors, 2 errors."""

@@ -16,7 +16,6 @@ from pathlib import Path
 from tidelog import __version__
 from tidelog.cli.terminal import out
 
-ABOUT = "show versions, the kernel cache, Java and Spark"
 DESCRIPTION = """\
 Show what this installation has and what it lacks, with advice. The exit code is 0 even if
 something is missing: Java and PySpark are needed for Spark only."""

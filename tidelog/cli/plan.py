@@ -14,9 +14,7 @@ from tidelog.io.atomic import Staged, check_target
 from tidelog.io.directives import read_inputs
 from tidelog.program.rules import CheckedProgram, Rule, Stratum
 from tidelog.progress import Progress
-from tidelog.report.picture import plan_dot, plan_svg
 
-ABOUT = "show strata, join orders and closures, as text or as a picture"
 DESCRIPTION = """\
 Show the order in which relations are evaluated, their rules, and the order in which each
 rule joins its atoms. With -F, facts are loaded and evaluated first and orders are those for
@@ -42,6 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     accepted = accept(read_program(options.program, stdin(), allow_paths=options.allow_paths))
+    from tidelog.report.picture import plan_dot, plan_svg
+
     pictures = [
         (path, draw)
         for path, draw in ((options.svg, plan_svg), (options.dot, plan_dot))

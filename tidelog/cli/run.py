@@ -20,7 +20,6 @@ from tidelog.io.directives import read_inputs, require_writable, write_outputs
 from tidelog.limits import Limits
 from tidelog.program.diagnostics import Diagnostic, ProgramError, render
 from tidelog.progress import Progress, is_terminal
-from tidelog.report.profile import profile_html, profile_text
 
 if TYPE_CHECKING:
     from tidelog.api import Database
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from tidelog.program.table import Table
     from tidelog.report.profile import RuleRound
 
-ABOUT = "evaluate a program and write its outputs"
 DESCRIPTION = """\
 Evaluate a program as `souffle` does: read what .input asks for, derive all that follows,
 write what .output asks for. Outputs are written when all of them are complete, or not at
@@ -203,6 +201,8 @@ class Report:
                 check_target(os.fspath(path))
 
     def write(self, records: Sequence[RuleRound], seconds: float) -> None:
+        from tidelog.report.profile import profile_html, profile_text
+
         text = profile_text(records, seconds)
         with Staged() as staged:
             if self.table is not None:
