@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.accept import Accepted, accept
-from tidelog.engines.local.engine import LocalEngine, Measure, Watcher
+from tidelog.engines.local.engine import LocalEngine, Measure
 from tidelog.io.directives import inputs, read_inputs
 from tidelog.io.frames import kinds_of, to_arrow, to_pandas, to_polars, to_table
 from tidelog.io.order import sorted_table
@@ -166,9 +166,11 @@ class Database:
         engine, stats = self._engine, self.stats
         began = time.perf_counter()
         watch = Watch(limits, engine.facts, progress)
-        engine.watcher = Watcher(watch.tick, _recorder(stats, watch) if profile else None)
+        engine.watch(watch.tick)
+        engine.measure = _recorder(stats, watch) if profile else None
         materialise(engine, self._checked.strata, engine.all, watch)
-        engine.watcher = Watcher()
+        engine.watch(None)
+        engine.measure = None
         stats.evaluate_seconds = time.perf_counter() - began
         stats.instances = engine.counters.instances
         stats.rounds = watch.rounds

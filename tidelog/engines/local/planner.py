@@ -96,7 +96,7 @@ class Plan:
     registers: int
     stack: int
     indexes: tuple[int, ...]
-    reads: tuple[int, ...]  # relations, in the order of the steps
+    reads: tuple[int, ...]  # relations of the literals, in the order of the steps
     text: str
     symbols_ordered: bool
     requests: tuple[Request, ...] = ()
@@ -115,7 +115,9 @@ class Catalog:
     """What the planner must know of the engine."""
 
     relation: Callable[[str, int], int]  # name and arity to number
+    arity: Callable[[int], int]
     size: Callable[[int], int]
+    sizes: Callable[[], NDArray[np.int64]]
     fanout: Callable[[int, tuple[int, ...]], float]  # facts that share these columns with a fact
     index: Callable[[int, tuple[int, ...]], int]
     identify: Callable[[Kind, Value], int]

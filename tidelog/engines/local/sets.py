@@ -26,17 +26,18 @@ _ALL_MASKS = np.arange(MASKS, dtype=np.uint16)
 class LocalSet(FactSet):
     """One bit of every row's mask."""
 
-    __slots__ = ("__weakref__", "bit", "counts", "engine", "parts", "whole")
+    __slots__ = ("_counts", "_parts", "_total", "bit", "engine", "whole")
 
     def __init__(self, engine: LocalEngine, bit: int, *, whole: bool = False) -> None:
         self.engine = engine
         self.bit = bit
         self.whole = whole
-        self.parts: dict[int, list[slice | Rows]] = {}  # relation to its rows, where listed
-        self.counts: NDArray[np.int64] = np.zeros(len(engine.store.rels), dtype=np.int64)
+        self._parts: dict[int, list[slice | Rows]] = {}  # relation to its rows, where listed
+        self._counts: dict[int, int] = {}
+        self._total = 0
 
     def __len__(self) -> int:
-        return int(self.counts.sum())
+        return self._total
 
     def __ior__(self, other: View) -> Self:
         for r, rows in self.engine.members(other):
@@ -49,52 +50,17 @@ class LocalSet(FactSet):
         return self
 
     def count(self, r: int) -> int:
-        return int(self.counts[r]) if r < len(self.counts) else 0
+        return self._counts.get(r, 0)
 
-    def _change(self, r: int, by: int) -> None:
-        if r >= len(self.counts):
-            larger = np.zeros(len(self.engine.store.rels), dtype=np.int64)
-            larger[: len(self.counts)] = self.counts
-            self.counts = larger
-        self.counts[r] += by
+    def sizes(self) -> NDArray[np.int64]:
+        """Facts of every relation."""
+        sizes = np.zeros(len(self.engine.store.rels), dtype=np.int64)
+        for r, count in self._counts.items():
+            sizes[r] = count
+        return sizes
 
-    def add(self, r: int, rows: slice | Rows) -> None:
-        mask = self.engine.store.mask(r)
-        bit = np.uint16(self.bit)
-        had = mask[rows] & bit
-        if had.any():
-            numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            rows = numbers[had == 0].astype(np.uint32)
-            had = mask[rows] & bit
-        if not len(had):
-            return
-        if isinstance(rows, slice):
-            mask[rows] |= bit
-        else:
-            mask[rows] = mask[rows] | bit
-        self._change(r, len(had))
-        if not self.whole:
-            self.parts.setdefault(r, []).append(rows)
-
-    def adopt(self, r: int, rows: slice | Rows, count: int) -> None:
-        """Rows whose bit a kernel has set."""
-        self._change(r, count)
-        self.parts.setdefault(r, []).append(rows)
-
-    def remove(self, r: int, rows: slice | Rows) -> None:
-        mask = self.engine.store.mask(r)
-        bit = np.uint16(self.bit)
-        had = int(np.count_nonzero(mask[rows] & bit))
-        if not had:
-            return
-        if isinstance(rows, slice):
-            mask[rows] &= ~bit
-        else:
-            mask[rows] = mask[rows] & ~bit
-        self._change(r, -had)
-        if r in self.parts:
-            kept = self.rows(r)
-            self.parts[r] = [kept[(mask[kept] & bit) != 0]]
+    def relations(self) -> list[int]:
+        return [r for r, count in self._counts.items() if count]
 
     def rows(self, r: int) -> Rows:
         """Row numbers of one relation."""
@@ -103,27 +69,68 @@ class LocalSet(FactSet):
             return np.flatnonzero(mask & np.uint16(self.bit)).astype(np.uint32)
         parts = [
             np.arange(p.start, p.stop, dtype=np.uint32) if isinstance(p, slice) else p
-            for p in self.parts.get(r, [])
+            for p in self._parts.get(r, [])
         ]
-        if len(parts) == 1:
-            return parts[0]
-        return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint32)
+        rows = np.concatenate(parts) if parts else np.empty(0, dtype=np.uint32)
+        if len(parts) > 1:
+            self._parts[r] = [rows]
+        return rows
 
     def span(self, r: int) -> slice | None:
         """The rows as one unbroken range, where they are one."""
-        parts = self.parts.get(r, [])
-        return parts[0] if len(parts) == 1 and isinstance(parts[0], slice) else None
+        parts = self._parts.get(r)
+        if parts is not None and len(parts) == 1 and isinstance(parts[0], slice):
+            return parts[0]
+        return None
 
-    def relations(self) -> list[int]:
-        return np.flatnonzero(self.counts).tolist()
+    def add(self, r: int, rows: slice | Rows) -> None:
+        mask = self.engine.store.mask(r)
+        bit = np.uint16(self.bit)
+        masks = mask[rows]
+        if (masks & bit).any():
+            numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            rows = numbers[(masks & bit) == 0].astype(np.uint32)
+            masks = mask[rows]
+        if len(masks):
+            mask[rows] = masks | bit
+            self._note(r, rows, len(masks))
+
+    def adopt(self, r: int, rows: slice | Rows, count: int) -> None:
+        """Rows whose bit a kernel has set."""
+        self._note(r, rows, count)
+
+    def _note(self, r: int, rows: slice | Rows, count: int) -> None:
+        self._counts[r] = self._counts.get(r, 0) + count
+        self._total += count
+        if not self.whole:
+            self._parts.setdefault(r, []).append(rows)
+
+    def remove(self, r: int, rows: slice | Rows) -> None:
+        mask = self.engine.store.mask(r)
+        bit = np.uint16(self.bit)
+        masks = mask[rows]
+        had = int(np.count_nonzero(masks & bit))
+        if not had:
+            return
+        mask[rows] = masks & ~bit
+        self._total -= had
+        self._counts[r] -= had
+        if not self.whole:
+            kept = self.rows(r)
+            self._parts[r] = [kept[(mask[kept] & bit) != 0]]
 
     def clear(self) -> None:
+        bit = np.uint16(self.bit)
         for r in self.relations():
-            self.remove(r, self.span(r) or self.rows(r))
-        self.parts.clear()
+            mask = self.engine.store.mask(r)
+            rows = self.span(r) or self.rows(r)
+            mask[rows] &= ~bit
+        self._parts.clear()
+        self._counts.clear()
+        self._total = 0
 
     def __del__(self) -> None:
-        if not self.whole and not self.engine.closed:
+        if not self.whole:
             self.clear()
             self.engine.release(self.bit)
 

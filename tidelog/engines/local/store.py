@@ -85,8 +85,15 @@ class Store:
         self._locate()
         return number
 
+    def arity(self, r: int) -> int:
+        return int(self.rels[r, at.R_ARITY])
+
     def size(self, r: int) -> int:
         return int(self.rels[r, at.R_N])
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows of every relation (a view, until relations are added)."""
+        return self.rels[:, at.R_N]
 
     def grow(self, r: int, rows: int = 0) -> None:
         """Make room for at least one more row, or for `rows` rows in all."""

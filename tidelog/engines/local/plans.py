@@ -1,0 +1,229 @@
+"""Plans at hand: made for the sizes of now, put together for one call of the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.engines.local.kernels import layout as at
+from tidelog.engines.local.kernels.join import ALL_BOUND
+from tidelog.engines.local.planner import (
+    NO_BACK,
+    Catalog,
+    Mode,
+    Plan,
+    Prepared,
+    Request,
+    make_plan,
+    prepare,
+)
+from tidelog.program.rules import Literal, Rule
+
+MOST_BATCHES = 4096
+
+
+@dataclass(slots=True)
+class Batch:
+    """Plans put together, with the memory that a run of them needs."""
+
+    plans: tuple[Plan, ...]
+    arrays: tuple[NDArray[np.int64], ...]  # what the addresses point into
+    addresses: tuple[int, int, int]  # of steps, arguments and the plans' starts
+    workspace: tuple[int, int, int]  # of registers, places and ends
+    stack_at: int
+    counts: NDArray[np.int64]
+    counts_at: int
+    indexes: tuple[int, ...]
+    heads: tuple[int, ...]
+    reads: tuple[int, ...]
+    members: tuple[int, ...]  # relations whose facts are looked up one by one
+    widest: int  # head
+    symbols_ordered: bool
+    requests: tuple[Request, ...]
+
+
+@dataclass(slots=True)
+class _Choice:
+    """A batch that serves while the sizes of these relations stay within bounds."""
+
+    rules: Sequence[Rule]
+    batch: Batch
+    relations: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+class PlanBook:
+    """Plans by rule. Rules are known by identity: comparing them each time would cost more."""
+
+    def __init__(self, catalog: Catalog, answers: list[int]) -> None:
+        self._catalog = catalog
+        self._answers = answers  # relations that hold the results of string functors
+        self._prepared: dict[int, Prepared] = {}
+        self._plans: dict[tuple[int, Mode, int], tuple[tuple[int, ...], Plan]] = {}
+        self._batches: dict[tuple[int, ...], Batch] = {}
+        self._choices: dict[tuple[object, ...], _Choice] = {}
+
+    def batch_for(
+        self, rules: Sequence[Rule], mode: Mode, touched: tuple[int, ...]
+    ) -> Batch | None:
+        """Plans of all rules that have to do with the touched relations; None if none has."""
+        about = id(rules) if isinstance(rules, tuple) else tuple(map(id, rules))
+        key = (about, mode, touched)
+        choice = self._choices.get(key)
+        if choice is not None:
+            now = self._catalog.sizes()[choice.relations]
+            if bool(((now >= choice.low) & (now < choice.high)).all()):
+                return choice.batch
+        plans = tuple(self.plan(*each) for each in self._relevant(rules, mode, set(touched)))
+        if not plans:
+            return None
+        batch = self.batch(plans)
+        relations = np.array(sorted({r for plan in plans for r in plan.reads}), dtype=np.int64)
+        buckets = [_bucket(int(n)) for n in self._catalog.sizes()[relations]]
+        low = np.array([_floor(bucket) for bucket in buckets], dtype=np.int64)
+        high = np.array([_floor(bucket + 1) for bucket in buckets], dtype=np.int64)
+        if len(self._choices) > MOST_BATCHES:
+            self._choices.clear()
+        self._choices[key] = _Choice(rules, batch, relations, low, high)
+        return batch
+
+    def _relevant(
+        self, rules: Sequence[Rule], mode: Mode, touched: set[int]
+    ) -> Iterable[tuple[Rule, Mode, int]]:
+        for rule in rules:
+            prepared = self.prepare(rule)
+            if mode == "apply":
+                yield rule, mode, -1
+            elif mode == "delta":
+                for place, part in enumerate(prepared.parts):
+                    if (
+                        isinstance(part, Literal)
+                        and not part.negated
+                        and self._number(part) in touched
+                    ):
+                        yield rule, mode, place
+            elif self._number(rule.head) in touched:
+                yield rule, mode, -1
+
+    def _number(self, literal: Literal) -> int:
+        return self._catalog.relation(literal.relation, len(literal.terms))
+
+    def prepare(self, rule: Rule) -> Prepared:
+        prepared = self._prepared.get(id(rule))
+        if prepared is None:
+            prepared = self._prepared[id(rule)] = prepare(rule)
+            relation = self._catalog.relation
+            for call in prepared.outside:
+                self._answers.append(relation(call.relation, len(call.signature)))
+                relation(call.requests, len(call.signature) - 1)
+        return prepared
+
+    def plan(self, rule: Rule, mode: Mode, delta: int) -> Plan:
+        """The plan for the sizes of now: it is made again when they have changed much."""
+        prepared = self.prepare(rule)
+        sizes = tuple(
+            _bucket(self._catalog.size(self._number(p)))
+            for p in prepared.parts
+            if isinstance(p, Literal)
+        )
+        known = self._plans.get((id(rule), mode, delta))
+        if known is not None and known[0] == sizes:
+            return known[1]
+        plan = make_plan(self._catalog, prepared, mode, delta)
+        self._plans[id(rule), mode, delta] = (sizes, plan)
+        return plan
+
+    def batch(self, plans: tuple[Plan, ...]) -> Batch:
+        key = tuple(map(id, plans))
+        batch = self._batches.get(key)
+        if batch is None:
+            if len(self._batches) > MOST_BATCHES:
+                self._batches.clear()
+            batch = self._batches[key] = put_together(plans, self._catalog)
+        return batch
+
+    def forget(self, rules: Iterable[Rule]) -> None:
+        """Drop what is known of rules that will not come again."""
+        gone = {id(rule) for rule in rules}
+        for number in gone:
+            self._prepared.pop(number, None)
+        for key in [key for key in self._plans if key[0] in gone]:
+            del self._plans[key]
+        self._batches.clear()
+        self._choices.clear()
+
+
+def _bucket(size: int) -> int:
+    """Sizes within a factor of four or so are alike."""
+    return size.bit_length() // 2
+
+
+def _floor(bucket: int) -> int:
+    """The least size in a bucket."""
+    return 0 if bucket == 0 else 1 << (2 * bucket - 1)
+
+
+def put_together(plans: tuple[Plan, ...], catalog: Catalog) -> Batch:
+    starts = np.cumsum([0] + [len(plan.steps) for plan in plans])
+    steps = np.concatenate([plan.steps for plan in plans])
+    args_at = 0
+    for plan, start in zip(plans, starts.tolist(), strict=False):
+        mine = steps[start : start + len(plan.steps)]
+        mine[:, at.P_ARGS] += args_at
+        mine[mine[:, at.P_BACK] > NO_BACK, at.P_BACK] += start
+        args_at += len(plan.args)
+    arrays = (
+        np.ascontiguousarray(steps),
+        np.concatenate([plan.args for plan in plans]),
+        starts.astype(np.int64),
+        np.zeros(max(plan.registers for plan in plans) + 1, dtype=np.int64),
+        np.zeros(len(steps) + 1, dtype=np.int64),
+        np.zeros(len(steps) + 1, dtype=np.int64),
+        np.zeros(max(plan.stack for plan in plans) + 2, dtype=np.int64),
+    )
+    places = [array.ctypes.data for array in arrays]
+    counts = np.zeros(len(plans), dtype=np.int64)
+    heads, reads, members, widest = _relations_of(steps, plans, catalog)
+    return Batch(
+        plans,
+        arrays,
+        (places[0], places[1], places[2]),
+        (places[3], places[4], places[5]),
+        places[6],
+        counts,
+        counts.ctypes.data,
+        tuple(dict.fromkeys(x for plan in plans for x in plan.indexes)),
+        heads,
+        reads,
+        members,
+        widest,
+        any(plan.symbols_ordered for plan in plans),
+        tuple(r for plan in plans for r in plan.requests),
+    )
+
+
+_HEADS = {at.OP_EMIT, at.OP_PROVE, at.OP_SUPPORT}
+_READS = {at.OP_SCAN, at.OP_LOOKUP, at.OP_MEMBER, at.OP_GROUP}
+_MEMBERS = {at.OP_MEMBER, at.OP_SUPPORT}
+
+
+def _relations_of(
+    steps: NDArray[np.int64], plans: tuple[Plan, ...], catalog: Catalog
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]:
+    """Relations that the steps write, read, and look up fact by fact; the widest head."""
+    heads: dict[int, None] = {}
+    reads: dict[int, None] = {}
+    members: dict[int, None] = {}
+    for op, r, x in steps[:, [at.P_OP, at.P_REL, at.P_IDX]].tolist():
+        if op in _HEADS:
+            heads[r] = None
+        if op in _READS:
+            reads[r] = None
+        if op in _MEMBERS or (op == at.OP_GROUP and x == ALL_BOUND):
+            members[r] = None
+    widest = max(catalog.arity(r) for r in heads)
+    return tuple(heads), tuple(reads), tuple(members), widest

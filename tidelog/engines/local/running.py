@@ -1,0 +1,222 @@
+"""One evaluation: tell the kernel what each role reads, run it, answer string functors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.engines.local.functors import compute
+from tidelog.engines.local.kernels import layout as at
+from tidelog.engines.local.kernels.join import run
+from tidelog.engines.local.planner import Outside
+from tidelog.engines.local.plans import Batch
+from tidelog.engines.local.sets import Key, LocalSet, key_of, truth
+from tidelog.engines.local.store import Store
+from tidelog.engines.local.values import Dictionary
+from tidelog.maintain.seam import Combination, View
+from tidelog.program.diagnostics import EvaluationError
+from tidelog.program.rules import Rule
+from tidelog.program.table import Table
+
+TICKS = 20_000_000  # work between two looks at the clock: some tenths of a second
+FAILURES = {
+    at.DIVISION: "division by zero",
+    at.POWER: "zero to a negative power",
+}
+_EVERY = np.ones(1 << 16, dtype=np.uint8)
+_ROLES = slice(at.R_FULL, at.R_FULL + at.ROLE_HEADS)
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an evaluation reads and whom it may derive; see the seam."""
+
+    within: View
+    guard: View | None = None
+    negative: View | None = None
+    touching: LocalSet | None = None
+
+
+class Runner:
+    """The kernel, its tables and its state."""
+
+    def __init__(self, store: Store, dictionary: Dictionary, everything: LocalSet) -> None:
+        self.tick: Callable[[Rule | None], None] = lambda rule: None
+        self.answers: list[int] = []  # relations that hold the results of string functors
+        self._store = store
+        self._dictionary = dictionary
+        self._not_in_all: Key = ("not", key_of(everything))
+        self._tables: dict[Key, NDArray[np.uint8]] = {}
+        self._state = np.zeros(at.T_WIDTH, dtype=np.int64)
+        self._state_at: int = self._state.ctypes.data
+        self._buffer = np.zeros(at.BUFFER, dtype=np.uint64)  # of heads, grown to the widest
+        self._env_at: int = dictionary.env.ctypes.data
+
+    def table(self, view: View) -> NDArray[np.uint8]:
+        """The view's truth table. Tables live on: the kernel knows them by address."""
+        key = key_of(view)
+        table = self._tables.get(key)
+        if table is None:
+            table = self._tables[key] = truth(key).astype(np.uint8)
+        return table
+
+    def run(self, batch: Batch, result: LocalSet, reading: Reading) -> int:
+        """Add to the result what the plans derive; returns the instances considered."""
+        if batch.symbols_ordered:
+            self._dictionary.order_symbols()
+        self._set_views(batch, reading)
+        self._dictionary.env[at.E_OUTBIT] = result.bit
+        rels = self._store.rels
+        first = [int(rels[r, at.R_N]) for r in batch.heads]
+        batch.counts[:] = 0
+        self._state[:] = (0, -1, 1, 0, 0, 0)
+        if len(self._buffer) < at.BUFFER * (batch.widest + 1):
+            self._buffer = np.zeros(at.BUFFER * (batch.widest + 1), dtype=np.uint64)
+        try:
+            self._loop(batch)
+        finally:
+            # What an interrupted run added is in the result alone, which the caller drops.
+            for r, start in zip(batch.heads, first, strict=True):
+                stop = int(rels[r, at.R_N])
+                if start < stop:
+                    result.adopt(r, slice(start, stop), stop - start)
+                if rels[r, at.R_OUTN]:
+                    listed = self._store.take_out(r)
+                    result.adopt(r, listed, len(listed))
+        return int(batch.counts.sum())
+
+    def _loop(self, batch: Batch) -> None:
+        store, env, state = self._store, self._dictionary.env, self._state
+        buffer_at = self._buffer.ctypes.data
+        while True:
+            env[at.E_TICKS] = TICKS
+            status = run(
+                store.rels_at,
+                store.idxs_at,
+                self._env_at,
+                *batch.addresses,
+                len(batch.plans),
+                batch.counts_at,
+                self._state_at,
+                *batch.workspace,
+                store.scratch_at,
+                batch.stack_at,
+                buffer_at,
+            )
+            if status == at.DONE:
+                return
+            rule = batch.plans[int(state[at.T_PLAN])].rule
+            if status == at.GROW_ROWS:
+                store.grow(int(state[at.T_WHAT]))
+            elif status == at.GROW_OUT:
+                store.grow_out(int(state[at.T_WHAT]))
+            elif status == at.GROW_WORDS:
+                self._dictionary.grow()
+            elif status in FAILURES:
+                raise EvaluationError(in_rule(FAILURES[status], rule))
+            self.tick(rule)
+
+    # Views.
+
+    def _set_views(self, batch: Batch, reading: Reading) -> None:
+        rels, env = self._store.rels, self._dictionary.env
+        within, negative, touching = reading.within, reading.negative, reading.touching
+        n = rels[:, at.R_N]
+        rels[:, at.R_START] = n
+        rels[:, at.R_OLD] = n
+        full = self._full(within)
+        rels[:, _ROLES] = full[:, None]
+        views = [self.table(within)] * at.ROLES
+        if negative is not None:
+            rels[:, at.R_FULL + at.ROLE_NEG] = self._full(negative)
+            views[at.ROLE_NEG] = self.table(negative)
+        rels[:, at.R_FULL + at.ROLE_HEADS] = 1
+        olds: dict[int, int] = {}
+        if touching is not None:
+            views[at.ROLE_OLD] = self.table(within - touching)
+            for r in touching.relations():
+                span = touching.span(r)
+                if span is not None:
+                    rels[r, at.R_DLIST : at.R_DHI + 1] = (0, span.start, span.stop)
+                else:
+                    rows = touching.rows(r)
+                    rels[r, at.R_DLIST : at.R_DHI + 1] = (rows.ctypes.data, 0, len(rows))
+                if span is not None and span.stop == n[r] and full[r]:
+                    olds[r] = rels[r, at.R_OLD] = span.start
+                else:
+                    rels[r, at.R_FULL + at.ROLE_OLD] = 0
+        for x in batch.indexes:
+            r = int(self._store.idxs[x, at.X_REL])
+            if not self._store.catch_up(x, olds.get(r)):
+                rels[r, at.R_FULL + at.ROLE_OLD] = 0
+        self._set_guard(reading.guard)
+        self._fill(batch)
+        for role in range(at.ROLES):
+            env[at.E_VIEWS + role] = views[role].ctypes.data
+
+    def _set_guard(self, guard: View | None) -> None:
+        rels, env = self._store.rels, self._dictionary.env
+        table = _EVERY if guard is None else self.table(guard)
+        env[at.E_GUARD] = table.ctypes.data
+        env[at.E_GUARD_NEW] = table[0]
+        fast = guard is not None and key_of(guard) == self._not_in_all
+        rels[:, at.R_FAST] = self._full(guard.left) if fast else 0  # type: ignore[union-attr]
+
+    def _fill(self, batch: Batch) -> None:
+        """Row numbers are needed where single facts are looked up or masks are read."""
+        rels, store = self._store.rels, self._store
+        for r in batch.members:
+            store.fill(r)
+        for r in batch.reads:
+            if rels[r, at.R_FILLED] < rels[r, at.R_N] and not rels[r, _ROLES].all():
+                store.fill(r)
+        for r in batch.heads:
+            if not rels[r, at.R_FAST]:
+                store.fill(r)
+
+    def _full(self, view: View) -> Flags:
+        """Per relation, True where every row is in the view."""
+        full = self._covers(view)
+        if self.answers:
+            full[self.answers] = True  # in no set; all may be read
+        return full
+
+    def _covers(self, view: View) -> Flags:
+        if isinstance(view, LocalSet):
+            return np.asarray(view.sizes() == self._store.rels[:, at.R_N])
+        assert isinstance(view, Combination)
+        if view.op == "not":
+            if isinstance(view.left, LocalSet):
+                return np.asarray(view.left.sizes() == 0)
+            return np.zeros(len(self._store.rels), dtype=np.bool_)
+        left, right = self._covers(view.left), self._covers(view.right)
+        return left | right if view.op == "or" else left & right
+
+    # String functors.
+
+    def answer(self, call: Outside, rule: Rule, asked: int, into: int, before: int) -> None:
+        """Compute a functor for the requests from row `before` on."""
+        rows = self._store.rows(asked)[before:]
+        if not len(rows):
+            return
+        kinds, dictionary = call.signature, self._dictionary
+        columns = [dictionary.values(k, rows[:, c]) for c, k in enumerate(kinds[:-1])]
+        try:
+            results = compute(call.functor, kinds, columns, len(rows))
+        except EvaluationError as error:
+            raise EvaluationError(in_rule(str(error), rule)) from None
+        answers = np.empty((len(rows), len(kinds)), dtype=np.uint32)
+        answers[:, :-1] = rows
+        column = Table.from_rows((kinds[-1],), [(v,) for v in results]).columns[0]
+        answers[:, -1] = dictionary.encode(kinds[-1], column)
+        self._store.load(into, answers, 0)
+
+
+def in_rule(message: str, rule: Rule) -> str:
+    where = f"{rule.at.file}:{rule.at.line}:{rule.at.column}: " if rule.at.line else ""
+    return f"{where}error: {message} in the rule\n    {rule.text}"
