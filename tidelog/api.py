@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.accept import Accepted, accept
+from tidelog.engines.local import cache
 from tidelog.engines.local.engine import LocalEngine, Measure
 from tidelog.io.directives import inputs, read_inputs
 from tidelog.io.frames import kinds_of, to_arrow, to_pandas, to_polars, to_table
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     import pyarrow
 
     from tidelog.report.profile import RuleRound
+
+cache.load_quickly()
 
 Row = tuple[Value, ...]
 SHOWN = 20  # rows of a relation in a notebook

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept between runs."""
+"""Where compiled kernels are kept between runs, and how they come back quickly."""
 
 from __future__ import annotations
 
@@ -6,21 +6,58 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tidelog.engines.local.kernels.join import run
+from numba.core.dispatcher import Dispatcher
+from numba.core.runtime.nrt import rtsys
+
+from tidelog.engines.local.kernels import arithmetic, hashing, index, join, words
+
+KERNELS: tuple[Any, ...] = tuple(
+    value
+    for module in (arithmetic, hashing, index, join, words)
+    for value in vars(module).values()
+    if isinstance(value, Dispatcher) and value.__module__ == module.__name__
+)
+_LARGEST: Any = join.run
+
+
+def load_quickly() -> None:
+    """Let kernels be loaded without all that compiling them would need.
+
+    Numba prepares for compilation before it looks into its cache, which takes longer than
+    everything else that a small program needs. A kernel that is not in the cache is compiled
+    as ever: Numba prepares again before it compiles.
+    """
+    for kernel in KERNELS:
+        cache: Any = getattr(kernel, "_cache", None)
+        if hasattr(cache, "_load_overload"):
+            cache.load_overload = _Quick(cache)
+
+
+class _Quick:
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+        self._usual = type(cache).load_overload
+
+    def __call__(self, signature: Any, target: Any) -> Any:
+        try:
+            rtsys.initialize(target)  # compiled code calls Numba's runtime
+            with self._cache._guard_against_spurious_io_errors():
+                return self._cache._load_overload(signature, target)
+        except Exception:  # another version of Numba may need more, or differ inside
+            return self._usual(self._cache, signature, target)
 
 
 def folder() -> Path | None:
     """The cache's folder; None if there is no place where one could be."""
-    path = getattr(getattr(run, "stats", None), "cache_path", None)
+    path = getattr(_LARGEST.stats, "cache_path", None)
     return Path(path) if path else None
 
 
 def is_warm() -> bool:
     """Will the largest kernel be loaded rather than compiled?"""
-    cached: Any = getattr(run, "_cache", None)
     try:
         # The public side of the cache tells of hits only after the fact.
-        return bool(run.signatures) or bool(cached._cache_file._load_index())
+        return bool(_LARGEST.signatures) or bool(_LARGEST._cache._cache_file._load_index())
     except Exception:  # unreadable, or laid out otherwise by another version of Numba
         return False
 
