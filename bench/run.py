@@ -62,9 +62,9 @@ def main(arguments: list[str] | None = None) -> int:
         facts = 500_000 if options.quick else 5_000_000
         alone["weight"] = attempt(lambda: ours.bytes_per_fact(facts))
 
-    checked = report.targets(rows, limit, alone["startup"], alone["weight"])
+    checked = report.targets(rows, alone["startup"], alone["weight"])
     text = "\n\n".join(
-        [machine(), report.tables(rows, limit), "\n".join(f"- {target}" for target in checked)]
+        [machine(), report.tables(rows), "\n".join(f"- {target}" for target in checked)]
     )
     print(f"\n{text}")
     if options.quick:
@@ -100,7 +100,7 @@ def compare(
             runs.append(found)
             if turn == 0:
                 say(found)
-            if found.status != "ok" or found.evaluate_seconds > SHORT:
+            if found.status != "ok" or found.seconds > SHORT:
                 left.remove(system)
     if not row.equal():
         print(f"{workload.name}: OUTPUTS DIFFER", flush=True)
@@ -108,7 +108,7 @@ def compare(
 
 
 def say(found: Measurement) -> None:
-    figure = f"{found.evaluate_seconds:.3f} s, {found.facts:,} facts, {found.how}"
+    figure = f"{found.seconds:.3f} s, {found.facts:,} facts, {found.how}"
     text = figure if found.status == "ok" else f"{found.status} {found.detail}"
     print(f"{found.workload:18}{found.system:10}{text}", flush=True)
 
