@@ -20,13 +20,17 @@ from tidelog.engines.local.values import Ids
 from tidelog.program.diagnostics import LimitError
 
 LOAD = 0.7  # of a hash table's slots, at most
-STEP_DOWN = 1 << 20  # from here on, tables grow by half and not twofold: memory matters more
+STEP_DOWN = 1 << 18  # from here on, tables grow by half and not twofold: memory matters more
 PASSED = 4  # slots passed over per row, on average, before another multiplier is tried
 MULTIPLIERS = tuple(
     np.uint64(m) for m in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
 )
 SAMPLE = 1024  # rows that an estimate looks at
 MOST_ROWS = (1 << 32) - 2
+
+
+def _larger(size: int) -> int:
+    return 2 * size if size < STEP_DOWN else size + size // 2
 
 
 @dataclass(slots=True)
@@ -99,8 +103,7 @@ class Store:
         """Make room for at least one more row, or for `rows` rows in all."""
         store, rel = self._rows[r], self.rels[r]
         n, capacity, arity = int(rel[at.R_N]), int(rel[at.R_CAP]), int(rel[at.R_ARITY])
-        larger = 2 * capacity if capacity < STEP_DOWN else capacity + capacity // 2
-        capacity = max(64, larger, rows)
+        capacity = max(64, _larger(capacity), rows)
         if capacity > MOST_ROWS:
             raise LimitError(f"a relation holds at most {MOST_ROWS:,} facts")
         size = (int(capacity / LOAD) // 8 + 1) * 8
@@ -241,16 +244,14 @@ class Store:
         made = self._indexes[x]
         while (why := append_rows(self.rels_at, self.idxs_at, x, upto, self.scratch_at)) != INDEXED:
             if why == GROW_SLOTS:
-                slots = np.zeros(2 * len(made.slots), dtype=np.uint32)
+                slots = np.zeros(_larger(len(made.slots) // at.SLOT) * at.SLOT, dtype=np.uint32)
                 rehash_slots(made.slots, slots)
                 made.slots = slots
             else:
-                size = len(made.arena)
-                larger = 2 * size if size < STEP_DOWN else size + size // 2
                 stride = int(self.idxs[x, at.X_STRIDE])
                 left = upto - int(self.idxs[x, at.X_DONE])
                 needed = int(self.idxs[x, at.X_TOP]) + stride * max(64, left // 4)
-                needed = max(larger, needed)
+                needed = max(_larger(len(made.arena)), needed)
                 if needed > MOST_ROWS:
                     raise LimitError("an index holds at most 4 billion values")
                 arena = np.empty(needed, dtype=np.uint32)

@@ -22,12 +22,13 @@ from tidelog.engines.local.kernels.layout import (
     R_ROWS,
     R_WIDTH,
 )
-from tidelog.engines.local.kernels.memory import i64, u16, u32, u64
+from tidelog.engines.local.kernels.memory import i64, prefetch, u16, u32, u64
 
 EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)  # no row packs to it: the largest id is never given out
 _C1 = np.uint64(0x9E3779B97F4A7C15)
 _C2 = np.uint64(0xD6E8FEB86659FD93)
 _32 = np.uint64(32)
+AHEAD = 16  # rows between asking for a cache line and using it
 
 
 @njit(cache=True)
@@ -138,6 +139,10 @@ def rehash(old_keys, old_rows, keys, rows, multiplier):
     size = len(keys)
     passed = 0
     for i in range(len(old_keys)):
+        if i + AHEAD < len(old_keys) and old_keys[i + AHEAD] != EMPTY:
+            ahead = home(old_keys[i + AHEAD], multiplier, size)
+            prefetch(keys.ctypes.data + 8 * ahead)
+            prefetch(rows.ctypes.data + 4 * ahead)
         key = old_keys[i]
         if key != EMPTY:
             slot = home(key, multiplier, size)
@@ -161,7 +166,15 @@ def fill_rows(relations, r, scratch):
     n = rels[r * R_WIDTH + R_N]
     rows = u32(rels[r * R_WIDTH + R_ROWS])
     numbers = u32(rels[r * R_WIDTH + R_HROWS])
+    size = rels[r * R_WIDTH + R_HSIZE]
+    multiplier = np.uint64(rels[r * R_WIDTH + R_MULT])
     for row in range(rels[r * R_WIDTH + R_FILLED], n):
+        if row + AHEAD < n:
+            for c in range(arity):
+                t[c] = np.int64(rows[(row + AHEAD) * arity + c])
+            slot = home(key_of(t, arity), multiplier, size)
+            prefetch(rels[r * R_WIDTH + R_HKEYS] + 8 * slot)
+            prefetch(rels[r * R_WIDTH + R_HROWS] + 4 * slot)
         for c in range(arity):
             t[c] = np.int64(rows[row * arity + c])
         numbers[find_slot(rels, r, key_of(t, arity), t)] = np.uint32(row)
@@ -179,9 +192,17 @@ def load_rows(relations, r, data, first, scratch, bits, found):
     t = i64(scratch)
     arity = rels[r * R_WIDTH + R_ARITY]
     room = rels[r * R_WIDTH + R_CAP]
+    size = rels[r * R_WIDTH + R_HSIZE]
+    multiplier = np.uint64(rels[r * R_WIDTH + R_MULT])
     for i in range(first, data.shape[0]):
         if rels[r * R_WIDTH + R_N] >= room:
             return i
+        if i + AHEAD < data.shape[0]:
+            for c in range(arity):
+                t[c] = np.int64(data[i + AHEAD, c])
+            slot = home(key_of(t, arity), multiplier, size)
+            prefetch(rels[r * R_WIDTH + R_HKEYS] + 8 * slot)
+            prefetch(rels[r * R_WIDTH + R_HROWS] + 4 * slot)
         for c in range(arity):
             t[c] = np.int64(data[i, c])
         key = key_of(t, arity)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.engines.local.kernels.hashing import key_of, mix, pack
+from tidelog.engines.local.kernels.hashing import AHEAD, key_of, mix, pack
 from tidelog.engines.local.kernels.layout import (
     R_ARITY,
     R_ROWS,
@@ -42,7 +42,7 @@ from tidelog.engines.local.kernels.layout import (
     X_USED,
     X_WIDTH,
 )
-from tidelog.engines.local.kernels.memory import i64, u32
+from tidelog.engines.local.kernels.memory import i64, prefetch, u32
 
 INDEXED = 0
 GROW_SLOTS = 1
@@ -106,6 +106,11 @@ def append_rows(relations, indexes, x, upto, scratch):
     inline = stride == 1
     for row in range(idxs[x * X_WIDTH + X_DONE], upto):
         base = row * arity
+        if row + AHEAD < upto:
+            for k in range(nkey):
+                t[k] = np.int64(rows[base + AHEAD * arity + cols[k]])
+            ahead = spread(index_key(t, nkey), idxs[x * X_WIDTH + X_SIZE])
+            prefetch(idxs[x * X_WIDTH + X_SLOTS] + 4 * SLOT * ahead)
         for k in range(nkey):
             t[k] = np.int64(rows[base + cols[k]])
         key = index_key(t, nkey)
