@@ -8,6 +8,9 @@ Where a careful reader would ask:
     other literals that can be, so `z = x / y, y != 0` is no error in any order.
   - A term may have several values (`range`) or none (`min` of nothing). A literal holds if
     it does for some of them, negated or not: `!p(min x : { q(x) })` fails if q is empty.
+  - A variable that only the body of a `min` or `max` binds, though it stands outside too, is
+    a witness: it is local to the aggregate, whose body then follows with the result for its
+    target. The variables of that body that stand nowhere else are renamed.
   - -0.0 is 0.0, and there is one NaN, equal to itself in facts and under `=`.
   - A sum of floats is the exact sum rounded once, so it depends on no order.
   - `ord` numbers symbols from 0 in the order in which it meets them: any other numbering
@@ -21,6 +24,7 @@ import math
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -100,10 +104,11 @@ def _evaluate(typed: Program, facts: Rows, max_facts: float) -> dict[str, set[Ro
 
     closures = (clause for r in typed.relations for clause in _closure(r.name, r.qualifiers))
     rules = [
-        _rule(head, _ordered(literals, _names(head), frozenset()))
+        _rule(witnessed, _ordered(more, _names(witnessed), frozenset()))
         for clause in (*typed.clauses, *closures)
         for head in clause.heads
         for literals in _alternatives(clause.body)
+        for witnessed, more in _with_witnesses(head, literals)
     ]
     for stratum in _strata(rules, list(kinds)):
         while N := state.derive(stratum, max_facts - sum(map(len, state.rows.values()))):
@@ -178,6 +183,72 @@ def _alternatives(formula: Formula, wanted: bool = True) -> list[list[_Literal]]
                     simple[i] = _fresh("_" if _multiple(term) else "=", term.kind)
                     literals.append((Comparison("=", simple[i], term), True))
             return [[(Atom(name, tuple(simple)), wanted), *literals]]
+
+
+def _with_witnesses(head: Atom, literals: list[_Literal]) -> Iterator[tuple[Atom, list[_Literal]]]:
+    """The rule, or the rules, in which every variable is bound outside of aggregates."""
+    formulas = [head, *(formula for formula, _ in literals)]
+    outside = frozenset[str]().union(*map(_names, formulas))
+    unbound = outside - _grounded(literals)
+    if not unbound:
+        yield head, literals
+        return
+    bodies: list[list[list[_Literal]]] = [[[]]]
+
+    def separated(node: Any) -> Any:
+        if not isinstance(node, Aggregate):
+            return _rebuilt(node, separated)
+        target, inner = node.target, _names(node.body) - _names(node.target)
+        witnesses = inner & unbound if node.op in ("min", "max") else frozenset()
+        if not witnesses:
+            return node
+        result = _fresh("=", node.kind)
+        alone = {name: _fresh("_", None).name for name in witnesses}
+        again = {name: _fresh("_", None).name for name in inner - outside | _names(target)}
+        bodies[0] = [
+            [*known, (Comparison("=", result, _renamed(node, alone)), True)] for known in bodies[0]
+        ]
+        equal = Comparison("=", _renamed(target, again), result)
+        bodies.append(
+            [[*body, (equal, True)] for body in _alternatives(_renamed(node.body, again))]
+        )
+        return result
+
+    head, *rest = [separated(formula) for formula in formulas]
+    signs = [wanted for _, wanted in literals]
+    for choice in itertools.product(*bodies):
+        yield head, [*zip(rest, signs, strict=True), *itertools.chain(*choice)]
+
+
+def _grounded(literals: Sequence[_Literal]) -> frozenset[str]:
+    """Variables that have a value whatever the aggregates do; these always have one."""
+    known: frozenset[str] = frozenset()
+    before = None
+    while known != before:
+        before = known
+        for formula, wanted in literals:
+            if isinstance(formula, Atom) and wanted:
+                known |= _names(formula)
+            elif isinstance(formula, Comparison) and formula.op == "=":
+                for a, b in ((formula.left, formula.right), (formula.right, formula.left)):
+                    if isinstance(a, Variable) and _names(b) <= known:
+                        known |= {a.name}
+    return known
+
+
+def _renamed(node: Any, new: Mapping[str, str]) -> Any:
+    if isinstance(node, Variable):
+        return replace(node, name=new.get(node.name, node.name))
+    return _rebuilt(node, lambda part: _renamed(part, new))
+
+
+def _rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The node with its parts changed."""
+    if type(node) is tuple:
+        return tuple(map(change, node))
+    if not is_dataclass(node) or isinstance(node, type):
+        return node
+    return replace(node, **{f.name: change(getattr(node, f.name)) for f in fields(node)})
 
 
 def _ordered(

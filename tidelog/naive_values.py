@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import re2
 
 from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.syntax import Kind, Value
@@ -56,12 +55,18 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def holds(op: str, a: Any, b: Any) -> bool:
-    if op != "match":
-        return _ORDER[op](a, b)
+    return _matches(a, b) if op == "match" else _ORDER[op](a, b)
+
+
+def _matches(pattern: str, text: str) -> bool:
+    import re2  # which few programs need
+
+    options = re2.Options()
+    options.log_errors = False
     try:
-        return re2.fullmatch(a, b) is not None
+        return re2.compile(pattern, options).fullmatch(text) is not None
     except re2.error:
-        raise EvaluationError(f"{a!r} is no regular expression") from None
+        raise EvaluationError(f"{pattern!r} is no regular expression") from None
 
 
 def each(start: Any, stop: Any, step: Any = None) -> Iterator[Value]:
@@ -116,10 +121,13 @@ _FLOAT: dict[str, Callable[..., Any]] = {
     "%": np.fmod,
     "^": operator.pow,
 }
-_SPELLING = {
-    "number": r"[+-]?0*[0-9]{1,20}",
-    "unsigned": r"\+?0*[0-9]{1,20}",
-    "float": r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?",
+# What C's strtoll, strtoull and strtod read of a string; anything may follow.
+_PREFIX = {
+    "number": r"[ \t-\r]*([+-]?[0-9]+)",
+    "unsigned": r"(?!-)[ \t-\r]*([+-]?[0-9]+)",
+    "float": r"[ \t-\r]*([+-]?(?i:inf(?:inity)?|nan"
+    r"|0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?"
+    r"|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?))",
 }
 
 
@@ -171,9 +179,20 @@ def _power(base: int, exponent: int) -> int:
 
 
 def _parsed(text: str, kind: str) -> int | float:
-    """The number that a string spells; nothing may stand before or after it."""
-    if re.fullmatch(_SPELLING[kind], text):
-        value = float(text) if kind == "float" else int(text)
-        if kind == "float" or as_kind(value, kind) == value:  # type: ignore[arg-type]
-            return value
-    raise EvaluationError(f'to_{kind}("{text}"): the string is no {kind}')
+    """The number that the string begins with."""
+    found = re.match(_PREFIX[kind], text)
+    if not found:
+        raise EvaluationError(f'to_{kind}("{text}"): the string is no {kind}')
+    digits = found[1]
+    try:
+        if kind != "float":
+            value: int | float = int(digits) if len(digits.lstrip("+-0")) <= 20 else 2**64
+            fits = -(2**63) <= value < 2**63 if kind == "number" else abs(value) < 2**64
+        else:
+            value = float.fromhex(digits) if "x" in digits.lower() else float(digits)
+            fits = math.isfinite(value) or "n" in digits.lower()
+    except OverflowError:
+        value, fits = math.inf, False
+    if not fits:
+        raise EvaluationError(f'to_{kind}("{text}"): the string is no {kind} of 64 bits')
+    return value

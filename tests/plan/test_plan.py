@@ -287,6 +287,7 @@ def test_the_pipeline_is_data() -> None:
         "check_safety",
         "infer_types",
         "check_subtypes",
+        "check_patterns",
         "desugar",
         "stratify",
     ]

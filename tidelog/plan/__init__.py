@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tidelog.plan.desugar import desugar
 from tidelog.plan.draft import Draft
+from tidelog.plan.patterns import check_patterns
 from tidelog.plan.relations import resolve_relations
 from tidelog.plan.safety import check_safety
 from tidelog.plan.strata import stratify
@@ -29,6 +30,7 @@ PASSES: tuple[Callable[[Draft], Draft], ...] = (
     check_safety,
     infer_types,
     check_subtypes,
+    check_patterns,
     desugar,
     stratify,
 )

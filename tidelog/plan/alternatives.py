@@ -1,11 +1,19 @@
-"""Clauses without disjunction: a body as alternatives, each a conjunction of parts."""
+"""Clauses without disjunction: a body as alternatives, each a conjunction of parts.
+
+A variable that only the body of a `min` or `max` binds, though it stands outside as well,
+is a witness: `youngest(p, n) :- n = min x : { family(p, x) }.` has all p with the minimum.
+As in Soufflé, the aggregate then ranges over all values of p, and its body follows once
+more, with the result for its target.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
-from tidelog.plan.walk import clause_nodes, has_aggregate, own_names
+from tidelog.plan.binding import bound_by
+from tidelog.plan.parts import Part, Parts
+from tidelog.plan.walk import aggregates, clause_nodes, has_aggregate, own_names
 from tidelog.program.syntax import (
     Aggregate,
     And,
@@ -36,8 +44,6 @@ INVERSE = {
 }
 
 NOTHING: frozenset[str] = frozenset()
-Part = Atom | Comparison | Not  # Not of an atom; comparisons are inverted instead
-Parts = tuple[Part, ...]
 
 
 class TooManyAlternatives(Exception):
@@ -65,7 +71,10 @@ def alternatives(clause: Clause) -> list[Alternative]:
     bodies = conjunctions(clause.body)
     if not has_aggregate(clause_nodes(clause)):
         return [Alternative(clause.heads, body, NOTHING) for body in bodies]
-    return [_separate(clause.heads, body) for body in bodies]
+    found = [way for body in bodies for way in _separate(clause.heads, body)]
+    if len(found) > MOST:
+        raise TooManyAlternatives
+    return found
 
 
 def conjunctions(formula: Formula) -> list[Parts]:
@@ -109,15 +118,30 @@ def is_named_wildcard(variable: Variable) -> bool:
     return variable.name.startswith("_%")
 
 
-def _separate(heads: tuple[Atom, ...], body: Parts) -> Alternative:
+def _separate(heads: tuple[Atom, ...], body: Parts) -> list[Alternative]:
     visible = own_names(*heads, *body)
-    renamer = _Renamer({"_", *visible})
+    renamer = _Renamer({"_", *visible}, witnesses(heads, body))
     outermost = _Names(visible, {}, inside=False)
-    return Alternative(
-        tuple([renamer.atom(head, outermost) for head in heads]),
-        tuple([renamer.part(part, outermost) for part in body]),
-        visible or {""},  # not empty, since there is an aggregate
-    )
+    heads = tuple([renamer.atom(head, outermost) for head in heads])
+    body = tuple([renamer.part(part, outermost) for part in body])
+    if not renamer.again:
+        return [Alternative(heads, body, visible or {""})]  # not empty: there is an aggregate
+    whole = And((*body, *renamer.again))
+    scope = own_names(*heads, whole)
+    return [Alternative(heads, parts, scope) for parts in conjunctions(whole)]
+
+
+def witnesses(heads: tuple[Atom, ...], body: Parts) -> set[str]:
+    """Variables outside of aggregates that only the body of a `min` or `max` binds."""
+    unbound = own_names(*heads, *body) - bound_by(body, NOTHING)
+    found: set[str] = set()
+    others: set[str] = set()
+    for aggregate in aggregates(*heads, *body):
+        names = own_names(aggregate.body) & unbound
+        if aggregate.target is not None:
+            names -= own_names(aggregate.target)
+        (found if aggregate.op in ("min", "max") else others).update(names)
+    return found - others
 
 
 class _Names(NamedTuple):
@@ -126,11 +150,14 @@ class _Names(NamedTuple):
     visible: set[str]
     new: dict[str, str]
     inside: bool  # an aggregate, under no negation: each `_` is a variable that counts
+    depth: int = 0  # aggregates around
 
 
 class _Renamer:
-    def __init__(self, taken: set[str]) -> None:
+    def __init__(self, taken: set[str], witnesses: set[str]) -> None:
         self.taken = taken
+        self.witnesses = witnesses
+        self.again: list[Formula] = []  # bodies of aggregates with witnesses, and their results
 
     def atom(self, atom: Atom, names: _Names) -> Atom:
         terms = self.terms(atom.terms, names)
@@ -145,6 +172,10 @@ class _Renamer:
         match part:
             case Atom():
                 return self.atom(part, names)
+            case Comparison("=", Variable() as result, Aggregate() as aggregate, at) | Comparison(
+                "=", Aggregate() as aggregate, Variable() as result, at
+            ) if not names.depth:
+                return Comparison("=", result, self.aggregate(aggregate, names, result), at)
             case Comparison(op, left, right, at):
                 left, right = self.terms((left, right), names)
                 return Comparison(op, left, right, at)
@@ -178,16 +209,42 @@ class _Renamer:
             case _:
                 return term
 
-    def aggregate(self, aggregate: Aggregate, around: _Names) -> Aggregate:
+    def aggregate(
+        self, aggregate: Aggregate, around: _Names, result: Variable | None = None
+    ) -> Term:
         targets = own_names(aggregate.target) if aggregate.target else set()
         here = targets | own_names(aggregate.body)
+        witnesses = (here & self.witnesses) - targets if around.depth == 0 else set()
         new = dict(around.new)
-        for name in sorted(targets | (here - around.visible)):
+        for name in sorted(targets | witnesses | (here - around.visible)):
             new[name] = self.fresh(name)
-        names = _Names(around.visible | here, new, inside=True)
+        names = _Names(around.visible | here, new, inside=True, depth=around.depth + 1)
         target = aggregate.target and self.term(aggregate.target, names)
         body = self.formula(_positive(aggregate.body), names)
-        return Aggregate(aggregate.op, target, body, aggregate.at, aggregate.kind)
+        found = Aggregate(aggregate.op, target, body, aggregate.at, aggregate.kind)
+        if not witnesses:
+            return found
+        again = names._replace(new=dict(around.new), inside=False)
+        for name in sorted(targets | (here - around.visible)):
+            again.new[name] = self.fresh(name)
+        if result is None:
+            result = Variable(self.fresh(aggregate.op), aggregate.at, aggregate.kind)
+            self.again.append(Comparison("=", result, found, aggregate.at))
+            self.again.append(self.body_again(aggregate, result, again))
+            return result
+        self.again.append(self.body_again(aggregate, result, again))
+        return found
+
+    def body_again(self, aggregate: Aggregate, result: Variable, names: _Names) -> Formula:
+        """What holds for the witnesses: the body, with the result for the target."""
+        target = aggregate.target
+        assert target is not None, "min and max have one"
+        equal: tuple[Formula, ...] = ()
+        if isinstance(target, Variable):
+            names.new[target.name] = result.name
+        else:
+            equal = (Comparison("=", self.term(target, names), result, target.at),)
+        return And((self.formula(_positive(aggregate.body), names), *equal), aggregate.at)
 
     def fresh(self, name: str) -> str:
         new, i = name, 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
-from tidelog.plan.alternatives import Part
+from tidelog.plan.parts import Part
 from tidelog.plan.walk import all_names, own
 from tidelog.program.syntax import Aggregate, Atom, Comparison, Term, Variable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from itertools import count
 
-from tidelog.plan.alternatives import Part, Parts, conjunctions, is_named_wildcard
+from tidelog.plan.alternatives import conjunctions, is_named_wildcard
 from tidelog.plan.binding import bound_by
 from tidelog.plan.hidden import Core
 from tidelog.plan.items import (
@@ -17,6 +17,7 @@ from tidelog.plan.items import (
     literal_item,
     range_item,
 )
+from tidelog.plan.parts import Part, Parts
 from tidelog.plan.walk import all_names, own, own_names, parts, variables
 from tidelog.program.rules import BodyLiteral, Constraint, Expression, Group, Literal, Range, Simple
 from tidelog.program.syntax import (

@@ -44,7 +44,7 @@ SIGNATURES: dict[str, Signature] = {
     "range": _alike(NUMERIC, 2, 3),
     "cat": Signature((SYMBOL,), SYMBOL, 2, MANY),
     "strlen": _fixed(SYMBOL, gives=NUMBER),
-    "ord": _fixed(SYMBOL, gives=NUMBER),
+    "ord": _fixed(ANY, gives=NUMBER),
     "substr": _fixed(SYMBOL, NUMBER, NUMBER, gives=SYMBOL),
     "to_string": _fixed(ANY, gives=SYMBOL),
     "to_number": _fixed(ANY, gives=NUMBER),

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from tidelog.plan.alternatives import (
     NOTHING,
-    Parts,
     TooManyAlternatives,
     alternatives,
     conjunctions,
@@ -21,6 +20,7 @@ from tidelog.plan.alternatives import (
 )
 from tidelog.plan.binding import bound_by
 from tidelog.plan.draft import Draft, place
+from tidelog.plan.parts import Parts
 from tidelog.plan.walk import (
     Node,
     aggregates,
@@ -28,7 +28,6 @@ from tidelog.plan.walk import (
     own_names,
     own_variables,
     parts,
-    variables,
 )
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.syntax import (
@@ -144,17 +143,28 @@ class _Checker:
 
     def report(self, name: str, variable: Variable, use: _Use) -> None:
         shown = written(name)
-        missing = "in no positive body atom"
+        aggregate = _witnessed(shown, self.clause)
         if name in self.bound_somewhere:
-            missing = "not bound in every alternative of the body"
-        outside = own_names(*self.clause.heads, self.clause.body)
+            message = f"variable {shown} {use.place} but not bound in every alternative of the body"
+            advice = use.advice.format(shown)
+        elif aggregate is not None:
+            inner = not any(
+                aggregate is a for a in aggregates(*self.clause.heads, self.clause.body)
+            )
+            op = f"an inner {aggregate.op}" if inner else aggregate.op
+            message = f"variable {shown} is a witness of {op}: only its body binds {shown}"
+            advice = f"bind {shown} outside its braces, for example by {_binder(shown, aggregate)}"
+        else:
+            message = f"variable {shown} {use.place} but in no positive body atom"
+            advice = use.advice.format(shown)
         notes = tuple(
-            f"inside the aggregate at {place(aggregate.at)} it takes its value from outside"
-            for aggregate in aggregates(*self.clause.heads, self.clause.body)
-            if name in outside and any(v.name == name for v in variables(aggregate))
+            f"the {shown} of {node.op} ({place(node.at)}) is a variable of the aggregate alone"
+            for node in clause_nodes(self.clause)
+            if use is not TARGET
+            and isinstance(node, Aggregate)
+            and node.target
+            and shown in own_names(node.target)
         )
-        message = f"variable {shown} {use.place} but {missing}"
-        advice = use.advice.format(shown)
         self.found.append(Diagnostic(message, variable.at, advice, notes=notes[:1]))
 
     def conjunction(
@@ -187,6 +197,29 @@ class _Checker:
             self.conjunction(body, uses, scope | own_here, scope)
         if aggregate.target:
             self.inside((aggregate.target,), scope | own_here)
+
+
+def _witnessed(name: str, clause: Clause) -> Aggregate | None:
+    """An aggregate whose body binds the variable, one that takes no witnesses if there is."""
+    found = [
+        node
+        for node in clause_nodes(clause)
+        if isinstance(node, Aggregate)
+        and _binder(name, node)
+        and not (node.target and name in own_names(node.target))
+    ]
+    return min(found, key=lambda aggregate: aggregate.op in ("min", "max"), default=None)
+
+
+def _binder(name: str, aggregate: Aggregate) -> str:
+    """The atom of its body that binds the variable, with `_` for all else: `family(p, _)`."""
+    for atom in (part for body in conjunctions(aggregate.body) for part in body):
+        if isinstance(atom, Atom):
+            names = [term.name if isinstance(term, Variable) else "" for term in atom.terms]
+            if name in names:
+                terms = (name if i == names.index(name) else "_" for i in range(len(names)))
+                return f"{atom.relation}({', '.join(terms)})"
+    return ""
 
 
 def _uses(part: Node) -> Iterator[tuple[Variable, _Use]]:

@@ -2,7 +2,8 @@
 
 As in Soufflé, a body variable is of all types that its atoms give it, and a head takes
 only what is contained in its type. Literals, expressions and the columns of undeclared
-relations fit every type of their kind. Alternatives of a disjunction are united.
+relations fit every type of their kind. Alternatives of a disjunction are united. The body
+of an aggregate counts for a variable that it alone binds.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tidelog.plan.draft import Draft, place
-from tidelog.plan.walk import aggregates
+from tidelog.plan.walk import aggregates, own_names
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.syntax import (
     And,
@@ -63,10 +64,12 @@ class _Checker:
 
     def faults(self, clause: Clause) -> list[Diagnostic]:
         self.found: list[Diagnostic] = []
+        self.witnesses: _Env = {}
         env = self.conjunction((clause.body,))
         for head in clause.heads:
             self.inside(head)
-            self.head(head, env)
+        for head in clause.heads:
+            self.head(head, self.witnesses | env)
         return self.found
 
     def conjunction(self, parts: Sequence[Formula]) -> _Env:
@@ -92,7 +95,9 @@ class _Checker:
     def inside(self, part: Formula) -> None:
         """An aggregate's body is checked on its own: its variables may be its own."""
         for aggregate in aggregates(part):
-            self.conjunction((aggregate.body,))
+            env = self.conjunction((aggregate.body,))
+            targets = own_names(aggregate.target) if aggregate.target else ()
+            self.witnesses |= {name: env[name] for name in env if name not in targets}
 
     def atom(self, atom: Atom, env: _Env) -> None:
         decl = self.declared.get(atom.relation)

@@ -174,15 +174,25 @@ class Typer:
         names = targets | own_names(aggregate.body)
         # An empty set of local names marks the outermost scope, so it needs a member.
         self.scopes.append(_Scope({"", *targets, *(names - seen)}, seen | names, {}))
-        target = self.term(aggregate.target) if aggregate.target else None
-        if target is not None and aggregate.target is not None:
-            text = f"{aggregate.op} takes {spelled(NUMERIC)}"
-            self.need(aggregate.target, target, NUMERIC, text)
+        # The body first, so that a fault points at the target.
         self.formula(aggregate.body)
+        target = self.term(aggregate.target) if aggregate.target else None
         self.scopes.pop()
-        if aggregate.op == "count" or target is None:
+        if aggregate.op == "count" or target is None or aggregate.target is None:
             return self.kinds.node(NUMBER)
+        if not self.kinds.narrow(target, NUMERIC, f"{aggregate.op} takes numbers", aggregate.at):
+            self.no_number(aggregate, aggregate.target, target)
         return self.kinds.node(FLOAT) if aggregate.op == "mean" else target
+
+    def no_number(self, aggregate: Aggregate, target: Term, node: int) -> None:
+        what = f"variable {target.name}" if isinstance(target, Variable) else "this value"
+        message = f"{aggregate.op} takes numbers, but {what} is a symbol"
+        why = self.kinds.why(node)
+        notes = (f"{why.text} ({place(why.at)})",) if why else ()
+        advice = "symbols can only be counted"
+        if aggregate.op in ("min", "max"):
+            advice = f"the functor {aggregate.op}(x, y) takes symbols, the aggregate does not"
+        self.found.append(Diagnostic(message, target.at, advice, notes=notes))
 
     def need(self, term: Term, node: int, mask: int, text: str) -> bool:
         """The term must be of one of these kinds; False if it is not."""
@@ -267,8 +277,8 @@ class Writer:
                 inner = self.term(term.term)
                 return Cast(inner, term.type_name, term.at, self.kind())
             case Aggregate():
-                target = self.term(term.target) if term.target else None
                 body = self.formula(term.body)
+                target = self.term(term.target) if term.target else None
                 return Aggregate(term.op, target, body, term.at, self.kind())
 
     def kind(self) -> Kind:

@@ -42,7 +42,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """`left op right`, both of one kind; op as in `syntax.Comparison`."""
+    """`left op right`, both of one kind; op as in `syntax.Comparison`, or `!match`, `!contains`."""
 
     op: str
     left: Expression

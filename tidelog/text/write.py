@@ -121,7 +121,7 @@ def _pieces(node: Node, rank: int) -> list[_Piece]:
             negated = "!" if isinstance(node, rules.Literal) and node.negated else ""
             return [f"{negated}{node.relation}(", *_list(node.terms), ")"]
         case Comparison() | rules.Constraint():
-            if node.op in TESTS:
+            if node.op.removeprefix("!") in TESTS:
                 return [f"{node.op}(", (node.left, 0), ", ", (node.right, 0), ")"]
             return [(node.left, COMPARE), f" {node.op} ", (node.right, COMPARE)]
         case Truth():

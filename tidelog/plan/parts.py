@@ -1,0 +1,8 @@
+"""What a conjunction consists of once disjunctions and negations of formulas are gone."""
+
+from __future__ import annotations
+
+from tidelog.program.syntax import Atom, Comparison, Not
+
+Part = Atom | Comparison | Not  # Not of an atom; comparisons are inverted instead
+Parts = tuple[Part, ...]
