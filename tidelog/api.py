@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
     from tidelog.report.profile import RuleRound
 
+cache.load_safely()
 cache.load_quickly()
 
 Row = tuple[Value, ...]

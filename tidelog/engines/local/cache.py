@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,26 @@ KERNELS: tuple[Any, ...] = tuple(
     if isinstance(value, Dispatcher) and value.__module__ == module.__name__
 )
 _LARGEST: Any = join.run
+
+
+def load_safely() -> None:
+    """Let a kernel be loaded only if it was compiled from all the sources of now.
+
+    Numba looks at the file that a function stands in, but a kernel has the code of several
+    files compiled into it: one of them could change and the old code come back.
+    """
+    stamp = _sources_stamp()
+    for kernel in KERNELS:
+        file: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+        if hasattr(file, "_source_stamp"):
+            file._source_stamp = (file._source_stamp, stamp)
+
+
+def _sources_stamp() -> str:
+    digest = hashlib.sha256()
+    for source in sorted((Path(__file__).parent / "kernels").glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
 
 
 def load_quickly() -> None:

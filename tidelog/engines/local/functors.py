@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import re2
-
 from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.syntax import Kind
 
@@ -77,6 +75,8 @@ def _float(text: str) -> float:
 
 
 def _matches(patterns: list[str], texts: list[str]) -> list[int]:
+    import re2  # here, because most programs do without
+
     compiled: dict[str, Any] = {}
     options = re2.Options()
     options.log_errors = False

@@ -56,7 +56,7 @@ STEP = 25  # of a range without one: 1, or -1 where it falls
 LOWEST = np.int64(-0x8000000000000000)
 
 
-@njit(cache=True)
+@njit
 def less(env, kind, a, b):
     if kind == KIND_NUMBER:
         return a < b
@@ -68,7 +68,7 @@ def less(env, kind, a, b):
     return labels[a] < labels[b]
 
 
-@njit(cache=True)
+@njit
 def compare(env, op, kind, a, b):
     if kind == KIND_FLOAT:
         x, y = as_float(a), as_float(b)
@@ -96,7 +96,7 @@ def compare(env, op, kind, a, b):
     return not less(env, kind, b, a)
 
 
-@njit(cache=True)
+@njit
 def float_word(value):
     """The word of a float; one zero and one NaN, so that equal values have equal words."""
     if value == 0.0:
@@ -106,7 +106,7 @@ def float_word(value):
     return as_word(value)
 
 
-@njit(cache=True)
+@njit
 def divide(kind, a, b):
     """Division that truncates towards zero, as in C; b is not 0."""
     if kind == KIND_UNSIGNED:
@@ -119,7 +119,7 @@ def divide(kind, a, b):
     return q
 
 
-@njit(cache=True)
+@njit
 def power(a, b):
     result = np.int64(1)
     while b > 0:
@@ -130,7 +130,7 @@ def power(a, b):
     return result
 
 
-@njit(cache=True)
+@njit
 def to_integer(kind, value):
     """A float cut to a whole number; beyond the range, the nearest end of it; NaN is 0."""
     if value != value:
@@ -148,7 +148,7 @@ def to_integer(kind, value):
     return np.int64(value)
 
 
-@njit(cache=True)
+@njit
 def binary_float(op, a, b):
     x, y = as_float(a), as_float(b)
     if op == ADD:
@@ -166,7 +166,7 @@ def binary_float(op, a, b):
     return a if x >= y else b
 
 
-@njit(cache=True)
+@njit
 def evaluate(env, code, at, size, reg, stack):
     """Run code[at:at+2*size] (pairs of op and operand); results from stack[0] on."""
     top = -1

@@ -31,7 +31,7 @@ _32 = np.uint64(32)
 AHEAD = 16  # rows between asking for a cache line and using it
 
 
-@njit(cache=True)
+@njit
 def mix(key):
     h = key * _C1
     h ^= h >> _32
@@ -39,7 +39,7 @@ def mix(key):
     return h ^ (h >> _32)
 
 
-@njit(cache=True)
+@njit
 def home(key, multiplier, size):
     """Where a key's search begins.
 
@@ -49,12 +49,12 @@ def home(key, multiplier, size):
     return np.int64((((key * multiplier) >> _32) * np.uint64(size)) >> _32)
 
 
-@njit(cache=True)
+@njit
 def pack(a, b):
     return (np.uint64(a) << _32) | np.uint64(b)
 
 
-@njit(cache=True)
+@njit
 def key_of(t, arity):
     """The table key of the row t[0:arity]."""
     if arity == 2:
@@ -69,7 +69,7 @@ def key_of(t, arity):
     return h
 
 
-@njit(cache=True)
+@njit
 def find_slot(rels, r, key, t):
     """The slot of row t, or the empty slot where it would go."""
     keys = u64(rels[r * R_WIDTH + R_HKEYS])
@@ -97,7 +97,7 @@ def find_slot(rels, r, key, t):
             slot = 0
 
 
-@njit(cache=True)
+@njit
 def find_row(rels, r, t):
     """The number of row t[0:arity], or -1."""
     if rels[r * R_WIDTH + R_N] == 0:
@@ -114,7 +114,7 @@ def locate(relations, r, scratch):
     return find_row(i64(relations), r, i64(scratch))
 
 
-@njit(cache=True)
+@njit
 def append_row(rels, r, slot, key, t, bits):
     """Add row t at an empty slot; there must be room. Returns its number."""
     arity = rels[r * R_WIDTH + R_ARITY]

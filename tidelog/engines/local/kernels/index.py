@@ -50,17 +50,17 @@ GROW_ARENA = 2
 NO_CHUNK = np.int64(-1)
 
 
-@njit(cache=True)
+@njit
 def index_key(t, nkey):
     return key_of(t, nkey)
 
 
-@njit(cache=True)
+@njit
 def spread(key, size):
     return np.int64(((mix(key) >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
 
 
-@njit(cache=True)
+@njit
 def find_key(idxs, x, key):
     """The slot of a key as a word offset, or of the empty slot where it would go."""
     slots = u32(idxs[x * X_WIDTH + X_SLOTS])
@@ -79,7 +79,7 @@ def find_key(idxs, x, key):
             slot = 0
 
 
-@njit(cache=True)
+@njit
 def size_class(length):
     c = 0
     while (1 << c) < length:

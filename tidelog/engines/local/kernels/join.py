@@ -148,13 +148,13 @@ AHEAD = 8  # rows between asking for a cache line and using it
 ALL_BOUND = -2  # an aggregate over one fact: no index, a member test
 
 
-@njit(cache=True)
+@njit
 def in_view(rels, env, r, row, role):
     table = u8(env[E_VIEWS + role])
     return table[u16(rels[r * R_WIDTH + R_MASK])[row]] != 0
 
 
-@njit(cache=True)
+@njit
 def reaches(rels, env, r, row, role):
     """Is this existing row in the role's view?"""
     if rels[r * R_WIDTH + R_FULL + role] != 0:
@@ -164,7 +164,7 @@ def reaches(rels, env, r, row, role):
     return in_view(rels, env, r, row, role)
 
 
-@njit(cache=True)
+@njit
 def passes(rels, env, step, args, reg, t):
     """A member step: is the fact there, or not there if it is negated?"""
     r = step[P_REL]
@@ -178,7 +178,7 @@ def passes(rels, env, step, args, reg, t):
     return good != ((step[P_FLAG] & FLAG_NEGATED) != 0)
 
 
-@njit(cache=True)
+@njit
 def vector(idxs, x, key, old):
     """Address and length (in rows) of the key's vector; of its old part if asked."""
     at = find_key(idxs, x, key)
@@ -194,7 +194,7 @@ def vector(idxs, x, key, old):
     return idxs[x * X_WIDTH + X_ARENA] + 4 * np.int64(slots[at + S_OFF]), shown
 
 
-@njit(cache=True)
+@njit
 def mark(rels, env, r, row):
     """Put an existing row into the result."""
     mask = u16(rels[r * R_WIDTH + R_MASK])
@@ -210,7 +210,7 @@ def mark(rels, env, r, row):
     return ADDED
 
 
-@njit(cache=True)
+@njit
 def emit(rels, env, r, t):
     """Put fact t into the result if the guard lets it."""
     key = key_of(t, rels[r * R_WIDTH + R_ARITY])
@@ -234,7 +234,7 @@ def emit(rels, env, r, t):
     return mark(rels, env, r, row)
 
 
-@njit(cache=True)
+@njit
 def drain(rels, r, outbit, buffer, count):
     """Add the heads that wait in the buffer; there must be room for them.
 
@@ -307,7 +307,7 @@ def drain(rels, r, outbit, buffer, count):
     rels[r * R_WIDTH + R_N] = n
 
 
-@njit(cache=True)
+@njit
 def deliver(rels, env, args, b, h, reg, t, buffer, state):
     """Make the head and put it into the result, or into the buffer; DONE, or what must grow."""
     arity = rels[h * R_WIDTH + R_ARITY]
@@ -344,7 +344,7 @@ def deliver(rels, env, args, b, h, reg, t, buffer, state):
     return DONE
 
 
-@njit(cache=True)
+@njit
 def ask_ahead(rels, idxs, step, reg, row):
     """Prefetch what the next step will look at for this row of the present one."""
     a = step[P_PRE_A]
@@ -373,7 +373,7 @@ def ask_ahead(rels, idxs, step, reg, row):
         prefetch(rels[which * R_WIDTH + R_HROWS] + 4 * slot)
 
 
-@njit(cache=True)
+@njit
 def fold(rels, idxs, env, step, args, reg, t, result):
     """An aggregate: result[0] is its word; False if it has none.
 

@@ -26,14 +26,14 @@ BIAS = 1 << 30
 LARGE = 1 << 31
 
 
-@njit(cache=True)
+@njit
 def decode(env, id_):
     if id_ < LARGE:
         return id_ - BIAS
     return i64(env[E_WORDS])[id_ - LARGE]
 
 
-@njit(cache=True)
+@njit
 def find_word(env, word):
     """The slot of a large word, or the empty slot where it would go."""
     slots = u32(env[E_WHASH])
@@ -45,7 +45,7 @@ def find_word(env, word):
     return slot
 
 
-@njit(cache=True)
+@njit
 def encode(env, word):
     """The id of a word, a new one if need be; -1 where the dictionary must grow first."""
     if -BIAS <= word < BIAS:
