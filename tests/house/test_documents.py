@@ -1,0 +1,147 @@
+"""Documents say what is so: outputs, names, options, links."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import re
+import unicodedata
+from pathlib import Path
+from types import ModuleType
+from urllib.parse import unquote
+
+import pytest
+
+import tidelog
+from tidelog.cli import main
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md")
+    for path in ROOT.glob(pattern)
+)
+FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def read(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def _generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+GENERATOR = _generator()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", GENERATOR.DOCUMENTS)
+def test_shown_output_is_real(document: str) -> None:
+    """If this fails, look at the difference, and run `python docs/generate.py`."""
+    text, new = GENERATOR.current(document)
+    assert new == text
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p not in GENERATOR.DOCUMENTS])
+def test_only_generated_pages_show_output(page: str) -> None:
+    assert "```console" not in read(page)
+
+
+def anchors(text: str) -> set[str]:
+    """Headings as a page's own address spells them."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", text), flags=re.MULTILINE)
+    kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.strip().replace(" ", "-") for heading in kept}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    for link in LINK.findall(FENCE.sub("", read(page))):
+        if re.match(r"https?:|mailto:", link):
+            continue
+        path, _, anchor = unquote(link).partition("#")
+        target = (ROOT / page).parent / path if path else ROOT / page
+        assert target.exists(), f"{page}: {link}"
+        assert target.resolve().is_relative_to(ROOT), f"{page}: {link} leaves the project"
+        if anchor:
+            found = anchors(target.read_text(encoding="utf-8"))
+            assert unicodedata.normalize("NFC", anchor) in found, f"{page}: {link}"
+
+
+def test_every_page_can_be_found() -> None:
+    """From the README and the index, through links."""
+    seen, todo = set[str](), ["README.md", "docs/index.md"]
+    while todo:
+        page = todo.pop()
+        if page in seen or not page.endswith(".md"):
+            continue
+        seen.add(page)
+        for link in LINK.findall(FENCE.sub("", read(page))):
+            target = ((ROOT / page).parent / unquote(link.partition("#")[0])).resolve()
+            if target.is_file() and target.is_relative_to(ROOT):
+                todo.append(target.relative_to(ROOT).as_posix())
+    assert set(PAGES) <= seen
+
+
+def section(text: str, heading: str) -> str:
+    found = re.search(rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)", text, re.M | re.S)
+    assert found is not None, f"no section {heading}"
+    return found[1]
+
+
+def test_public_names_equal_the_documented_ones() -> None:
+    table = section(read("docs/python.md"), "Names")
+    documented = re.findall(r"^\| \[`(\w+)`\]", table, flags=re.MULTILINE)
+    assert sorted(documented) == sorted(tidelog.__all__)
+    assert all(getattr(tidelog, name).__doc__ for name in tidelog.__all__)
+
+
+def told(*command: str) -> str:
+    """What `tidelog COMMAND --help` prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main([*command, "--help"]) == 0
+    return out.getvalue()
+
+
+def options(help_text: str) -> set[str]:
+    lines = re.findall(r"^  (-.*)$", help_text, flags=re.MULTILINE)
+    named = (re.split(r"  +", line)[0] for line in lines)
+    return {option for each in named for option in re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", each)}
+
+
+COMMANDS = re.findall(r"^    (\w+)  ", told().split("positional")[1], flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_options_equal_the_documented_ones(command: str) -> None:
+    text = section(read("docs/command-line.md"), f"tidelog {command}")
+    rows = re.findall(r"^\| (`-.*?) \|", text, flags=re.MULTILINE)
+    documented = {option for row in rows for option in re.findall(r"`(--?[\w-]+)", row)}
+    found = options(told(command))
+    assert {"-h", "--help"} <= found
+    assert documented == found
+
+
+def test_commands_equal_the_documented_ones() -> None:
+    text = read("docs/command-line.md")
+    assert "run" in COMMANDS
+    assert re.findall(r"^## tidelog (.*)$", text, flags=re.MULTILINE) == COMMANDS
+    top = text.split("\n## ")[0]
+    assert all(re.search(rf"{option}\b", top) for option in options(told()))
+
+
+def test_every_decision_is_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    pages = sorted(path.name for path in folder.glob("[0-9]*.md"))
+    assert re.findall(r"\]\((\d.*?\.md)\)", read("docs/decisions/README.md")) == pages
+    for number, page in enumerate(pages, 1):
+        assert page.startswith(f"{number:03d}-")
+        assert read(f"docs/decisions/{page}").startswith(f"# {number:03d}: ")

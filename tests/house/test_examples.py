@@ -1,0 +1,57 @@
+"""Every example runs, and gives what it says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tidelog.cli import main
+
+ROOT = Path(__file__).parent.parent.parent
+PROGRAMS = sorted((ROOT / "examples").glob("*/*.dl"))
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.parent.name)
+def test_example(program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    code = main(
+        ["run", str(program), "-F", str(program.parent / "facts"), "-D", str(out), "--check"]
+    )
+    said = capfd.readouterr().err
+    assert code == 0, said
+    assert re.fullmatch(r"checked: \d+ facts, the same by naive evaluation\n", said)
+    expected = program.parent / "expected"
+    assert {p.name: p.read_text() for p in out.iterdir()} == {
+        p.name: p.read_text() for p in expected.iterdir()
+    }
+
+
+def test_every_example_is_listed_with_its_command() -> None:
+    text = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"`tidelog run (\S+) -F (\S+) -D -`", text)
+    assert sorted(listed) == [
+        (f"examples/{p.parent.name}/{p.name}", f"examples/{p.parent.name}/facts") for p in PROGRAMS
+    ]
+
+
+def test_demo_shows_a_materialisation_and_its_change(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "demo.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    parts = dict(part.split("\n\n", 1) for part in done.stdout.split("\n== ")[1:])
+    assert 'no_way_back("Brig", "Domodossola").' in parts["What follows: the materialisation"]
+    changes = parts["What the change does to the consequences"].splitlines()
+    assert '-no_way_back("Brig", "Domodossola").' in changes
+    assert '+reach("Brig", "Spiez").' in changes
+    assert "evaluated again" in parts["What the change does to the consequences"]
+    assert list(tmp_path.iterdir()) == []
