@@ -10,11 +10,11 @@ from typing import Any
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
 
-from tidelog.engines.local.kernels import arithmetic, hashing, index, join, words
+from tidelog.engines.local.kernels import hashing, index, join, words
 
 KERNELS: tuple[Any, ...] = tuple(
     value
-    for module in (arithmetic, hashing, index, join, words)
+    for module in (hashing, index, join, words)
     for value in vars(module).values()
     if isinstance(value, Dispatcher) and value.__module__ == module.__name__
 )

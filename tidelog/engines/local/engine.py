@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tidelog.engines.local.planner import Catalog, Mode, Plan, Request
+from tidelog.engines.local.order import Catalog, Mode
 from tidelog.engines.local.plans import Batch, PlanBook
 from tidelog.engines.local.running import Reading, Runner
 from tidelog.engines.local.sets import LocalSet, Rows, bound
+from tidelog.engines.local.steps import Plan, Request
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import ABSENT, Dictionary
 from tidelog.maintain.seam import FactSet, View

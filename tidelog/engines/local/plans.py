@@ -9,17 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.engines.local.kernels import layout as at
-from tidelog.engines.local.kernels.join import ALL_BOUND
-from tidelog.engines.local.planner import (
-    NO_BACK,
-    Catalog,
-    Mode,
-    Plan,
-    Prepared,
-    Request,
-    make_plan,
-    prepare,
-)
+from tidelog.engines.local.kernels.fold import ALL_BOUND
+from tidelog.engines.local.order import Catalog, Mode
+from tidelog.engines.local.parts import Prepared, prepare
+from tidelog.engines.local.planner import NO_BACK, make_plan
+from tidelog.engines.local.steps import Plan, Request
 from tidelog.program.rules import Literal, Rule
 
 MOST_BATCHES = 4096

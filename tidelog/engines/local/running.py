@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tidelog.engines.local.functors import compute
 from tidelog.engines.local.kernels import layout as at
 from tidelog.engines.local.kernels.join import run
-from tidelog.engines.local.planner import Outside
+from tidelog.engines.local.parts import Outside
 from tidelog.engines.local.plans import Batch
 from tidelog.engines.local.sets import Key, LocalSet, key_of, truth
 from tidelog.engines.local.store import Store

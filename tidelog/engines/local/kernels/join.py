@@ -17,16 +17,10 @@ import numpy as np
 from numba import njit
 
 from tidelog.engines.local.kernels.arithmetic import compare, evaluate, float_word, less
-from tidelog.engines.local.kernels.hashing import (
-    EMPTY,
-    append_row,
-    find_row,
-    find_slot,
-    home,
-    key_of,
-    pack,
-)
-from tidelog.engines.local.kernels.index import find_key, index_key, spread
+from tidelog.engines.local.kernels.emission import FAR, deliver, drain, mark
+from tidelog.engines.local.kernels.fold import fold
+from tidelog.engines.local.kernels.hashing import find_row, home, pack
+from tidelog.engines.local.kernels.index import index_key
 from tidelog.engines.local.kernels.layout import (
     A_BIND,
     A_CHECK,
@@ -35,21 +29,12 @@ from tidelog.engines.local.kernels.layout import (
     BUFFER,
     C_EQ,
     DONE,
-    E_GUARD,
-    E_GUARD_NEW,
     E_OUTBIT,
     E_TICKS,
-    E_VIEWS,
     FLAG_FIRST,
-    FLAG_NEGATED,
     FUSE_NONE,
     FUSE_VALUE_FIRST,
     FUSE_VALUE_SECOND,
-    G_COUNT,
-    G_MAX,
-    G_MEAN,
-    G_MIN,
-    G_SUM,
     GROW_OUT,
     GROW_ROWS,
     GROW_WORDS,
@@ -77,21 +62,12 @@ from tidelog.engines.local.kernels.layout import (
     P_NKEY,
     P_OP,
     P_PRE,
-    P_PRE_A,
-    P_PRE_A_HOW,
-    P_PRE_B,
-    P_PRE_B_HOW,
-    P_PRE_ID,
-    P_PRE_N,
     P_REL,
     P_ROLE,
     P_TESTED,
     P_WIDTH,
     PAUSE,
-    PRE_COLUMN,
-    PRE_INDEX,
     PRE_NONE,
-    PRE_REG,
     R_ARITY,
     R_CAP,
     R_DHI,
@@ -100,378 +76,30 @@ from tidelog.engines.local.kernels.layout import (
     R_FAST,
     R_FULL,
     R_HKEYS,
-    R_HROWS,
     R_HSIZE,
-    R_MASK,
     R_MULT,
     R_N,
     R_OLD,
-    R_OUT,
-    R_OUTCAP,
-    R_OUTN,
     R_ROWS,
     R_START,
     R_WIDTH,
     ROLE_DELTA,
     ROLE_HEADS,
     ROLE_OLD,
-    S_EPOCH,
-    S_LEN,
-    S_OFF,
-    S_OLD,
-    SLOT,
     T_BUFFERED,
     T_DRAIN,
     T_ENTERING,
     T_PLAN,
     T_STEP,
     T_WHAT,
-    UNFILLED,
-    X_ARENA,
     X_COLS,
-    X_EPOCH,
-    X_SIZE,
-    X_SLOTS,
-    X_STRIDE,
     X_WIDTH,
 )
-from tidelog.engines.local.kernels.memory import as_float, i64, prefetch, u8, u16, u32, u64
+from tidelog.engines.local.kernels.memory import as_float, i64, prefetch, u32, u64
+from tidelog.engines.local.kernels.views import ask_ahead, in_view, passes, vector
 from tidelog.engines.local.kernels.words import decode, encode
 
-DUPLICATE = 0
-ADDED = 1
-NO_ROOM = -1
-NO_OUT_ROOM = -2
-
-FAR = 1 << 14  # slots of a table that no longer fits into the nearest cache
 AHEAD = 8  # rows between asking for a cache line and using it
-ALL_BOUND = -2  # an aggregate over one fact: no index, a member test
-
-
-@njit
-def in_view(rels, env, r, row, role):
-    table = u8(env[E_VIEWS + role])
-    return table[u16(rels[r * R_WIDTH + R_MASK])[row]] != 0
-
-
-@njit
-def reaches(rels, env, r, row, role):
-    """Is this existing row in the role's view?"""
-    if rels[r * R_WIDTH + R_FULL + role] != 0:
-        return row < (
-            rels[r * R_WIDTH + R_OLD] if role == ROLE_OLD else rels[r * R_WIDTH + R_START]
-        )
-    return in_view(rels, env, r, row, role)
-
-
-@njit
-def passes(rels, env, step, args, reg, t):
-    """A member step: is the fact there, or not there if it is negated?"""
-    r = step[P_REL]
-    a = step[P_ARGS]
-    for c in range(rels[r * R_WIDTH + R_ARITY]):
-        what = args[a + 2 * c + 1]
-        t[c] = reg[what] if args[a + 2 * c] == A_REG else what
-    row = find_row(rels, r, t)
-    # A row without a number yet is fresh: not visible to this run.
-    good = row >= 0 and row != UNFILLED and reaches(rels, env, r, row, step[P_ROLE])
-    return good != ((step[P_FLAG] & FLAG_NEGATED) != 0)
-
-
-@njit
-def vector(idxs, x, key, old):
-    """Address and length (in rows) of the key's vector; of its old part if asked."""
-    at = find_key(idxs, x, key)
-    slots = u32(idxs[x * X_WIDTH + X_SLOTS])
-    length = np.int64(slots[at + S_LEN])
-    if length == 0:
-        return np.int64(0), np.int64(0)
-    shown = length
-    if old and np.int64(slots[at + S_EPOCH]) == idxs[x * X_WIDTH + X_EPOCH]:
-        shown = np.int64(slots[at + S_OLD])
-    if length == 1 and idxs[x * X_WIDTH + X_STRIDE] == 1:
-        return idxs[x * X_WIDTH + X_SLOTS] + 4 * (at + S_OFF), shown
-    return idxs[x * X_WIDTH + X_ARENA] + 4 * np.int64(slots[at + S_OFF]), shown
-
-
-@njit
-def mark(rels, env, r, row):
-    """Put an existing row into the result."""
-    mask = u16(rels[r * R_WIDTH + R_MASK])
-    bit = np.uint16(env[E_OUTBIT])
-    if mask[row] & bit:
-        return DUPLICATE
-    n = rels[r * R_WIDTH + R_OUTN]
-    if n >= rels[r * R_WIDTH + R_OUTCAP]:
-        return NO_OUT_ROOM
-    mask[row] |= bit
-    u32(rels[r * R_WIDTH + R_OUT])[n] = np.uint32(row)
-    rels[r * R_WIDTH + R_OUTN] = n + 1
-    return ADDED
-
-
-@njit
-def emit(rels, env, r, t):
-    """Put fact t into the result if the guard lets it."""
-    key = key_of(t, rels[r * R_WIDTH + R_ARITY])
-    if rels[r * R_WIDTH + R_HSIZE] == 0:
-        return NO_ROOM if env[E_GUARD_NEW] != 0 else DUPLICATE
-    slot = find_slot(rels, r, key, t)
-    if u64(rels[r * R_WIDTH + R_HKEYS])[slot] == EMPTY:
-        if env[E_GUARD_NEW] == 0:
-            return DUPLICATE
-        if rels[r * R_WIDTH + R_N] >= rels[r * R_WIDTH + R_CAP]:
-            return NO_ROOM
-        append_row(rels, r, slot, key, t, env[E_OUTBIT])
-        return ADDED
-    if rels[r * R_WIDTH + R_FAST] != 0:
-        return DUPLICATE
-    row = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot])
-    if row == UNFILLED:  # fresh, so in the result already
-        return DUPLICATE
-    if u8(env[E_GUARD])[u16(rels[r * R_WIDTH + R_MASK])[row]] == 0:
-        return DUPLICATE
-    return mark(rels, env, r, row)
-
-
-@njit
-def drain(rels, r, outbit, buffer, count):
-    """Add the heads that wait in the buffer; there must be room for them.
-
-    Only for relations where a row that exists is never new. Their places in the table
-    were asked for when they were put there, so that cache misses overlap.
-    """
-    keys = u64(rels[r * R_WIDTH + R_HKEYS])
-    rows = u32(rels[r * R_WIDTH + R_ROWS])
-    mask = u16(rels[r * R_WIDTH + R_MASK])
-    size = rels[r * R_WIDTH + R_HSIZE]
-    multiplier = np.uint64(rels[r * R_WIDTH + R_MULT])
-    n = rels[r * R_WIDTH + R_N]
-    arity = rels[r * R_WIDTH + R_ARITY]
-    if arity > 2:
-        numbers = u32(rels[r * R_WIDTH + R_HROWS])
-        if size > FAR:  # ask for the rows that will be compared
-            for i in range(count):
-                key = buffer[i * (arity + 1)]
-                slot = home(key, multiplier, size)
-                if keys[slot] == key:
-                    prefetch(rels[r * R_WIDTH + R_ROWS] + 4 * arity * np.int64(numbers[slot]))
-        for i in range(count):
-            at = i * (arity + 1)
-            key = buffer[at]
-            slot = home(key, multiplier, size)
-            while True:
-                k = keys[slot]
-                if k == EMPTY:
-                    keys[slot] = key
-                    numbers[slot] = np.uint32(n)
-                    for c in range(arity):
-                        rows[n * arity + c] = np.uint32(buffer[at + 1 + c])
-                    mask[n] = outbit
-                    n += 1
-                    break
-                if k == key:
-                    base = np.int64(numbers[slot]) * arity
-                    same = True
-                    for c in range(arity):
-                        if rows[base + c] != np.uint32(buffer[at + 1 + c]):
-                            same = False
-                            break
-                    if same:
-                        break
-                slot += 1
-                if slot == size:
-                    slot = 0
-        rels[r * R_WIDTH + R_N] = n
-        return
-    for i in range(count):
-        key = buffer[i]
-        slot = home(key, multiplier, size)
-        while True:
-            k = keys[slot]
-            if k == key:
-                break
-            if k == EMPTY:
-                keys[slot] = key
-                if arity == 2:
-                    rows[2 * n] = np.uint32(key >> np.uint64(32))
-                    rows[2 * n + 1] = np.uint32(key & np.uint64(0xFFFFFFFF))
-                elif arity == 1:
-                    rows[n] = np.uint32(key)
-                mask[n] = outbit
-                n += 1
-                break
-            slot += 1
-            if slot == size:
-                slot = 0
-    rels[r * R_WIDTH + R_N] = n
-
-
-@njit
-def deliver(rels, env, args, b, h, reg, t, buffer, state):
-    """Make the head and put it into the result, or into the buffer; DONE, or what must grow."""
-    arity = rels[h * R_WIDTH + R_ARITY]
-    for c in range(arity):
-        what = args[b + 2 * c + 1]
-        t[c] = reg[what] if args[b + 2 * c] == A_REG else what
-    state[T_WHAT] = h
-    if rels[h * R_WIDTH + R_FAST] == 0:
-        done = emit(rels, env, h, t)
-        if done >= 0:
-            return DONE
-        return GROW_ROWS if done == NO_ROOM else GROW_OUT
-    waiting = state[T_BUFFERED]
-    if waiting == BUFFER:
-        if rels[h * R_WIDTH + R_CAP] - rels[h * R_WIDTH + R_N] < BUFFER:
-            return GROW_ROWS
-        drain(rels, h, np.uint16(env[E_OUTBIT]), buffer, waiting)
-        waiting = 0
-    key = key_of(t, arity)
-    if arity <= 2:
-        buffer[waiting] = key
-    else:
-        at = waiting * (arity + 1)
-        buffer[at] = key
-        for c in range(arity):
-            buffer[at + 1 + c] = np.uint64(t[c])
-    size = rels[h * R_WIDTH + R_HSIZE]
-    if size > FAR:
-        slot = home(key, np.uint64(rels[h * R_WIDTH + R_MULT]), size)
-        prefetch(rels[h * R_WIDTH + R_HKEYS] + 8 * slot)
-        if arity > 2:
-            prefetch(rels[h * R_WIDTH + R_HROWS] + 4 * slot)
-    state[T_BUFFERED] = waiting + 1
-    return DONE
-
-
-@njit
-def ask_ahead(rels, idxs, step, reg, row):
-    """Prefetch what the next step will look at for this row of the present one."""
-    a = step[P_PRE_A]
-    how = step[P_PRE_A_HOW]
-    if how == PRE_COLUMN:
-        a = np.int64(u32(row)[a])
-    elif how == PRE_REG:
-        a = reg[a]
-    key = np.uint64(a)
-    if step[P_PRE_N] == 2:
-        b = step[P_PRE_B]
-        how = step[P_PRE_B_HOW]
-        if how == PRE_COLUMN:
-            b = np.int64(u32(row)[b])
-        elif how == PRE_REG:
-            b = reg[b]
-        key = pack(a, b)
-    which = step[P_PRE_ID]
-    if step[P_PRE] == PRE_INDEX:
-        slot = spread(key, idxs[which * X_WIDTH + X_SIZE])
-        prefetch(idxs[which * X_WIDTH + X_SLOTS] + 4 * SLOT * slot)
-    else:
-        size = rels[which * R_WIDTH + R_HSIZE]
-        slot = home(key, np.uint64(rels[which * R_WIDTH + R_MULT]), size)
-        prefetch(rels[which * R_WIDTH + R_HKEYS] + 8 * slot)
-        prefetch(rels[which * R_WIDTH + R_HROWS] + 4 * slot)
-
-
-@njit
-def fold(rels, idxs, env, step, args, reg, t, result):
-    """An aggregate: result[0] is its word; False if it has none.
-
-    P_A is op | kind << 8. P_B is the place of the value among the columns read; for
-    count it is -1 where every fact of the vector counts.
-    """
-    r = step[P_REL]
-    op = step[P_A] & 255
-    kind = step[P_A] >> 8
-    nkey = step[P_NKEY]
-    ncol = step[P_NCOL]
-    role = step[P_ROLE]
-    a = step[P_ARGS]
-    full = rels[r * R_WIDTH + R_FULL + role] != 0
-    x = step[P_IDX]
-    stride = ncol
-    base = np.int64(0)
-    if x >= 0:
-        for k in range(nkey):
-            t[k] = reg[args[a + 2 * k + 1]] if args[a + 2 * k] == A_REG else args[a + 2 * k + 1]
-        base, count = vector(idxs, x, index_key(t, nkey), False)
-        cols = i64(idxs[x * X_WIDTH + X_COLS])
-    elif x == ALL_BOUND:
-        for c in range(ncol):
-            t[c] = reg[args[a + 2 * c + 1]] if args[a + 2 * c] == A_CHECK else args[a + 2 * c + 1]
-        row = find_row(rels, r, t)
-        count = np.int64(0 <= row < rels[r * R_WIDTH + R_START])
-        base = rels[r * R_WIDTH + R_ROWS] + 4 * row * ncol
-        cols = i64(0)
-    else:
-        count = rels[r * R_WIDTH + R_START]
-        base = rels[r * R_WIDTH + R_ROWS]
-        cols = i64(0)
-    values = u32(base)
-    offset = a + 2 * nkey
-    total = np.int64(0)
-    sum_word = np.int64(0)
-    sum_float = 0.0
-    if op == G_COUNT and full and step[P_B] < 0:  # nothing to compare
-        result[0] = count
-        return True
-    for i in range(count):
-        good = True
-        for c in range(ncol):
-            how = args[offset + 2 * c]
-            v = np.int64(values[i * stride + c])
-            if how == A_CONST:
-                good = good and v == args[offset + 2 * c + 1]
-            elif how == A_CHECK:
-                good = good and v == reg[args[offset + 2 * c + 1]]
-            elif how == A_BIND:
-                reg[args[offset + 2 * c + 1]] = v
-        if not good:
-            continue
-        if not full:
-            if x >= 0 and nkey <= 2:
-                for k in range(nkey):
-                    g = a + 2 * k
-                    t[cols[k]] = reg[args[g + 1]] if args[g] == A_REG else args[g + 1]
-                for c in range(ncol):
-                    t[cols[nkey + c]] = np.int64(values[i * stride + c])
-            else:
-                for c in range(ncol):
-                    t[c] = np.int64(values[i * stride + c])
-            if not in_view(rels, env, r, find_row(rels, r, t), role):
-                continue
-        if op != G_COUNT:
-            word = decode(env, np.int64(values[i * stride + step[P_B]]))
-            if op == G_SUM:
-                if kind == KIND_FLOAT:
-                    sum_float += as_float(word)
-                else:
-                    sum_word += word
-            elif op == G_MEAN:
-                if kind == KIND_FLOAT:
-                    sum_float += as_float(word)
-                elif kind == KIND_UNSIGNED:
-                    sum_float += np.float64(np.uint64(word))
-                else:
-                    sum_float += np.float64(word)
-            elif (
-                total == 0
-                or (op == G_MIN and less(env, kind, word, sum_word))
-                or (op == G_MAX and less(env, kind, sum_word, word))
-            ):
-                sum_word = word
-        total += 1
-    if op == G_COUNT:
-        result[0] = total
-    elif op == G_SUM:
-        result[0] = float_word(sum_float) if kind == KIND_FLOAT else sum_word
-    elif total == 0:
-        return False
-    elif op == G_MEAN:
-        result[0] = float_word(sum_float / total)
-    else:
-        result[0] = sum_word
-    return True
 
 
 @njit(cache=True)

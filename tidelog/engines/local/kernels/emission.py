@@ -1,0 +1,193 @@
+"""How heads join the result: at once, or through a buffer while their cache lines come."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tidelog.engines.local.kernels.hashing import EMPTY, append_row, find_slot, home, key_of
+from tidelog.engines.local.kernels.layout import (
+    A_REG,
+    BUFFER,
+    DONE,
+    E_GUARD,
+    E_GUARD_NEW,
+    E_OUTBIT,
+    GROW_OUT,
+    GROW_ROWS,
+    R_ARITY,
+    R_CAP,
+    R_FAST,
+    R_HKEYS,
+    R_HROWS,
+    R_HSIZE,
+    R_MASK,
+    R_MULT,
+    R_N,
+    R_OUT,
+    R_OUTCAP,
+    R_OUTN,
+    R_ROWS,
+    R_WIDTH,
+    T_BUFFERED,
+    T_WHAT,
+    UNFILLED,
+)
+from tidelog.engines.local.kernels.memory import prefetch, u8, u16, u32, u64
+
+DUPLICATE = 0
+ADDED = 1
+NO_ROOM = -1
+NO_OUT_ROOM = -2
+
+FAR = 1 << 14  # slots of a table that no longer fits into the nearest cache
+
+
+@njit
+def mark(rels, env, r, row):
+    """Put an existing row into the result."""
+    mask = u16(rels[r * R_WIDTH + R_MASK])
+    bit = np.uint16(env[E_OUTBIT])
+    if mask[row] & bit:
+        return DUPLICATE
+    n = rels[r * R_WIDTH + R_OUTN]
+    if n >= rels[r * R_WIDTH + R_OUTCAP]:
+        return NO_OUT_ROOM
+    mask[row] |= bit
+    u32(rels[r * R_WIDTH + R_OUT])[n] = np.uint32(row)
+    rels[r * R_WIDTH + R_OUTN] = n + 1
+    return ADDED
+
+
+@njit
+def emit(rels, env, r, t):
+    """Put fact t into the result if the guard lets it."""
+    key = key_of(t, rels[r * R_WIDTH + R_ARITY])
+    if rels[r * R_WIDTH + R_HSIZE] == 0:
+        return NO_ROOM if env[E_GUARD_NEW] != 0 else DUPLICATE
+    slot = find_slot(rels, r, key, t)
+    if u64(rels[r * R_WIDTH + R_HKEYS])[slot] == EMPTY:
+        if env[E_GUARD_NEW] == 0:
+            return DUPLICATE
+        if rels[r * R_WIDTH + R_N] >= rels[r * R_WIDTH + R_CAP]:
+            return NO_ROOM
+        append_row(rels, r, slot, key, t, env[E_OUTBIT])
+        return ADDED
+    if rels[r * R_WIDTH + R_FAST] != 0:
+        return DUPLICATE
+    row = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot])
+    if row == UNFILLED:  # fresh, so in the result already
+        return DUPLICATE
+    if u8(env[E_GUARD])[u16(rels[r * R_WIDTH + R_MASK])[row]] == 0:
+        return DUPLICATE
+    return mark(rels, env, r, row)
+
+
+@njit
+def drain(rels, r, outbit, buffer, count):
+    """Add the heads that wait in the buffer; there must be room for them.
+
+    Only for relations where a row that exists is never new. Their places in the table
+    were asked for when they were put there, so that cache misses overlap.
+    """
+    keys = u64(rels[r * R_WIDTH + R_HKEYS])
+    rows = u32(rels[r * R_WIDTH + R_ROWS])
+    mask = u16(rels[r * R_WIDTH + R_MASK])
+    size = rels[r * R_WIDTH + R_HSIZE]
+    multiplier = np.uint64(rels[r * R_WIDTH + R_MULT])
+    n = rels[r * R_WIDTH + R_N]
+    arity = rels[r * R_WIDTH + R_ARITY]
+    if arity > 2:
+        numbers = u32(rels[r * R_WIDTH + R_HROWS])
+        if size > FAR:  # ask for the rows that will be compared
+            for i in range(count):
+                key = buffer[i * (arity + 1)]
+                slot = home(key, multiplier, size)
+                if keys[slot] == key:
+                    prefetch(rels[r * R_WIDTH + R_ROWS] + 4 * arity * np.int64(numbers[slot]))
+        for i in range(count):
+            at = i * (arity + 1)
+            key = buffer[at]
+            slot = home(key, multiplier, size)
+            while True:
+                k = keys[slot]
+                if k == EMPTY:
+                    keys[slot] = key
+                    numbers[slot] = np.uint32(n)
+                    for c in range(arity):
+                        rows[n * arity + c] = np.uint32(buffer[at + 1 + c])
+                    mask[n] = outbit
+                    n += 1
+                    break
+                if k == key:
+                    base = np.int64(numbers[slot]) * arity
+                    same = True
+                    for c in range(arity):
+                        if rows[base + c] != np.uint32(buffer[at + 1 + c]):
+                            same = False
+                            break
+                    if same:
+                        break
+                slot += 1
+                if slot == size:
+                    slot = 0
+        rels[r * R_WIDTH + R_N] = n
+        return
+    for i in range(count):
+        key = buffer[i]
+        slot = home(key, multiplier, size)
+        while True:
+            k = keys[slot]
+            if k == key:
+                break
+            if k == EMPTY:
+                keys[slot] = key
+                if arity == 2:
+                    rows[2 * n] = np.uint32(key >> np.uint64(32))
+                    rows[2 * n + 1] = np.uint32(key & np.uint64(0xFFFFFFFF))
+                elif arity == 1:
+                    rows[n] = np.uint32(key)
+                mask[n] = outbit
+                n += 1
+                break
+            slot += 1
+            if slot == size:
+                slot = 0
+    rels[r * R_WIDTH + R_N] = n
+
+
+@njit
+def deliver(rels, env, args, b, h, reg, t, buffer, state):
+    """Make the head and put it into the result, or into the buffer; DONE, or what must grow."""
+    arity = rels[h * R_WIDTH + R_ARITY]
+    for c in range(arity):
+        what = args[b + 2 * c + 1]
+        t[c] = reg[what] if args[b + 2 * c] == A_REG else what
+    state[T_WHAT] = h
+    if rels[h * R_WIDTH + R_FAST] == 0:
+        done = emit(rels, env, h, t)
+        if done >= 0:
+            return DONE
+        return GROW_ROWS if done == NO_ROOM else GROW_OUT
+    waiting = state[T_BUFFERED]
+    if waiting == BUFFER:
+        if rels[h * R_WIDTH + R_CAP] - rels[h * R_WIDTH + R_N] < BUFFER:
+            return GROW_ROWS
+        drain(rels, h, np.uint16(env[E_OUTBIT]), buffer, waiting)
+        waiting = 0
+    key = key_of(t, arity)
+    if arity <= 2:
+        buffer[waiting] = key
+    else:
+        at = waiting * (arity + 1)
+        buffer[at] = key
+        for c in range(arity):
+            buffer[at + 1 + c] = np.uint64(t[c])
+    size = rels[h * R_WIDTH + R_HSIZE]
+    if size > FAR:
+        slot = home(key, np.uint64(rels[h * R_WIDTH + R_MULT]), size)
+        prefetch(rels[h * R_WIDTH + R_HKEYS] + 8 * slot)
+        if arity > 2:
+            prefetch(rels[h * R_WIDTH + R_HROWS] + 4 * slot)
+    state[T_BUFFERED] = waiting + 1
+    return DONE

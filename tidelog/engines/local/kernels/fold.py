@@ -1,0 +1,143 @@
+"""Aggregates: one pass over the facts of a group."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tidelog.engines.local.kernels.arithmetic import float_word, less
+from tidelog.engines.local.kernels.hashing import find_row
+from tidelog.engines.local.kernels.index import index_key
+from tidelog.engines.local.kernels.layout import (
+    A_BIND,
+    A_CHECK,
+    A_CONST,
+    A_REG,
+    G_COUNT,
+    G_MAX,
+    G_MEAN,
+    G_MIN,
+    G_SUM,
+    KIND_FLOAT,
+    KIND_UNSIGNED,
+    P_A,
+    P_ARGS,
+    P_B,
+    P_IDX,
+    P_NCOL,
+    P_NKEY,
+    P_REL,
+    P_ROLE,
+    R_FULL,
+    R_ROWS,
+    R_START,
+    R_WIDTH,
+    X_COLS,
+    X_WIDTH,
+)
+from tidelog.engines.local.kernels.memory import as_float, i64, u32
+from tidelog.engines.local.kernels.views import in_view, vector
+from tidelog.engines.local.kernels.words import decode
+
+ALL_BOUND = -2  # an aggregate over one fact: no index, a member test
+
+
+@njit
+def fold(rels, idxs, env, step, args, reg, t, result):
+    """An aggregate: result[0] is its word; False if it has none.
+
+    P_A is op | kind << 8. P_B is the place of the value among the columns read; for
+    count it is -1 where every fact of the vector counts.
+    """
+    r = step[P_REL]
+    op = step[P_A] & 255
+    kind = step[P_A] >> 8
+    nkey = step[P_NKEY]
+    ncol = step[P_NCOL]
+    role = step[P_ROLE]
+    a = step[P_ARGS]
+    full = rels[r * R_WIDTH + R_FULL + role] != 0
+    x = step[P_IDX]
+    stride = ncol
+    base = np.int64(0)
+    if x >= 0:
+        for k in range(nkey):
+            t[k] = reg[args[a + 2 * k + 1]] if args[a + 2 * k] == A_REG else args[a + 2 * k + 1]
+        base, count = vector(idxs, x, index_key(t, nkey), False)
+        cols = i64(idxs[x * X_WIDTH + X_COLS])
+    elif x == ALL_BOUND:
+        for c in range(ncol):
+            t[c] = reg[args[a + 2 * c + 1]] if args[a + 2 * c] == A_CHECK else args[a + 2 * c + 1]
+        row = find_row(rels, r, t)
+        count = np.int64(0 <= row < rels[r * R_WIDTH + R_START])
+        base = rels[r * R_WIDTH + R_ROWS] + 4 * row * ncol
+        cols = i64(0)
+    else:
+        count = rels[r * R_WIDTH + R_START]
+        base = rels[r * R_WIDTH + R_ROWS]
+        cols = i64(0)
+    values = u32(base)
+    offset = a + 2 * nkey
+    total = np.int64(0)
+    sum_word = np.int64(0)
+    sum_float = 0.0
+    if op == G_COUNT and full and step[P_B] < 0:  # nothing to compare
+        result[0] = count
+        return True
+    for i in range(count):
+        good = True
+        for c in range(ncol):
+            how = args[offset + 2 * c]
+            v = np.int64(values[i * stride + c])
+            if how == A_CONST:
+                good = good and v == args[offset + 2 * c + 1]
+            elif how == A_CHECK:
+                good = good and v == reg[args[offset + 2 * c + 1]]
+            elif how == A_BIND:
+                reg[args[offset + 2 * c + 1]] = v
+        if not good:
+            continue
+        if not full:
+            if x >= 0 and nkey <= 2:
+                for k in range(nkey):
+                    g = a + 2 * k
+                    t[cols[k]] = reg[args[g + 1]] if args[g] == A_REG else args[g + 1]
+                for c in range(ncol):
+                    t[cols[nkey + c]] = np.int64(values[i * stride + c])
+            else:
+                for c in range(ncol):
+                    t[c] = np.int64(values[i * stride + c])
+            if not in_view(rels, env, r, find_row(rels, r, t), role):
+                continue
+        if op != G_COUNT:
+            word = decode(env, np.int64(values[i * stride + step[P_B]]))
+            if op == G_SUM:
+                if kind == KIND_FLOAT:
+                    sum_float += as_float(word)
+                else:
+                    sum_word += word
+            elif op == G_MEAN:
+                if kind == KIND_FLOAT:
+                    sum_float += as_float(word)
+                elif kind == KIND_UNSIGNED:
+                    sum_float += np.float64(np.uint64(word))
+                else:
+                    sum_float += np.float64(word)
+            elif (
+                total == 0
+                or (op == G_MIN and less(env, kind, word, sum_word))
+                or (op == G_MAX and less(env, kind, sum_word, word))
+            ):
+                sum_word = word
+        total += 1
+    if op == G_COUNT:
+        result[0] = total
+    elif op == G_SUM:
+        result[0] = float_word(sum_float) if kind == KIND_FLOAT else sum_word
+    elif total == 0:
+        return False
+    elif op == G_MEAN:
+        result[0] = float_word(sum_float / total)
+    else:
+        result[0] = sum_word
+    return True

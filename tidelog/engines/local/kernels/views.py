@@ -1,0 +1,127 @@
+"""What a body literal sees: views as truth tables, vectors of indexes, member tests."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tidelog.engines.local.kernels.hashing import find_row, home, pack
+from tidelog.engines.local.kernels.index import find_key, spread
+from tidelog.engines.local.kernels.layout import (
+    A_REG,
+    E_VIEWS,
+    FLAG_NEGATED,
+    P_ARGS,
+    P_FLAG,
+    P_PRE,
+    P_PRE_A,
+    P_PRE_A_HOW,
+    P_PRE_B,
+    P_PRE_B_HOW,
+    P_PRE_ID,
+    P_PRE_N,
+    P_REL,
+    P_ROLE,
+    PRE_COLUMN,
+    PRE_INDEX,
+    PRE_REG,
+    R_ARITY,
+    R_FULL,
+    R_HKEYS,
+    R_HROWS,
+    R_HSIZE,
+    R_MASK,
+    R_MULT,
+    R_OLD,
+    R_START,
+    R_WIDTH,
+    ROLE_OLD,
+    S_EPOCH,
+    S_LEN,
+    S_OFF,
+    S_OLD,
+    SLOT,
+    UNFILLED,
+    X_ARENA,
+    X_EPOCH,
+    X_SIZE,
+    X_SLOTS,
+    X_STRIDE,
+    X_WIDTH,
+)
+from tidelog.engines.local.kernels.memory import prefetch, u8, u16, u32
+
+
+@njit
+def in_view(rels, env, r, row, role):
+    table = u8(env[E_VIEWS + role])
+    return table[u16(rels[r * R_WIDTH + R_MASK])[row]] != 0
+
+
+@njit
+def reaches(rels, env, r, row, role):
+    """Is this existing row in the role's view?"""
+    if rels[r * R_WIDTH + R_FULL + role] != 0:
+        return row < (
+            rels[r * R_WIDTH + R_OLD] if role == ROLE_OLD else rels[r * R_WIDTH + R_START]
+        )
+    return in_view(rels, env, r, row, role)
+
+
+@njit
+def passes(rels, env, step, args, reg, t):
+    """A member step: is the fact there, or not there if it is negated?"""
+    r = step[P_REL]
+    a = step[P_ARGS]
+    for c in range(rels[r * R_WIDTH + R_ARITY]):
+        what = args[a + 2 * c + 1]
+        t[c] = reg[what] if args[a + 2 * c] == A_REG else what
+    row = find_row(rels, r, t)
+    # A row without a number yet is fresh: not visible to this run.
+    good = row >= 0 and row != UNFILLED and reaches(rels, env, r, row, step[P_ROLE])
+    return good != ((step[P_FLAG] & FLAG_NEGATED) != 0)
+
+
+@njit
+def vector(idxs, x, key, old):
+    """Address and length (in rows) of the key's vector; of its old part if asked."""
+    at = find_key(idxs, x, key)
+    slots = u32(idxs[x * X_WIDTH + X_SLOTS])
+    length = np.int64(slots[at + S_LEN])
+    if length == 0:
+        return np.int64(0), np.int64(0)
+    shown = length
+    if old and np.int64(slots[at + S_EPOCH]) == idxs[x * X_WIDTH + X_EPOCH]:
+        shown = np.int64(slots[at + S_OLD])
+    if length == 1 and idxs[x * X_WIDTH + X_STRIDE] == 1:
+        return idxs[x * X_WIDTH + X_SLOTS] + 4 * (at + S_OFF), shown
+    return idxs[x * X_WIDTH + X_ARENA] + 4 * np.int64(slots[at + S_OFF]), shown
+
+
+@njit
+def ask_ahead(rels, idxs, step, reg, row):
+    """Prefetch what the next step will look at for this row of the present one."""
+    a = step[P_PRE_A]
+    how = step[P_PRE_A_HOW]
+    if how == PRE_COLUMN:
+        a = np.int64(u32(row)[a])
+    elif how == PRE_REG:
+        a = reg[a]
+    key = np.uint64(a)
+    if step[P_PRE_N] == 2:
+        b = step[P_PRE_B]
+        how = step[P_PRE_B_HOW]
+        if how == PRE_COLUMN:
+            b = np.int64(u32(row)[b])
+        elif how == PRE_REG:
+            b = reg[b]
+        key = pack(a, b)
+    which = step[P_PRE_ID]
+    if step[P_PRE] == PRE_INDEX:
+        slot = spread(key, idxs[which * X_WIDTH + X_SIZE])
+        prefetch(idxs[which * X_WIDTH + X_SLOTS] + 4 * SLOT * slot)
+    else:
+        size = rels[which * R_WIDTH + R_HSIZE]
+        slot = home(key, np.uint64(rels[which * R_WIDTH + R_MULT]), size)
+        prefetch(rels[which * R_WIDTH + R_HKEYS] + 8 * slot)
+        prefetch(rels[which * R_WIDTH + R_HROWS] + 4 * slot)

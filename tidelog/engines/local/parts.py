@@ -1,0 +1,170 @@
+"""A rule's body as the planner sees it: parts, what they need and what they bind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tidelog.program.rules import Constraint, Expression, Group, Literal, Range, Rule, Simple
+from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable, Wildcard
+
+PARTIAL = {"/", "%", "^"}
+CONVERSIONS = {"to_number", "to_float", "to_unsigned"}  # of text, these can fail
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """`result = functor(args)`, computed by Python in batches and kept in a relation."""
+
+    functor: str
+    args: tuple[Simple, ...]
+    result: Variable
+    signature: tuple[Kind, ...]  # kinds of the arguments, then of the result
+
+    @property
+    def relation(self) -> str:
+        return f"%{self.functor}({','.join(self.signature)})"
+
+    @property
+    def requests(self) -> str:
+        return self.relation + "?"
+
+    @property
+    def literal(self) -> Literal:
+        return Literal(self.relation, (*self.args, self.result))
+
+
+Part = Literal | Constraint | Range | Group | Outside
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A rule whose string functors stand as literals of their own."""
+
+    rule: Rule
+    parts: tuple[Part, ...]
+    outside: tuple[Outside, ...]
+
+
+def variables(term: Expression | Simple) -> Iterable[Variable]:
+    if isinstance(term, Variable):
+        yield term
+    elif isinstance(term, Call):
+        for arg in term.args:
+            yield from variables(arg)  # type: ignore[arg-type]
+    elif isinstance(term, Cast):
+        yield from variables(term.term)  # type: ignore[arg-type]
+
+
+def is_outside(call: Call) -> bool:
+    """Does this functor work on text, so that Python must compute it?"""
+    kinds = {arg.kind for arg in call.args}
+    if call.functor in ("cat", "substr", "strlen", "to_string", "match", "contains"):
+        return True
+    if call.functor in CONVERSIONS:
+        return "symbol" in kinds
+    return call.functor in ("min", "max") and call.kind == "symbol"
+
+
+def prepare(rule: Rule) -> Prepared:
+    """Take string functors out of expressions: `p(cat(x, "a"))` reads a relation of results."""
+    parts: list[Part] = []
+    outside: list[Outside] = []
+    fresh = 0
+
+    def new(kind: Kind | None) -> Variable:
+        nonlocal fresh
+        fresh += 1
+        return Variable(f"%%{fresh}", kind=kind)
+
+    def simple(term: Expression) -> Variable | Constant:
+        term = lift(term)
+        if isinstance(term, Variable | Constant):
+            return term
+        variable = new(term.kind)
+        parts.append(Constraint("=", variable, term))
+        return variable
+
+    def lift(term: Expression) -> Expression:
+        if isinstance(term, Cast):
+            return replace(term, term=lift(term.term))  # type: ignore[arg-type]
+        if not isinstance(term, Call):
+            return term
+        if not is_outside(term):
+            return replace(term, args=tuple(lift(arg) for arg in term.args))  # type: ignore[arg-type]
+        args = tuple(simple(arg) for arg in term.args)  # type: ignore[arg-type]
+        result = new(term.kind)
+        kinds = tuple(kind for arg in (*args, result) if (kind := arg.kind))
+        call = Outside(term.functor, args, result, kinds)
+        outside.append(call)
+        parts.append(call)
+        return result
+
+    for part in rule.body:
+        if isinstance(part, Constraint) and part.op.lstrip("!") in ("match", "contains"):
+            test = Call(part.op.lstrip("!"), (part.left, part.right), kind="number")
+            holds = Constant(0 if part.op.startswith("!") else 1, "number")
+            parts.append(Constraint("=", lift(test), holds, part.at))
+        elif isinstance(part, Constraint):
+            parts.append(replace(part, left=lift(part.left), right=lift(part.right)))
+        elif isinstance(part, Range):
+            step = part.step
+            start, stop = simple(part.start), simple(part.stop)
+            if step is None:
+                step = Call("%step", (start, stop), kind=part.variable.kind)
+            parts.append(replace(part, start=start, stop=stop, step=simple(step)))
+        elif isinstance(part, Literal):
+            terms = (new(t.kind) if isinstance(t, Wildcard) else t for t in part.terms)
+            parts.append(replace(part, terms=tuple(terms)))
+        else:
+            parts.append(part)
+    return Prepared(rule, tuple(parts), tuple(outside))
+
+
+def can_fail(term: Expression) -> bool:
+    if isinstance(term, Call):
+        return term.functor in PARTIAL or any(can_fail(a) for a in term.args)  # type: ignore[arg-type]
+    return isinstance(term, Cast) and can_fail(term.term)  # type: ignore[arg-type]
+
+
+def may_fail(part: Part) -> bool:
+    if isinstance(part, Constraint):
+        return can_fail(part.left) or can_fail(part.right)
+    return isinstance(part, Outside) and part.functor in CONVERSIONS
+
+
+def needs(part: Part) -> set[str]:
+    """Variables that must be bound before the part can run."""
+    if isinstance(part, Literal):
+        return {t.name for t in part.terms if isinstance(t, Variable)} if part.negated else set()
+    if isinstance(part, Outside):
+        return {v.name for arg in part.args for v in variables(arg)}
+    if isinstance(part, Range):
+        terms = [part.start, part.stop, part.step]
+        return {v.name for t in terms if t is not None for v in variables(t)}
+    if isinstance(part, Constraint):
+        return {v.name for t in (part.left, part.right) for v in variables(t)}
+    return set()
+
+
+def mentions(part: Part) -> set[str]:
+    if isinstance(part, Literal):
+        return {t.name for t in part.terms if isinstance(t, Variable)}
+    if isinstance(part, Group):
+        return {t.name for t in (*part.terms, part.result) if isinstance(t, Variable)}
+    if isinstance(part, Outside):
+        return needs(part) | {part.result.name}
+    if isinstance(part, Range):
+        return needs(part) | {part.variable.name}
+    return needs(part)
+
+
+def binds(part: Constraint, bound: set[str]) -> Variable | None:
+    """The variable that an equality would bind now."""
+    if part.op != "=":
+        return None
+    for side, other in ((part.left, part.right), (part.right, part.left)):
+        free = isinstance(side, Variable) and side.name not in bound
+        if free and all(v.name in bound for v in variables(other)):
+            return side  # type: ignore[return-value]
+    return None
