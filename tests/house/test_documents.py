@@ -55,6 +55,22 @@ def test_only_generated_pages_show_output(page: str) -> None:
     assert "```console" not in read(page)
 
 
+def test_the_first_screen_is_short() -> None:
+    """A program in five lines, and the same in six of Python."""
+    blocks = re.findall(r"^```(\w+).*?\n(.*?)^```$", read("README.md"), re.DOTALL | re.MULTILINE)
+    program = next(code for language, code in blocks if language == "datalog")
+    python = next(code for language, code in blocks if language == "python")
+    assert len(program.splitlines()) == 5
+    assert len([line for line in python.splitlines() if line.strip()]) == 6
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_make_knows_what_documents_ask_of_it(page: str) -> None:
+    targets = set(re.findall(r"^(\w+):", read("Makefile"), flags=re.MULTILINE))
+    asked = re.findall(r"(?:^|`)make (\w+)", read(page), flags=re.MULTILINE)
+    assert set(asked) <= targets
+
+
 def anchors(text: str) -> set[str]:
     """Headings as a page's own address spells them."""
     headings = re.findall(r"^#+ (.*)$", FENCE.sub("", text), flags=re.MULTILINE)
