@@ -31,5 +31,9 @@ lint: setup
 test: lint
 	$(BIN)/python -m pytest
 
+bench: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	$(BIN)/python -m bench.run
+
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
