@@ -53,7 +53,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_all_kinds() -> None:
     of = relation("number", "unsigned", "float", "symbol")
-    assert rows(b"-1\t18446744073709551615\t2.5\ta b\n0x10\t0b11\t1e3\t\n", of) == [
+    assert rows(b"-1\t18446744073709551615\t2.5\ta b\n+16\t0b11\t1e3\t\n", of) == [
         (-1, 2**64 - 1, 2.5, "a b"),
         (16, 3, 1000.0, ""),
     ]
@@ -129,7 +129,7 @@ def test_importing_the_reader_does_not_import_arrow() -> None:
     ("kind", "cell", "text", "advice"),
     [
         ("number", "abc", '"abc" is no whole number, but column y of edge is number',
-         "write a whole number such as 42 or 0x2a"),
+         "write a whole number such as 42"),
         ("number", "{column}", '"{column}" is no whole number', ""),
         ("number", "1.5", '"1.5" is no whole number, but column y of edge is number',
          "write a whole number, or declare the column float"),
@@ -140,8 +140,14 @@ def test_importing_the_reader_does_not_import_arrow() -> None:
         ("number", "9223372036854775808",
          '"9223372036854775808" in column y of edge does not fit in 64 bits',
          "a number lies between -9223372036854775808 and 9223372036854775807"),
-        ("number", "0xffffffffffffffff",
-         '"0xffffffffffffffff" in column y of edge does not fit in 64 bits', ""),
+        ("number", "0x1f", '"0x1f" is not decimal, but column y of edge is number',
+         "write it in decimal, or declare the column unsigned"),
+        ("number", "0b11", '"0b11" is not decimal, but column y of edge is number', ""),
+        ("unsigned", "0x10000000000000000",
+         '"0x10000000000000000" in column y of edge does not fit in 64 bits', ""),
+        ("unsigned", "-0x1", '"-0x1" is no whole number, but column y of edge is unsigned',
+         "write a whole number such as 42 or 0x2a"),
+        ("unsigned", "0XFF", '"0XFF" is no whole number, but column y of edge is unsigned', ""),
         ("number", "9" * 5000, f'"{"9" * 40}…" in column y of edge does not fit in 64 bits', ""),
         ("unsigned", "18446744073709551616",
          '"18446744073709551616" in column y of edge does not fit in 64 bits',
@@ -183,7 +189,7 @@ def test_the_message_shows_the_line() -> None:
     assert message(io.BytesIO(b"1\t2\n3\tabc\n")) == (
         '<stdin>:2:3: error: "abc" is no whole number, but column y of edge is number\n'
         "  2 | 3 abc\n"
-        "    |   ^^^ write a whole number such as 42 or 0x2a"
+        "    |   ^^^ write a whole number such as 42"
     )
 
 
@@ -414,8 +420,8 @@ def test_both_readers_agree(case: tuple[Relation, bytes, str, bool]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bulk_reader_does_read(kind: Kind) -> None:
     """Or the law above would say nothing."""
-    of = relation(kind, "symbol", "number")
-    data = b"1\ta\t-7\r\n2\t0x1\t0x10\r\n"
+    of = relation(kind, "symbol", "unsigned", "number")
+    data = b"1\ta\t7\t-1\r\n2\t0x1\t0x10\t+2\r\n"
     table = bulk.read_bulk(data, of, "\t", False)
     assert isinstance(table, Table)
     exact = facts._Reader("edge.facts", data, of, "\t").read(False)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.io.cells import Fault, parse_number
+from tidelog.io.cells import PARSERS, Fault
 from tidelog.program.rules import Relation
-from tidelog.program.table import Column, SymbolColumn, Table
+from tidelog.program.syntax import Kind
+from tidelog.program.table import DTYPES, Column, SymbolColumn, Table
 
 LEAST_BYTES = 2**18  # below this, importing Arrow costs more than it saves
 _BLOCK = 2**23
@@ -39,10 +40,8 @@ def read_bulk(data: bytes, relation: Relation, delimiter: str, headers: bool) ->
     # Arrow takes an empty line for a row of empty fields.
     if relation.arity > 1 and (data.startswith(b"\n", start) or data.find(b"\n\n", start) >= 0):
         return None
-    # Arrow wraps hexadecimal numbers around, so such columns are converted here.
-    hexadecimal = "number" in relation.kinds and (
-        data.find(b"0x", start) >= 0 or data.find(b"0X", start) >= 0
-    )
+    # Arrow reads more hexadecimal numbers, so columns that may hold some are converted here.
+    hexadecimal = data.find(b"0x", start) >= 0 or data.find(b"0X", start) >= 0
     rows = data.count(b"\n", start) + (not data.endswith(b"\n"))
     frame = _arrow_table(data, start, relation, delimiter, hexadecimal)
     if frame is None or frame.num_rows != rows:
@@ -72,7 +71,7 @@ def _arrow_table(
     words = pa.dictionary(pa.int32(), pa.string())
     types = {
         "number": words if hexadecimal else pa.int64(),
-        "unsigned": pa.uint64(),
+        "unsigned": words if hexadecimal else pa.uint64(),
         "float": pa.float64(),
         "symbol": words,
     }
@@ -99,7 +98,7 @@ def _arrow_table(
         return None
 
 
-def _column(kind: str, chunks: Any) -> Column | None:
+def _column(kind: Kind, chunks: Any) -> Column | None:
     import pyarrow as pa
 
     if not pa.types.is_dictionary(chunks.type):
@@ -115,8 +114,8 @@ def _column(kind: str, chunks: Any) -> Column | None:
     words = column.dictionary.to_numpy(zero_copy_only=False).tolist()
     if kind == "symbol":
         return SymbolColumn(codes, words)
-    values = [parse_number(word) for word in words]
+    values = [PARSERS[kind](word) for word in words]
     if any(isinstance(value, Fault) for value in values):
         return None
-    numbers: NDArray[np.int64] = np.array(values, dtype=np.int64)[codes]
-    return numbers
+    distinct: NDArray[Any] = np.array(values, dtype=DTYPES[kind])[codes]
+    return distinct

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tidelog.program.syntax import Kind
 
-_INTEGER = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|([0-9]+))")
+_INTEGER = re.compile(r"0x([0-9a-fA-F]+)|0b([01]+)|([+-]?)([0-9]+)")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEX_FLOAT = re.compile(
     r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?"
@@ -35,10 +35,10 @@ def shown(text: str, room: int = 40) -> str:
 
 
 def parse_number(cell: str) -> int | Fault:
-    """A 64-bit number, decimal, hexadecimal or binary, with blanks around it ignored.
+    """A decimal 64-bit number, with blanks around it ignored.
 
-    >>> [parse_number(cell) for cell in ("42", "-0x2a", "0b101", " +7")]
-    [42, -42, 5, 7]
+    >>> [parse_number(cell) for cell in ("42", "-7", " +7", "007")]
+    [42, -7, 7, 7]
     """
     value = _integer(cell, "number")
     if isinstance(value, Fault) or -(2**63) <= value < 2**63:
@@ -47,6 +47,11 @@ def parse_number(cell: str) -> int | Fault:
 
 
 def parse_unsigned(cell: str) -> int | Fault:
+    """An unsigned 64-bit number, decimal, hexadecimal or binary.
+
+    >>> [parse_unsigned(cell) for cell in ("42", "0x2a", "0b101", " +7")]
+    [42, 42, 5, 7]
+    """
     value = _integer(cell, "unsigned")
     if isinstance(value, Fault):
         return value
@@ -67,9 +72,14 @@ def _integer(cell: str, kind: Kind) -> int | Fault:
         if _FLOAT.fullmatch(text):
             advice = "write a whole number, or declare the column float"
         else:
-            advice = "write a whole number such as 42 or 0x2a"
+            advice = f"write a whole number such as {'42 or 0x2a' if kind == 'unsigned' else '42'}"
         return Fault(f"{{cell}} is no whole number, but {{column}} is {kind}", advice)
-    sign, hexadecimal, binary, decimal = match.groups()
+    hexadecimal, binary, sign, decimal = match.groups()
+    if kind == "number" and not decimal:
+        return Fault(
+            "{cell} is not decimal, but {column} is number",
+            "write it in decimal, or declare the column unsigned",
+        )
     base = 16 if hexadecimal else 2 if binary else 10
     digits = (hexadecimal or binary or decimal).lstrip("0") or "0"
     # Python refuses to convert very long digit strings, and 64 digits are too many in any base.

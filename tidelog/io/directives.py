@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import BinaryIO, Literal
@@ -144,42 +144,44 @@ def write_outputs(
     stdout: BinaryIO,
     *,
     sources: Sources | None = None,
-) -> None:
-    """Write everything, or nothing: files get their names when all of them are complete."""
+) -> tuple[Diagnostic, ...]:
+    """Write everything, or nothing: files get their names when all of them are complete.
+
+    There is a warning for each file that would not read back as the same facts.
+    """
     printed: list[bytes] = []
+    warnings: list[Diagnostic] = []
     with Staged() as staged:
         for each in wanted:
             try:
-                _write(each, tables[each.relation.name], staged, printed)
+                warnings += _write(each, tables[each.relation.name], staged, printed)
             except FileFault as fault:
                 lead = f"`{each.relation.name}` cannot be written"
                 raise _placed(lead, fault, each.at, sources) from None
         staged.commit()
     stdout.writelines(printed)
     stdout.flush()
+    return tuple(warnings)
 
 
-def _write(each: Output, table: Table, staged: Staged, printed: list[bytes]) -> None:
+def _write(
+    each: Output, table: Table, staged: Staged, printed: list[bytes]
+) -> Iterable[Diagnostic]:
     if each.form == "size":
         printed.append(f"{each.name}\t{table.size}\n".encode())
-        return
-    # People read what is printed, so a tab inside a symbol does no harm there.
-    lines = fact_lines(
-        each.relation,
-        table,
-        delimiter=each.delimiter,
-        headers=each.headers and each.form == "file",
-        exact=each.form == "file",
-    )
+        return ()
+    headers = each.headers and each.form == "file"
+    lines, warnings = fact_lines(each.relation, table, delimiter=each.delimiter, headers=headers)
     if each.path is not None:
         staged.write(os.fspath(each.path), lines, compress=each.compress)
-        return
+        return [replace(warning, at=each.at) for warning in warnings]
     title = [each.name]
     if each.headers:
         title.append(each.delimiter.join(each.relation.attributes))
     printed.append(("-" * 15 + "\n" + "\n".join(title) + "\n" + "=" * 15 + "\n").encode())
     printed.extend(lines)
     printed.append(b"=" * 15 + b"\n")
+    return ()  # people read what is printed, so a tab inside a symbol does no harm there
 
 
 def _placed(lead: str, fault: FileFault, at: Span, sources: Sources | None) -> DataError:

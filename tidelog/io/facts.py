@@ -1,25 +1,27 @@
 """Files of facts: Soufflé's `.facts` and `.csv`.
 
 One fact a line, fields separated by a tab or another delimiter, symbols as they are,
-without quotes or escapes. Numbers are decimal, hexadecimal (`0x`) or binary (`0b`),
-blanks around them are ignored. The fact of a relation without columns is the line `()`.
-A byte-order mark and Windows line ends are accepted, gzip is known by its content.
+without quotes or escapes. Numbers are decimal, unsigned ones also hexadecimal (`0x`) or
+binary (`0b`). The fact of a relation without columns is the line `()`. A byte-order mark
+and Windows line ends are accepted, gzip is known by its content. Floats are written with
+17 significant digits, and read back equal.
 
 Where we depart from Soufflé 2.5 (built for 64 bits):
   - it ignores fields beyond the last column; here such a row is an error;
-  - it writes a symbol that contains the delimiter or a line end, and reads other rows
-    back; here writing it is an error;
   - it reads NaN; here it is an error, and -0.0 is 0.0;
   - it keeps brackets together when the delimiter is a comma; here a comma always
     separates, so such a row has too many fields and is an error;
-  - it reads `0x` and `0b` in unsigned columns alone; here in number columns too;
+  - it refuses blanks behind a number; here blanks around numbers are ignored;
+  - it takes any bytes for symbols; here invalid UTF-8 and NUL characters are errors;
   - it writes rows in the order of an index; here they are sorted by value.
-Floats are written with 17 significant digits, as it does, and read back equal.
+A symbol that contains the delimiter or a line end is written as it is, as Soufflé does,
+though it reads back as something else; here there is a warning about it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -212,55 +214,38 @@ def write_facts(
     delimiter: str = "\t",
     headers: bool = False,
     compress: bool | None = None,
-) -> None:
+) -> tuple[Diagnostic, ...]:
     """Write a table, sorted by value, to a file (whole or not at all) or a binary stream.
 
-    A file is compressed if its name ends in `.gz`, or as `compress` says.
+    A file is compressed if its name ends in `.gz`, or as `compress` says. There is a
+    warning if the file would not read back as the same facts.
     """
-    pieces = fact_lines(relation, table, delimiter=delimiter, headers=headers)
+    pieces, warnings = fact_lines(relation, table, delimiter=delimiter, headers=headers)
     if not is_path(target):
         for piece in pieces:
             target.write(piece)  # type: ignore[union-attr]
-        return
+        return warnings
     path = name_of(target)
     with Staged() as staged:
         staged.write(path, pieces, compress=path.endswith(".gz") if compress is None else compress)
         staged.commit()
+    return warnings
 
 
 def fact_lines(
-    relation: Relation,
-    table: Table,
-    *,
-    delimiter: str = "\t",
-    headers: bool = False,
-    exact: bool = True,
-) -> Iterator[bytes]:
-    """The text of a table in pieces of many lines.
+    relation: Relation, table: Table, *, delimiter: str = "\t", headers: bool = False
+) -> tuple[Iterator[bytes], tuple[Diagnostic, ...]]:
+    """The text of a table in pieces of many lines, and a warning if it reads back otherwise.
 
-    With `exact`, a symbol that would read back as something else is an error, and it
-    is found before the first piece is made.
+    Text that cannot be encoded is an error, found before the first piece is made.
     """
     _check_delimiter(delimiter)
     table = sorted_table(table)
-    if exact:
-        for j, column in enumerate(table.columns):
-            _check_faithful(relation, j, column, delimiter)
-        if not headers and _starts_with_mark(table):
-            raise FileFault(
-                f"the first row of {relation.name} starts with a byte-order mark, which is lost",
-                "write headers, or replace it in the program",
-            )
-    else:
-        for column in table.columns:
-            if isinstance(column, SymbolColumn):
-                _check_encodable(relation, column.words)
-    return _pieces(relation, table, delimiter, headers)
-
-
-def _starts_with_mark(table: Table) -> bool:
-    first = table.columns[0] if table.columns and table.size else None
-    return isinstance(first, SymbolColumn) and first.words[first.codes[0]].startswith("\ufeff")
+    for column in table.columns:
+        if isinstance(column, SymbolColumn):
+            _check_encodable(relation, column.words)
+    warnings = tuple(islice(_doubts(relation, table, delimiter, headers), 1))
+    return _pieces(relation, table, delimiter, headers), warnings
 
 
 def _pieces(relation: Relation, table: Table, delimiter: str, headers: bool) -> Iterator[bytes]:
@@ -282,7 +267,9 @@ def _texts(column: Column, part: slice) -> Iterable[str]:
     return map(float_text if column.dtype.kind == "f" else str, column[part].tolist())
 
 
-def _check_encodable(relation: Relation, words: Iterable[str]) -> None:
+def _check_encodable(relation: Relation, words: Sequence[str]) -> None:
+    if "".join(words).isascii():
+        return
     for word in words:
         try:
             word.encode()
@@ -291,34 +278,42 @@ def _check_encodable(relation: Relation, words: Iterable[str]) -> None:
             raise FileFault(message, "it has half of a surrogate pair") from None
 
 
-def _check_faithful(relation: Relation, j: int, column: Column, delimiter: str) -> None:
-    """Refuse what would read back as other facts."""
-    if isinstance(column, SymbolColumn):
-        words: Iterable[str] = column.words
-        joined = "".join(words)
-        suspects = ["\n", "\r", "\0", *delimiter]
-        if joined.isascii() and not any(c in joined for c in suspects):
-            return
-        _check_encodable(relation, words)
-    elif not set(delimiter) & set("0123456789+-.einfa"):
-        return
-    else:
-        words = _texts(column, slice(None))
-    last = j == len(relation.kinds) - 1
-    for word in words:
-        reason = None
-        if "\n" in word:
-            reason = "a line end"
-        elif "\0" in word:
-            reason = "a NUL character"
-        elif last and word.endswith("\r"):
-            reason = "a carriage return at the end of a line"
-        elif (not last or delimiter in word) and (word + delimiter).find(delimiter) != len(word):
-            reason = f"the delimiter {shown(delimiter)}"
-        if reason is not None:
-            where = f"column {relation.attributes[j]} of {relation.name}"
-            other = "choose another delimiter"
-            raise FileFault(
-                f"{shown(word)} in {where} contains {reason}, which the format cannot hold",
-                other if "delimiter" in reason else "replace it in the program",
-            )
+def _doubts(
+    relation: Relation, table: Table, delimiter: str, headers: bool
+) -> Iterator[Diagnostic]:
+    """What would read back as other facts; the table's words are all in use."""
+    for j, column in enumerate(table.columns):
+        last = j == len(table.columns) - 1
+        for word in _suspects(column, delimiter):
+            reason, advice = _misread(word, delimiter, last), "replace it in the program"
+            if reason:
+                where = f"column {relation.attributes[j]} of {relation.name}"
+                message = f"{shown(word)} in {where} contains {reason}, so it reads back otherwise"
+                if "delimiter" in reason:
+                    advice = "choose another delimiter for this output"
+                yield Diagnostic(message, advice=advice, severity="warning")
+    first = table.columns[0] if table.columns and table.size and not headers else None
+    if isinstance(first, SymbolColumn) and first.words[first.codes[0]].startswith("\ufeff"):
+        message = f"the first row of {relation.name} starts with a byte-order mark, which is lost"
+        yield Diagnostic(message, advice="write headers", severity="warning")
+
+
+def _suspects(column: Column, delimiter: str) -> Iterable[str]:
+    if not isinstance(column, SymbolColumn):
+        digits = set("0123456789+-.einfa")
+        return _texts(column, slice(None)) if digits & set(delimiter) else ()
+    joined = "".join(column.words)
+    return column.words if any(c in joined for c in ("\n", "\r", "\0", *delimiter)) else ()
+
+
+def _misread(word: str, delimiter: str, last: bool) -> str:
+    """What makes the word, followed by the delimiter or a line end, read otherwise."""
+    if "\n" in word:
+        return "a line end"
+    if "\0" in word:
+        return "a NUL character"
+    if last and word.endswith("\r"):
+        return "a carriage return at the end of a line"
+    if (not last or delimiter in word) and (word + delimiter).find(delimiter) != len(word):
+        return f"the delimiter {shown(delimiter)}"
+    return ""
