@@ -15,7 +15,7 @@ from tidelog.engines.local.engine import LocalEngine, Measure
 from tidelog.io.directives import inputs, read_inputs
 from tidelog.io.frames import kinds_of, to_arrow, to_pandas, to_polars, to_table
 from tidelog.io.order import sorted_table
-from tidelog.limits import Limits, Show, Watch
+from tidelog.limits import Interrupts, Limits, Show, Watch
 from tidelog.maintain.seminaive import materialise
 from tidelog.plan import analyse
 from tidelog.program.diagnostics import Diagnostic, ProgramError, TidelogError
@@ -169,10 +169,12 @@ class Database:
     def _evaluate(self, limits: Limits, profile: bool, progress: Show | None) -> None:
         engine, stats = self._engine, self.stats
         began = time.perf_counter()
-        watch = Watch(limits, engine.facts, progress)
-        engine.watch(watch.tick)
-        engine.measure = _recorder(stats, watch) if profile else None
-        materialise(engine, self._checked.strata, engine.all, watch)
+        cache.compile_largest()  # it may take long, and Ctrl-C must end it at once
+        with Interrupts() as interrupts:
+            watch = Watch(limits, engine.facts, progress, interrupts)
+            engine.watch(watch.tick)
+            engine.measure = _recorder(stats, watch) if profile else None
+            materialise(engine, self._checked.strata, engine.all, watch)
         engine.watch(None)
         engine.measure = None
         stats.evaluate_seconds = time.perf_counter() - began

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FrameType, TracebackType
+from typing import Any
 
 from tidelog.program.diagnostics import LimitError
 from tidelog.program.rules import Rule, Stratum
@@ -54,6 +58,45 @@ def used_memory() -> int:
         return peak if sys.platform == "darwin" else peak * 1024
 
 
+class Interrupts:
+    """Ctrl-C in the block is noted when it comes, and raised where a watch looks at its limits.
+
+    Raised anywhere it could come in the middle of a change, or be lost: Python drops what a
+    finalizer raises. A second Ctrl-C is not held back, nor is any if a program handles the
+    signal in a way of its own.
+    """
+
+    def __init__(self) -> None:
+        self.noted = False
+        self._before: Any = None
+
+    def __enter__(self) -> Interrupts:
+        ours = threading.current_thread() is threading.main_thread()
+        if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        if kind is None:
+            self.check()
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.noted:
+            raise KeyboardInterrupt
+        self.noted = True
+
+    def check(self) -> None:
+        if self.noted:
+            raise KeyboardInterrupt
+
+
 @dataclass(slots=True)
 class Watch:
     """Keeps the limits of one evaluation and tells `show` where it is, ten times a second."""
@@ -61,6 +104,7 @@ class Watch:
     limits: Limits
     facts: Callable[[], int]
     show: Show | None = None
+    interrupts: Interrupts = field(default_factory=Interrupts)
     rounds: int = 0
     strata: int = 0
     began: float = field(default_factory=time.perf_counter)
@@ -89,6 +133,7 @@ class Watch:
 
     def tick(self, rule: Rule | None) -> None:
         """Look at the limits; called in every round and now and then within one."""
+        self.interrupts.check()
         limits, now = self.limits, time.perf_counter()
         if limits.max_facts is not None and self.facts() > limits.max_facts:
             self._stop(f"more than {limits.max_facts:,} facts", rule, "--max-facts")

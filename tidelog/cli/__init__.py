@@ -83,39 +83,30 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _guarded(argv: Sequence[str] | None) -> int:
+    """Every way to end, with its exit code, and no traceback."""
     try:
         code = _main(argv)
         flush_stdout()
         return code
-    except BrokenPipeError:
-        # Who read our output has seen enough (`| head`).
-        drop_stdout()
-        return 0
+    except SystemExit as leave:  # after --help, --version or a message about the options
+        return leave.code if isinstance(leave.code, int) else 2
     except KeyboardInterrupt as stop:
         told = f": {stop}" if isinstance(stop, Interrupted) else ""
         say(f"interrupted{told}")
         return 130
-
-
-def _main(argv: Sequence[str] | None) -> int:
-    arguments = sys.argv[1:] if argv is None else list(argv)
-    chosen = next((each for each in arguments if not each.startswith("-")), None)
-    try:
-        options = parser(chosen).parse_args(arguments)
-    except SystemExit as leave:  # after --help, --version or a message about the options
-        return leave.code if isinstance(leave.code, int) else 2
-    try:
-        code: int = options.command(options)
-        return code
+    except BrokenPipeError:
+        # Who read our output has seen enough (`| head`).
+        drop_stdout()
+        return 0
     except TidelogError as error:
         say(fault(str(error)))
-    except BrokenPipeError:
-        raise
     except MemoryError:
         say("error: there is not enough memory\n    --max-memory stops a run earlier")
     except OSError as error:
-        where = f"{error.filename}: " if error.filename is not None else ""
-        say(f"error: {where}{error.strerror or error}")
+        # Files have errors of their own, so it is the standard output that failed.
+        drop_stdout()
+        where = error.filename or "the standard output"
+        say(f"error: {where}: {error.strerror or error}")
     except Exception as error:
         if os.environ.get("TIDELOG_TRACEBACK"):
             raise
@@ -125,3 +116,13 @@ def _main(argv: Sequence[str] | None) -> int:
             "    environment shows"
         )
     return 2
+
+
+def _main(argv: Sequence[str] | None) -> int:
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    chosen = next((each for each in arguments if not each.startswith("-")), None)
+    options, unknown = parser(chosen).parse_known_args(arguments)
+    if unknown:
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    code: int = options.command(options)
+    return code

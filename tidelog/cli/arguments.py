@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from tidelog.limits import Limits
+
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 Number = TypeVar("Number", int, float)
@@ -39,6 +41,24 @@ def add_allow_paths(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let the program name files outside its folder and those given",
     )
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--max-facts", metavar="N", type=count, help="stop at more than N facts")
+    parser.add_argument(
+        "--max-seconds", metavar="S", type=seconds, help="stop after S seconds of evaluation"
+    )
+    parser.add_argument(
+        "--max-memory",
+        metavar="SIZE",
+        type=size,
+        help="stop when the process holds more, such as 512M or 2G; nine tenths of the "
+        "machine's memory unless given",
+    )
+
+
+def limits(options: argparse.Namespace) -> Limits:
+    return Limits(options.max_facts, options.max_seconds, options.max_memory)
 
 
 def size(text: str) -> int:

@@ -18,15 +18,25 @@ class Files:
     outputs: tuple[Output, ...]
 
     @property
+    def printed(self) -> bool:
+        """Does an output go to the standard output?"""
+        return any(each.path is None for each in self.outputs)
+
+    @property
     def written(self) -> bool:
         """Does an output go to a file?"""
         return any(each.path is not None for each in self.outputs)
 
 
 def decide(
-    accepted: Accepted, facts: str = ".", output: str = ".", *, allow_paths: bool = False
+    accepted: Accepted,
+    facts: str = ".",
+    output: str = ".",
+    *,
+    program: str = "",
+    allow_paths: bool = False,
 ) -> Files:
-    """What the program's directives ask for, or all that is wrong with them."""
+    """What the directives of a program ask for, or all that is wrong with them."""
     wrong: list[Diagnostic] = []
     read: tuple[Input, ...] = ()
     written: tuple[Output, ...] = ()
@@ -39,9 +49,16 @@ def decide(
         written = outputs(accepted.checked, output, allow_paths=allow_paths, sources=sources)
     except ProgramError as error:
         wrong += error.diagnostics
+    if program == "-":
+        wrong += [_read_already(each) for each in read if each.path is None]
     if wrong:
         raise ProgramError(sorted(wrong, key=lambda each: each.at or ()), sources)
     return Files(read, written)
+
+
+def _read_already(asked: Input) -> Diagnostic:
+    message = "the standard input holds the program, so no facts can be read from it"
+    return Diagnostic(message, asked.at, "put the program into a file")
 
 
 @contextlib.contextmanager
@@ -59,10 +76,9 @@ def output_folder(folder: str) -> Iterator[None]:
                 f"the output folder {folder} cannot be created: there is no folder "
                 f"{os.path.dirname(folder.rstrip('/'))}\n    create it first"
             ) from None
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else None
+        except OSError as error:
             raise TidelogError(
-                f"the output folder {folder} cannot be created: {reason or error}"
+                f"the output folder {folder} cannot be created: {error.strerror}"
             ) from None
     try:
         yield

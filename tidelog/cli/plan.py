@@ -18,7 +18,8 @@ from tidelog.progress import Progress
 DESCRIPTION = """\
 Show the order in which relations are evaluated, their rules, and the order in which each
 rule joins its atoms. With -F, facts are loaded and evaluated first and orders are those for
-the sizes found; without, sizes are unknown, and atoms with more bound columns go first."""
+the sizes found; without, sizes are unknown, and atoms with more bound columns go first.
+In a join order, `each r` reads all of r, and `r[2]` looks r up by its second column."""
 EXAMPLE = """\
 example:
   $ cat reach.dl
@@ -27,7 +28,13 @@ example:
   edge(1, 2). edge(2, 3).
   .output path
   $ tidelog plan reach.dl
-  $ tidelog plan reach.dl -F facts --svg reach.svg"""
+  stratum 1, given: edge
+  stratum 2, recursive: path
+      path(x, y) :- edge(x, y).
+          join order: each edge
+      path(x, z) :- path(x, y), edge(y, z).
+          join order: each path, edge[1]
+  $ tidelog plan reach.dl -F . --svg reach.svg"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--svg", metavar="FILE", help="write a picture that browsers show")
     parser.add_argument("--dot", metavar="FILE", help="write a picture in Graphviz's notation")
     arguments.add_allow_paths(parser)
+    arguments.add_limits(parser)
 
 
 def main(options: argparse.Namespace) -> int:
@@ -49,7 +57,7 @@ def main(options: argparse.Namespace) -> int:
     ]
     for path, _ in pictures:
         check_target(path)
-    sizes, order = _orders(accepted, options.facts, options.allow_paths)
+    sizes, order = _orders(accepted, options)
     for line in lines(accepted.checked, sizes, order):
         out(line)
     with Staged() as staged:
@@ -60,21 +68,32 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _orders(
-    accepted: Accepted, facts: str | None, allow_paths: bool
+    accepted: Accepted, options: argparse.Namespace
 ) -> tuple[Callable[[str], int] | None, Callable[[Rule], str]]:
     """Sizes of relations, if facts were given, and the join order of each rule."""
     from tidelog.api import Database
     from tidelog.engines.local.engine import LocalEngine
 
-    if facts is None:
+    if options.facts is None:
         engine = LocalEngine()
         for relation in accepted.checked.relations.values():
             engine.declare(relation)
         return None, lambda rule: engine.plan_of(rule).text
-    files = decide(accepted, facts, "-", allow_paths=allow_paths)
+    files = decide(
+        accepted,
+        options.facts,
+        "-",
+        program=options.program,
+        allow_paths=options.allow_paths,
+    )
     tables = read_inputs(files.inputs, stdin(), sources=accepted.sources)
     with Progress() as progress:
-        database = Database.of(accepted, tables, progress=progress if progress.on else None)
+        database = Database.of(
+            accepted,
+            tables,
+            limits=arguments.limits(options),
+            progress=progress if progress.on else None,
+        )
     return database.size, database.join_order
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import time
@@ -17,12 +18,12 @@ from tidelog.cli.files import Files, decide, output_folder
 from tidelog.cli.terminal import Interrupted, out, say, stdin, stdout
 from tidelog.io.atomic import Staged, check_target
 from tidelog.io.directives import read_inputs, require_writable, write_outputs
-from tidelog.limits import Limits
-from tidelog.program.diagnostics import Diagnostic, ProgramError, render
+from tidelog.program.diagnostics import Diagnostic, render
 from tidelog.progress import Progress, is_terminal
 
 if TYPE_CHECKING:
     from tidelog.api import Database
+    from tidelog.limits import Limits
     from tidelog.program.syntax import Value
     from tidelog.program.table import Table
     from tidelog.report.profile import RuleRound
@@ -46,6 +47,7 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "tidelog run PROGRAM.dl [options]"
     # Optional here, because `--profile PROGRAM.dl` would take it for the profile's file.
     parser.add_argument(
         "program",
@@ -77,19 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "changes that would put the answer right, and nothing is written",
     )
     arguments.add_allow_paths(parser)
-    parser.add_argument(
-        "--max-facts", metavar="N", type=arguments.count, help="stop at more than N facts"
-    )
-    parser.add_argument(
-        "--max-seconds", metavar="S", type=arguments.seconds, help="stop after S seconds"
-    )
-    parser.add_argument(
-        "--max-memory",
-        metavar="SIZE",
-        type=arguments.size,
-        help="stop when the process holds more, such as 512M or 2G; nine tenths of the "
-        "machine's memory unless given",
-    )
+    arguments.add_limits(parser)
     parser.add_argument("--no-warnings", action="store_true", help="do not print warnings")
 
 
@@ -97,11 +87,16 @@ def main(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     _settle_arguments(options)
     accepted = accept(read_program(options.program, stdin(), allow_paths=options.allow_paths))
-    files = decide(accepted, options.facts, options.output, allow_paths=options.allow_paths)
+    files = decide(
+        accepted,
+        options.facts,
+        options.output,
+        program=options.program,
+        allow_paths=options.allow_paths,
+    )
     if not options.no_warnings:
         _warn(accepted, files)
-    if options.program == "-":
-        _refuse_second_reader(accepted, files)
+    printed = stdout() if files.printed else io.BytesIO()
     report = _report_of(options)
     with output_folder(options.output if files.written or report else "-"):
         require_writable(files.outputs, sources=accepted.sources)
@@ -114,7 +109,7 @@ def main(options: argparse.Namespace) -> int:
         if not right:
             return 1
         tables = {each.relation.name: database.table(each.relation.name) for each in files.outputs}
-        write_outputs(files.outputs, tables, stdout(), sources=accepted.sources)
+        write_outputs(files.outputs, tables, printed, sources=accepted.sources)
         if report is not None:
             report.write(database.stats.profile, time.perf_counter() - began)
     return 0
@@ -129,7 +124,7 @@ def _evaluate(
 
     if is_terminal(sys.stderr) and not cache.is_warm():
         say("compiling kernels, once: about 20 seconds")
-    limits = Limits(options.max_facts, options.max_seconds, options.max_memory)
+    limits = arguments.limits(options)
     tables = read_inputs(files.inputs, stdin(), sources=accepted.sources)
     kept: list[tuple[str, Table]] | None = list(tables) if options.check else None
     with Progress() as progress:
@@ -174,17 +169,6 @@ def _warn(accepted: Accepted, files: Files) -> None:
             "the program writes nothing", advice="add `.output RELATION`", severity="warning"
         )
         say(render(nothing, {}))
-
-
-def _refuse_second_reader(accepted: Accepted, files: Files) -> None:
-    for each in files.inputs:
-        if each.path is None:
-            found = Diagnostic(
-                "the standard input holds the program, so no facts can be read from it",
-                each.at,
-                "put the program into a file",
-            )
-            raise ProgramError([found], accepted.sources)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 from pathlib import Path
 from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
+from numba.core.types import int64
 
 from tidelog.engines.local.kernels import hashing, index, join, words
 
@@ -66,6 +68,13 @@ class _Quick:
                 return self._cache._load_overload(signature, target)
         except Exception:  # another version of Numba may need more, or differ inside
             return self._usual(self._cache, signature, target)
+
+
+def compile_largest() -> None:
+    """Load the largest kernel, or compile it: its arguments are all addresses and numbers."""
+    if not _LARGEST.signatures:
+        count = len(inspect.signature(_LARGEST.py_func).parameters)
+        _LARGEST.compile((int64,) * count)
 
 
 def folder() -> Path | None:
