@@ -607,6 +607,25 @@ class _Rule:
         else:
             self.bind(text, kind)
 
+    def witness(self) -> None:
+        """`m = max v : { r(x, v) }` also binds x, to where the maximum is met."""
+        names = {
+            (relation.name, i): (relation, [next(self.names) for _ in relation.kinds])
+            for relation in self.lower
+            for i, kind in enumerate(relation.kinds)
+            if kind != "symbol" and len(relation.kinds) > 1
+        }
+        if not names or self.recursive or self.depth:
+            return
+        (_, column), (relation, terms) = self.random.choice(list(names.items()))
+        op, kinds = self.random.choice(("min", "max")), relation.kinds
+        term = f"{op} {terms[column]} : {{ {relation.name}({', '.join(terms)}) }}"
+        self.bind(term, kinds[column])
+        self.bound |= {
+            n: k for i, (n, k) in enumerate(zip(terms, kinds, strict=True)) if i != column
+        }
+        self.features.add("witness")
+
     def aggregate_term(self) -> tuple[str, Kind]:
         body, local = self.aggregate_body()
         op = self.random.choice(("count", "sum", "min", "max", "mean"))
@@ -676,6 +695,7 @@ EXTRAS: tuple[Callable[[_Rule], None], ...] = (
     _Rule.compute,
     _Rule.test_string,
     _Rule.test_string,
+    _Rule.witness,
 )
 
 FEATURES = frozenset(
@@ -683,7 +703,7 @@ FEATURES = frozenset(
         "aggregate", "aggregate inside an aggregate", "aggregate in the head",
         "aggregate in a comparison", "aggregate in an expression", "aggregate over a join",
         "tests inside an aggregate", "outer variable", "expression as a target",
-        "count", "sum", "min", "max", "mean",
+        "count", "sum", "min", "max", "mean", "witness",
         "linear recursion", "non-linear recursion", "mutual recursion", "arithmetic in recursion",
         "negation", "wildcard under negation", "nested negation", "negated nullary",
         "negated comparison", "disjunction", "several heads", "eqrel", "transitive",

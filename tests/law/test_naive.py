@@ -117,6 +117,10 @@ ANSWERS: dict[str, tuple[str, set[Any]]] = {
         {("x", 3, 5), ("y", 4, 5)}),
     "min of nothing fails": (PRICES + r("symbol") +
         "r(s) :- shop(s), 0 < min p : { price(s, _, p) }.", {("x",), ("y",)}),
+    "witness of a minimum": (PRICES + r("symbol", "number") +
+        'r(s, m) :- m = min p : { price(s, "tea", p) }.', {("x", 3)}),
+    "several witnesses": (PRICES + r("symbol", "symbol") +
+        "r(s, i) :- 5 = max p : { price(s, i, p) }.", {("x", "jam"), ("y", "jam")}),
     "mean": (PRICES + r("float") + 'r(m) :- m = mean p : { price(_, "tea", p) }.', {(3.5,)}),
     "aggregate over a join": (PRICES + r("number") +
         "r(c) :- c = count : { price(s, i, p), price(t, i, q), p < q }.", {(1,)}),
