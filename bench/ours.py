@@ -64,8 +64,7 @@ def startup_seconds(runs: int = 5) -> float:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "ten.dl"
         program.write_text(TEN_FACTS, encoding="utf-8")
-        main = "import sys; from tidelog.cli import main; sys.exit(main())"
-        command = [sys.executable, "-c", main, "run", str(program), "-D", folder]
+        command = [sys.executable, "-m", "tidelog", "run", str(program), "-D", folder]
         seconds = []
         for _ in range(runs + 1):
             started = time.perf_counter()
