@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,20 @@ MOST_ROWS = (1 << 32) - 2
 
 def _larger(size: int) -> int:
     return 2 * size if size < STEP_DOWN else size + size // 2
+
+
+def _empty(size: int, kind: type[np.generic]) -> NDArray[Any]:
+    try:
+        return np.empty(size, dtype=kind)
+    except MemoryError:
+        needed = size * np.dtype(kind).itemsize / 2**20
+        raise LimitError(f"error: no memory for a table of {needed:,.0f} MiB") from None
+
+
+def _filled(size: int, value: int | np.uint64, kind: type[np.generic]) -> NDArray[Any]:
+    array = _empty(size, kind)
+    array.fill(value)
+    return array
 
 
 @dataclass(slots=True)
@@ -107,16 +122,16 @@ class Store:
         if capacity > MOST_ROWS:
             raise LimitError(f"a relation holds at most {MOST_ROWS:,} facts")
         size = (int(capacity / LOAD) // 8 + 1) * 8
-        slots = np.full(size, at.UNFILLED, dtype=np.uint32)
+        slots = _filled(size, at.UNFILLED, np.uint32)
         for multiplier in MULTIPLIERS:
-            keys = np.full(size, EMPTY, dtype=np.uint64)
+            keys = _filled(size, EMPTY, np.uint64)
             if rehash(store.keys, store.slots, keys, slots, multiplier) <= PASSED * (n + 8):
                 break
         store.keys, store.slots = keys, slots
-        data = np.empty(max(1, capacity * arity), dtype=np.uint32)
+        data = _empty(max(1, capacity * arity), np.uint32)
         data[: n * arity] = store.rows[: n * arity]
         store.rows = data
-        mask = np.empty(capacity, dtype=np.uint16)
+        mask = _empty(capacity, np.uint16)
         mask[:n] = store.mask[:n]
         store.mask = mask
         rel[at.R_CAP] = capacity
@@ -254,7 +269,7 @@ class Store:
                 needed = max(_larger(len(made.arena)), needed)
                 if needed > MOST_ROWS:
                     raise LimitError("an index holds at most 4 billion values")
-                arena = np.empty(needed, dtype=np.uint32)
+                arena = _empty(needed, np.uint32)
                 top = int(self.idxs[x, at.X_TOP])
                 arena[:top] = made.arena[:top]
                 made.arena = arena
