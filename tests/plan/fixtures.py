@@ -62,7 +62,11 @@ def core(program: str) -> str:
     return text
 
 
-RESULTS: dict[str, Callable[[str], str]] = {"errors": findings, "desugar": core}
+RESULTS: dict[str, Callable[[str], str]] = {
+    "errors": findings,
+    "newcomers": findings,
+    "desugar": core,
+}
 
 
 def main() -> None:

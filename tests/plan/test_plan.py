@@ -38,9 +38,9 @@ from tidelog.program.syntax import (
     Value,
     Variable,
 )
-from tidelog.text import parse
+from tidelog.text import parse, to_text
 
-ERRORS = fixtures.cases("errors")
+ERRORS = fixtures.cases("errors") | fixtures.cases("newcomers")
 CORE = fixtures.cases("desugar")
 Rows = Mapping[str, set[tuple[Value, ...]]]
 
@@ -166,6 +166,8 @@ def test_negated_string_tests_keep_their_sign() -> None:
     checked = analysed('q("a"). p(x) :- q(x), !match("a.*", x), !contains("b", x).')[1]
     ops = [part.op for rule in checked.rules for part in rule.body if isinstance(part, Constraint)]
     assert ops == ["!match", "!contains"]
+    (rule,) = checked.rules
+    assert to_text(rule) == 'p(x) :- q(x), !match("a.*", x), !contains("b", x).'
 
 
 def test_text_and_place_of_a_rule_are_those_of_its_clause() -> None:
@@ -243,6 +245,40 @@ def test_of_many_faults_in_facts_some_are_shown() -> None:
         "10 more facts of p have the wrong number of values",
     ]
     assert len(found) == 42
+
+
+def test_of_very_many_findings_some_are_shown() -> None:
+    text = (
+        ".decl q(x: number, y: number)\n" + "p(x) :- q(x, y).\n" * 101 + "p(z) :- q(_, _).\n" * 102
+    )
+    found = analyse(parse(text).program).diagnostics
+    assert len(found) == 202
+    assert [f.message for f in found[-2:]] == [
+        "2 more errors are not shown",
+        "1 more warning is not shown",
+    ]
+
+
+def test_siblings_are_masked() -> None:
+    """A name that only aggregates use is local to each of them; one that is bound is not."""
+    facts = "a(1, 10). a(1, 20). a(2, 30). b(1)."
+    typed, checked = analysed(
+        f"{facts} r(c, s) :- c = count : {{ a(x, _) }}, s = sum y : {{ a(x, y) }}."
+        "o(c, s) :- b(x), c = count : { a(x, _) }, s = sum y : { a(x, y) }."
+        "n(c) :- b(_), c = max z : { a(z, _), z < count : { a(x, _) }, 0 < count : { b(x) } }."
+    )
+    for program in (typed, core.surface(checked)):
+        rows = naive.evaluate(program)
+        assert rows["r"] == {(3, 60)}
+        assert rows["o"] == {(2, 30)}
+        assert rows["n"] == {(2,)}
+
+
+def test_a_body_may_need_too_many_alternatives_for_its_witnesses() -> None:
+    choice = "(q(x, y) ; q(x, y), y > 1)"
+    text = f"q(1, 2). p(x, n) :- n = min y : {{ {', '.join([choice] * 14)} }}."
+    (found,) = analyse(parse(text).program).diagnostics
+    assert found.message == "the alternatives of this clause multiply to more than 10,000"
 
 
 def test_nesting_that_no_parser_lets_through() -> None:

@@ -6,6 +6,7 @@ way, so that as much as possible is found in one go.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ from tidelog.program.syntax import Program
 
 __all__ = ["PASSES", "Analysis", "analyse"]
 
+SHOWN = 100  # findings of one severity
 PASSES: tuple[Callable[[Draft], Draft], ...] = (
     resolve_types,
     resolve_relations,
@@ -59,7 +61,7 @@ def analyse(program: Program) -> Analysis:
             draft = run(draft)
     except RecursionError:  # the parser lets nothing so deep through, but a caller may build it
         return Analysis(None, None, (Diagnostic("the program nests too deeply"),))
-    found = tuple(sorted(draft.diagnostics, key=_position))
+    found = _some_of(sorted(draft.diagnostics, key=_position))
     if draft.faulty:
         return Analysis(None, None, found)
     checked = CheckedProgram(
@@ -70,6 +72,24 @@ def analyse(program: Program) -> Analysis:
         draft.program.directives,
     )
     return Analysis(draft.program, checked, found)
+
+
+def _some_of(found: list[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Not more of a severity than anyone would read, and how many there are besides."""
+    if len(found) <= SHOWN:
+        return tuple(found)
+    counts = Counter[str]()
+    shown: list[Diagnostic] = []
+    for finding in found:
+        counts[finding.severity] += 1
+        if counts[finding.severity] <= SHOWN:
+            shown.append(finding)
+    for severity in ("error", "warning"):
+        more = counts[severity] - SHOWN
+        if more > 0:
+            text = f"1 more {severity} is" if more == 1 else f"{more} more {severity}s are"
+            shown.append(Diagnostic(f"{text} not shown", severity=severity))
+    return tuple(shown)
 
 
 def _position(finding: Diagnostic) -> tuple[str, int, int]:

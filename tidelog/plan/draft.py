@@ -53,6 +53,11 @@ class Draft:
         program = replace(self.program, clauses=clauses)
         return replace(self, program=program, unsure=self.unsure | unsure)
 
+    def is_lost(self, name: str) -> bool:
+        """Whether the name may be known from text that could not be read."""
+        lost = self.program.lost
+        return name in lost or "*" in lost
+
     @property
     def faulty(self) -> bool:
         return any(finding.severity == "error" for finding in self.diagnostics)
@@ -62,7 +67,7 @@ def place(at: Span) -> str:
     return f"{at.file}:{at.line}:{at.column}" if at.line else "no written place"
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+def did_you_mean(name: str, known: Iterable[str], otherwise: str, cutoff: float = 0.6) -> str:
     """
     >>> did_you_mean("egde", ["edge", "node"], "declare it")
     'did you mean edge?'
@@ -70,7 +75,8 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     'declare it'
     """
     alike = [other for other in known if abs(len(other) - len(name)) <= 3]
-    close = difflib.get_close_matches(name, alike[:2_000], n=1)
+    close = [other for other in alike if other.lower() == name.lower()]
+    close = close or difflib.get_close_matches(name, alike[:2_000], 1, cutoff)
     return f"did you mean {close[0]}?" if close else otherwise
 
 

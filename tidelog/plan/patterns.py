@@ -28,7 +28,7 @@ def check_patterns(draft: Draft) -> Draft:
                 if pattern not in reasons:
                     reasons[pattern] = _fault(pattern)
                 if reason := reasons[pattern]:
-                    message = f"this pattern is no regular expression: {reason}"
+                    message = f"RE2 cannot read this pattern: {reason}"
                     found.append(Diagnostic(message, node.left.at, _advice(reason)))
     return draft.found(found) if found else draft
 

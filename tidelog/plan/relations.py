@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tidelog.plan.draft import Draft, Type, did_you_mean, place, plural
-from tidelog.plan.walk import clause_nodes, everything
+from tidelog.plan.walk import clause_nodes, everything, relations_of
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.syntax import (
     Atom,
@@ -21,6 +21,12 @@ from tidelog.program.syntax import (
 )
 
 SHOWN = 20  # of one sort of fault, where there may be very many
+SYNONYMS = {  # what types are called elsewhere
+    **dict.fromkeys(("int", "integer", "long", "int64", "i64", "bool", "boolean"), "number"),
+    **dict.fromkeys(("uint", "uint64", "u64", "nat", "natural"), "unsigned"),
+    **dict.fromkeys(("double", "real", "float64", "f64", "decimal"), "float"),
+    **dict.fromkeys(("string", "str", "text", "varchar", "char", "atom"), "symbol"),
+}
 
 
 def resolve_relations(draft: Draft) -> Draft:
@@ -45,8 +51,10 @@ def resolve_relations(draft: Draft) -> Draft:
     if wrong := {id(fact) for fact in resolver.misfits(by_relation)}:
         facts = tuple(fact for fact in facts if id(fact) not in wrong)
     resolver.directives(program.directives)
+    resolver.found += _strangers(program, known, declared)
     program = replace(program, relations=tuple(known.values()), facts=facts)
-    draft = replace(draft, program=program, doubtful=frozenset(doubtful))
+    unsure = known.keys() if "*" in program.lost else known.keys() & program.lost
+    draft = replace(draft, program=program, doubtful=frozenset(doubtful), unsure=frozenset(unsure))
     return draft.without(faulty).found((*found, *resolver.found))
 
 
@@ -72,7 +80,9 @@ def _declared(
             names.add(attribute.name)
             if attribute.type_name not in draft.types:
                 doubtful.add(decl.name)
-                if attribute.type_name not in faulty_types:
+                if not draft.is_lost(attribute.type_name) and (
+                    attribute.type_name not in faulty_types
+                ):
                     found.append(_unknown_type(attribute.type_name, attribute.at, draft))
         if decl.name not in doubtful:
             found.extend(_closure_faults(decl, draft))
@@ -85,7 +95,10 @@ def _faulty_types(draft: Draft) -> set[str]:
 
 
 def _unknown_type(name: str, at: Span, draft: Draft) -> Diagnostic:
-    advice = did_you_mean(name, draft.types, f"declare it: .type {name} <: symbol")
+    kind = SYNONYMS.get(name.lower())
+    advice = f"did you mean {kind}?" if kind else ""
+    if not advice:
+        advice = did_you_mean(name, draft.types, f"declare it: .type {name} <: symbol")
     return Diagnostic(f"unknown type {name}", at, advice)
 
 
@@ -125,6 +138,24 @@ def _inferred(name: str, arity: int, at: Span) -> RelationDecl:
     return RelationDecl(name, attributes, at=at, inferred=True)
 
 
+def _strangers(
+    program: Program, known: dict[str, RelationDecl], declared: dict[str, RelationDecl]
+) -> Iterator[Diagnostic]:
+    """Undeclared relations that nobody reads, and that are called almost like a declared one."""
+    if not declared or len(known) == len(declared):
+        return
+    used = {directive.relation for directive in program.directives}
+    for clause in program.clauses:
+        used |= relations_of(clause.body)
+    for name in [name for name in known if name not in declared and name not in used][:SHOWN]:
+        arity = len(known[name].attributes)
+        alike = [n for n, decl in declared.items() if len(decl.attributes) == arity]
+        advice = did_you_mean(name, alike, "", cutoff=0.75)
+        if advice:
+            message = f"relation {name} is not declared, and nothing reads it"
+            yield Diagnostic(message, known[name].at, advice, "warning")
+
+
 class _Resolver:
     def __init__(self, draft: Draft, known: dict[str, RelationDecl], inputs: set[str]) -> None:
         self.draft = draft
@@ -144,7 +175,9 @@ class _Resolver:
                     self.misfit(node.relation, len(node.terms), node.at)
                     right = False
             elif type(node) is Cast and node.type_name not in self.draft.types:
-                if node.type_name not in self.faulty_types:
+                if node.type_name not in self.faulty_types and not self.draft.is_lost(
+                    node.type_name
+                ):
                     self.found.append(_unknown_type(node.type_name, node.at, self.draft))
                 right = False
         return right
@@ -167,7 +200,7 @@ class _Resolver:
             self.found.append(Diagnostic(message, at, f"declared {name}({form})", notes=(note,)))
 
     def unknown(self, name: str, at: Span) -> None:
-        if name in self.reported:
+        if name in self.reported or self.draft.is_lost(name):
             return
         self.reported.add(name)
         advice = "declare it, or give it a fact or a rule"

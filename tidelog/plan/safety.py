@@ -32,6 +32,7 @@ from tidelog.plan.walk import (
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.syntax import (
     Aggregate,
+    And,
     Atom,
     Call,
     Cast,
@@ -42,6 +43,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
+from tidelog.text.write import to_text
 
 TOO_MANY = Diagnostic("the alternatives of this clause multiply to more than 10,000")
 
@@ -154,9 +156,14 @@ class _Checker:
             op = f"an inner {aggregate.op}" if inner else aggregate.op
             message = f"variable {shown} is a witness of {op}: only its body binds {shown}"
             advice = f"bind {shown} outside its braces, for example by {_binder(shown, aggregate)}"
+        elif use is HEAD and self.clause.body == And(()):
+            message = f"variable {shown} stands in a fact, where nothing gives it a value"
+            advice = f'write "{shown}" for a string, or a number'
         else:
             message = f"variable {shown} {use.place} but in no positive body atom"
             advice = use.advice.format(shown)
+            if expression := _inside_atom(shown, self.clause):
+                advice = f"an argument such as {expression} only compares: write a variable for it"
         notes = tuple(
             f"the {shown} of {node.op} ({place(node.at)}) is a variable of the aggregate alone"
             for node in clause_nodes(self.clause)
@@ -219,6 +226,16 @@ def _binder(name: str, aggregate: Aggregate) -> str:
             if name in names:
                 terms = (name if i == names.index(name) else "_" for i in range(len(names)))
                 return f"{atom.relation}({', '.join(terms)})"
+    return ""
+
+
+def _inside_atom(name: str, clause: Clause) -> str:
+    """An expression with the variable that is an argument of a positive atom."""
+    for body in conjunctions(clause.body):
+        for atom in body:
+            for term in atom.terms if isinstance(atom, Atom) else ():
+                if isinstance(term, Call) and name in own_names(term):
+                    return to_text(term)
     return ""
 
 

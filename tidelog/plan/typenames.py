@@ -43,6 +43,8 @@ def resolve_types(draft: Draft) -> Draft:
             continue
         missing = [name for name in decl.of if name not in kinds and name not in declared]
         for name in missing:
+            if draft.is_lost(name):
+                continue
             advice = did_you_mean(name, (k for k in known if k != decl.name), "declare it")
             found.append(Diagnostic(f"unknown type {name}", decl.at, advice))
         if missing or any(name not in kinds for name in decl.of):

@@ -158,10 +158,12 @@ class Typer:
         result = self.kinds.node(ANY if signature.gives is None else signature.gives)
         for i, (arg, node) in enumerate(zip(call.args, args, strict=True)):
             mask = operands[min(i, len(operands) - 1)]
-            right = mask == ANY or self.need(
-                arg, node, mask, f"{call.functor} takes {spelled(mask)}"
-            )
-            if right and signature.gives is None:
+            text = f"{call.functor} takes {spelled(mask)}"
+            if call.functor == "+" and self.kinds.mask(node) == SYMBOL:
+                text += "; cat(x, y) joins symbols"
+            if mask != ANY and not self.need(arg, node, mask, text):
+                break
+            if signature.gives is None:
                 text = f"all arguments of {call.functor} are of one kind"
                 self.agree(arg, node, result, text)
         return result

@@ -51,6 +51,8 @@ def infer_types(draft: Draft) -> Draft:
                 unsure |= mentioned
             else:
                 visited.append((clause, mentioned, nodes))
+        else:
+            unsure |= mentioned
 
     declared = {decl.name: decl for decl in program.relations}
     unknown: dict[str, Diagnostic] = {}

@@ -79,6 +79,10 @@ def relations(clause: Clause) -> set[str]:
     return {node.relation for node in clause_nodes(clause) if type(node) is Atom}
 
 
+def relations_of(formula: Formula) -> set[str]:
+    return {node.relation for node in everything(formula) if type(node) is Atom}
+
+
 def variables(*nodes: Node) -> Iterator[Variable]:
     return (found for found in everything(*nodes) if type(found) is Variable)
 

@@ -197,3 +197,6 @@ class Program:
     facts: tuple[Fact, ...] = ()
     directives: tuple[Directive, ...] = ()
     pragmas: tuple[tuple[str, str], ...] = ()
+    # Names in statements that could not be read, or "*" if a whole file could not be: nobody
+    # should complain that these are unknown.
+    lost: frozenset[str] = field(default=frozenset(), compare=False, repr=False)

@@ -20,7 +20,7 @@ from tidelog.program.syntax import (
 )
 from tidelog.text.cursor import no_relation
 from tidelog.text.lexer import DIRECTIVES, WRONG_SIGNS, Fault, Source, Token
-from tidelog.text.operators import COMPARISONS, FUNCTORS, NOT, UNRESERVED
+from tidelog.text.operators import AGGREGATES, COMPARISONS, FUNCTORS, NOT, UNRESERVED
 from tidelog.text.unsupported import refused
 
 MAX_DEPTH = 256
@@ -38,7 +38,9 @@ _TEXTBOOK = {  # words of other languages, in the place of an operator or before
     "div": "`/`",
     "if": "`:-`",
     "xor": "`lxor`",
+    "in": "`=`, with `;` between the values",
 }
+_FOREIGN = frozenset({"if", "when", "where", "forall", "exists", "select", "let", "for"})
 
 
 class Pending(NamedTuple):
@@ -87,7 +89,7 @@ class Advice:
         if kind == "=" and before is not None and before.kind in COMPARISONS:
             return Fault("an operand is missing between two comparisons", at)
         if before is None:
-            return Fault(f"{self._shown(token)} starts no statement", at)
+            return self._no_statement(token)
         what = "a term" if self._inside_term() else "a condition"
         if before.kind == ":-":
             return Fault(
@@ -95,7 +97,9 @@ class Advice:
                 at,
                 "write a condition after `:-`, or end the fact with `.` alone",
             )
-        if before.kind in (",", ";"):
+        if before.text in AGGREGATES:
+            advice = f"write `{before.text} x : {{ p(x) }}`"
+        elif before.kind in (",", ";"):
             advice = f"remove the `{before.text}` or write {what} after it"
         else:
             advice = ""
@@ -103,8 +107,30 @@ class Advice:
             at = self._at(before)
         return Fault(f"{what} must follow `{before.text}`, not {self._shown(token)}", at, advice)
 
+    def _no_statement(self, token: Token) -> Fault:
+        advice = {
+            ":-": "write a head before it, as in `path(x, y) :- edge(x, y).`",
+            ";": "a directive ends without a sign",
+        }.get(token.kind, "")
+        resume = self.index + 1 if token.kind == ";" else None
+        if token.kind == "%":
+            return self._comment(token)
+        return Fault(f"{self._shown(token)} starts no statement", self._at(token), advice, resume)
+
+    def _comment(self, token: Token, width: int = 1) -> Fault:
+        """A comment in another language's spelling: go on after its line."""
+        end = self.source.line_end(token.start)
+        resume = next(
+            i for i, t in enumerate(self.tokens) if t.start >= end or t is self.tokens[-1]
+        )
+        at = self.source.span(token.start, width)
+        return Fault(f"unexpected `{token.text * width}`", at, "a comment starts with `//`", resume)
+
     def _no_operator(self, token: Token) -> Fault:
         at, text = self._at(token), token.text
+        first = self.tokens[self._first]
+        if first.kind == "-" and self.tokens[self._first + 1].kind == "-":
+            return self._comment(first, 2)
         if token.kind == "bad":
             return Fault("", at)
         if token.kind == "wrong":
@@ -119,6 +145,9 @@ class Advice:
             return Fault(
                 f"`{text}` is not an operator here", at, f"did you mean {_TEXTBOOK[text.lower()]}?"
             )
+        if token.kind == "name" and before.kind == "name" and before.text.lower() in _FOREIGN:
+            advice = "a rule is a head, `:-`, and conditions with `,` between them"
+            return Fault(f"`{before.text}` has no meaning here", self._at(before), advice)
         end = before.start + len(before.text)
         opened = next((p for p in reversed(self._pending) if p.rank == 0), None)
         fresh = self.source.span(token.start).line > self.source.span(end - 1).line

@@ -10,6 +10,7 @@ from tidelog.text.lexer import WRONG_SIGNS, Fault, Lexer, Report, Source, Token
 from tidelog.text.operators import RESERVED
 from tidelog.text.unsupported import refused
 
+FILE_ENDINGS = ("facts", "csv", "tsv", "txt", "gz")
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 
 
@@ -67,6 +68,13 @@ class Cursor:
         self._refuse_dots()
         return name
 
+    def file_name(self) -> Token:
+        message = "a file name in quotes must follow the include"
+        start = self.peek().start
+        word = self.source.text[start : self.source.line_end(start)].split()
+        name = word[0].strip("'<>") if word else "file.dl"
+        return self.expect("string", message, f'write `.include "{name}"`')
+
     def type_name(self) -> str:
         name = self.expect("name", "a type's name must stand here", "such as number or symbol")
         self._refuse_dots()
@@ -75,6 +83,11 @@ class Cursor:
     def _refuse_dots(self) -> None:
         dot, before = self.peek(), self.tokens[self.index - 1]
         if dot.kind == "." and before.start + len(before.text) == dot.start and self.dotted(dot):
+            if (ending := self.dotted(dot)) in FILE_ENDINGS:
+                file, at = f"{before.text}.{ending}", self.at(before)
+                advice = f'write `{before.text}(filename="{file}")`'
+                at = at._replace(width=len(file))
+                raise Fault("a relation's name must stand here, not a file's", at, advice)
             raise refused("qualified name", self.at(before))
 
     def dotted(self, dot: Token) -> str:
@@ -89,6 +102,12 @@ class Cursor:
         """The last character of the token before."""
         token = self.tokens[self.index - 1]
         return self.source.span(token.start + len(token.text) - 1)
+
+    def names(self, start: int) -> set[str]:
+        """All names between a place before and here."""
+        token = self.peek()
+        end = self.lexer.position if token.kind == "end" else token.start
+        return {found[0] for found in _NAME.finditer(self.source.text, start, end)}
 
     # Going on after a fault.
 

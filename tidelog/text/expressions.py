@@ -249,7 +249,11 @@ class Expressions(Advice):
         token = self.tokens[self.index]
         if not self._pending or self._pending[-1].kind != "target":
             dash = self.tokens[self.index + 1].kind == "-"
-            raise Fault("unexpected `:`", self._at(token), "did you mean `:-`?" if dash else "")
+            advice = "did you mean `:-`?" if dash or not self._pending else ""
+            if self._pending and self._pending[-1].kind == "list":
+                op = self._pending[-2].token.text
+                advice = f"write `{op} x : {{ p(x) }}` without these parentheses"
+            raise Fault("unexpected `:`", self._at(token), advice)
         opened = self._pending.pop()
         op, given = opened.token.text, len(self._operands) > opened.base
         if given and op == "count":

@@ -53,6 +53,7 @@ _TOKEN = re.compile(
     + r"|(?P<common>[(),])"
     + r"|(?P<address>[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+(?![\w]))"
     + r"|(?P<float>[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)(?![\w]))"
+    + r"|(?P<half>[0-9]+\.(?=[ \t]*[,)])|\.[0-9]++(?![.\w]))"
     + r"|(?P<integer>(?:0x[0-9a-fA-F]+|0b[01]+|[0-9]+)u?(?![\w]))"
     + r'|(?P<string>"(?:[^"\\]++|\\[\s\S])*")'
     + rf"|(?P<directive>\.(?:{'|'.join(DIRECTIVES)})(?![\w?(.:])|#[ \t]*include(?![\w]))"
@@ -76,6 +77,7 @@ _FACT = re.compile(
 )
 _VALUE = re.compile(r'"([^"]*)"|([-0-9.]+)')
 
+_MACRO = re.compile(r"#[ \t]+(define|undef|if|ifn?def|elif|else|endif|pragma|error)\b")
 _LINE_MARKER = re.compile(r"#(?:line)?[ \t]*[0-9]")
 
 ESCAPES = {
@@ -138,7 +140,7 @@ class Source:
 
 Report = Callable[[str, Span, str], None]
 
-_UNREADABLE = frozenset({"hash", "comment", "word", "quoted", "other"})
+_UNREADABLE = frozenset({"half", "hash", "comment", "word", "quoted", "other"})
 _WORD_OPERATORS = {word: word for word in (*BINARY, *PREFIX) if word.isalpha()}
 
 
@@ -236,7 +238,11 @@ class Lexer:
             # The rest may still be read, but only once: each try scans to the end.
             again, self._unclosed = self._unclosed, self._unclosed or kind != "string"
             return len(text) if again else self.source.line_end(start)
-        if kind == "quoted":
+        if kind == "half":
+            whole = f"{word}0" if word.endswith(".") else f"0{word}"
+            message = f"`{word}` is no number: digits stand on both sides of the point"
+            self.report(message, span(start, len(word)), f"write {whole}")
+        elif kind == "quoted":
             advice = f'write "{word[1:-1]}"'
             self.report("strings stand in double quotes", span(start, len(word)), advice)
         elif kind == "other":
@@ -257,7 +263,9 @@ class Lexer:
         if self.source.text[self.source.line_start(start) : start].strip():
             self.report("unexpected `#`", self.source.span(start), "a comment starts with `//`")
             return start + 1
-        if not _LINE_MARKER.match(line):
+        if line[1:2] in (" ", "\t") and not (_MACRO.match(line) or _LINE_MARKER.match(line)):
+            self.report("unexpected `#`", self.source.span(start), "a comment starts with `//`")
+        elif not _LINE_MARKER.match(line):
             name = "#" + "".join(line[1:].split()[:1])
             self.report(
                 f"the preprocessor's `{name}` is not supported",

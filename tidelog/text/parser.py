@@ -95,6 +95,7 @@ class _Parser:
         self.sources: dict[str, list[str]] = {}
         self.open: list[Cursor] = []
         self.included = 0
+        self.started = 0  # where the statement that is being read starts
         self.once: set[Path] = set()
 
     def run(self, text: str, file: str, path: Path | None) -> Parsed:
@@ -107,6 +108,7 @@ class _Parser:
                 if fault.message:
                     self.report(fault.message, fault.at, fault.advice)
                 cursor.recover(fault.resume)
+                self.draft.lost |= cursor.names(self.started)
         return Parsed(self.draft.program(), self.findings(), self.sources)
 
     def report(self, message: str, at: Span, advice: str = "") -> None:
@@ -135,6 +137,7 @@ class _Parser:
         if len(self.draft.facts) > facts:
             self.draft.after_rule = False
         token = cursor.peek()
+        self.started = token.start
         if token.kind == "directive":
             cursor.index += 1
             try:
@@ -159,8 +162,11 @@ class _Parser:
             elif cursor.path is not None:
                 self.once.add(cursor.path)
         elif keyword.text == ".include" or keyword.text.startswith("#"):
-            message = "a file name in quotes must follow the include"
-            self.include(cursor, cursor.expect("string", message, 'write `.include "file.dl"`'))
+            try:
+                self.include(cursor, cursor.file_name())
+            except Fault:
+                self.draft.lost.add("*")
+                raise
         else:
             directive(cursor, keyword, self.draft)
 

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Literal, cast
 
 from tidelog.program.syntax import (
+    KINDS,
     And,
     Atom,
     Attribute,
@@ -48,6 +49,7 @@ class Draft:
     facts: list[Fact] = field(default_factory=list)
     directives: list[Directive] = field(default_factory=list)
     pragmas: list[tuple[str, str]] = field(default_factory=list)
+    lost: set[str] = field(default_factory=set)  # names in what could not be read
     after_rule: bool = False  # a `.plan` may stand here
 
     def program(self) -> Program:
@@ -58,12 +60,17 @@ class Draft:
             tuple(self.facts),
             tuple(self.directives),
             tuple(self.pragmas),
+            frozenset(self.lost),
         )
 
 
 def clause(cursor: Cursor, draft: Draft) -> None:
     """`heads :- body.`, or a head alone; one of literals alone is kept as a fact."""
     start = cursor.peek()
+    if start.text == "?" and cursor.peek(1).kind == "-":
+        at = cursor.at(start)._replace(width=2)
+        advice = "name a relation for the answer, with a rule and an `.output`"
+        raise Fault("a program asks no questions (`?-`)", at, advice)
     reader = Expressions(cursor.source, cursor.tokens, cursor.index)
     node = reader.read()
     if start.kind == "(":
@@ -141,7 +148,9 @@ def _declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
     attributes: list[Attribute] = []
     while not cursor.accept(")"):
         if attributes:
-            cursor.expect(",", "`,` or `)` must follow an attribute", "close the list with `)`")
+            again = cursor.peek().kind == "name" and cursor.peek(1).kind == ":"
+            advice = "is a `,` missing before it?" if again else "close the list with `)`"
+            cursor.expect(",", "`,` or `)` must follow an attribute", advice)
         attributes.append(_attribute(cursor))
     qualifiers, actions = _qualifiers(cursor)
     for name in names:
@@ -155,6 +164,9 @@ def _declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
 def _attribute(cursor: Cursor) -> Attribute:
     name = cursor.expect("name", "an attribute's name must stand here", "write `x: number`")
     if not cursor.accept(":"):
+        if name.text in KINDS:
+            at = cursor.at(name)
+            raise Fault("an attribute has no name", at, f"write `x: {name.text}`")
         raise Fault(
             f"attribute {name.text} has no type",
             cursor.at(name),
@@ -233,6 +245,9 @@ def _action(cursor: Cursor, keyword: Token, draft: Draft) -> None:
 
 def _parameter(cursor: Cursor) -> tuple[str, str]:
     key = cursor.expect("name", "a parameter's name must stand here", "write `IO=file`")
+    if cursor.peek().kind in (",", ")"):
+        advice = "name the relation alone; parameters are written `IO=stdout`"
+        raise Fault(f"parameter `{key.text}` has no value", cursor.at(key), advice)
     cursor.expect("=", f"`=` must follow the parameter `{key.text}`", f"write `{key.text}=…`")
     value = cursor.peek()
     if value.kind not in ("name", "string", "integer", "float"):
