@@ -77,7 +77,9 @@ def kernel_cache() -> Iterator[Finding]:
             "set NUMBA_CACHE_DIR to a folder that you may write to",
         )
         return
-    where = "" if cache.is_beside_the_package() else ", the package's own folder is read-only"
+    where = (
+        "" if cache.is_beside_the_package() else ", because the package's own folder is read-only"
+    )
     warm, writable = cache.is_warm(), cache.is_writable()
     state = "warm" if warm else "cold"
     advice = ""

@@ -19,7 +19,8 @@ DESCRIPTION = """\
 Show the order in which relations are evaluated, their rules, and the order in which each
 rule joins its atoms. With -F, facts are loaded and evaluated first and orders are those for
 the sizes found; without, sizes are unknown, and atoms with more bound columns go first.
-In a join order, `each r` reads all of r, and `r[2]` looks r up by its second column."""
+In a join order, `each r` reads all of r, `r[2]` looks r up by its second column, and
+`has r` looks for one fact."""
 EXAMPLE = """\
 example:
   $ cat reach.dl
@@ -126,7 +127,8 @@ def _stratum(
         elif sizes is None:
             names.append(name)
         else:
-            names.append(f"{name} ({sizes(name):,} facts)")
+            facts = sizes(name)
+            names.append(f"{name} ({facts:,} {'fact' if facts == 1 else 'facts'})")
     kind = ", recursive" if stratum.recursive else "" if stratum.rules else ", given"
     yield f"stratum {number}{kind}: {', '.join(names)}"
     for rule in stratum.rules:

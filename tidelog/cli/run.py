@@ -109,7 +109,10 @@ def main(options: argparse.Namespace) -> int:
         if not right:
             return 1
         tables = {each.relation.name: database.table(each.relation.name) for each in files.outputs}
-        write_outputs(files.outputs, tables, printed, sources=accepted.sources)
+        warnings = write_outputs(files.outputs, tables, printed, sources=accepted.sources)
+        if not options.no_warnings:
+            for warning in warnings:
+                say(render(warning, accepted.sources))
         if report is not None:
             report.write(database.stats.profile, time.perf_counter() - began)
     return 0

@@ -1,0 +1,79 @@
+"""`tidelog check`: everything at once, and nothing is evaluated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Cli, names
+
+
+def test_a_sound_program(cli: Cli, folder: Path) -> None:
+    before = names(folder)
+    assert cli("check", "reach.dl") == (0, "reach.dl: 0 errors, 0 warnings\n", "")
+    assert cli("check", "endless.dl").code == 0
+    assert names(folder) == before
+
+
+def test_errors_and_warnings_in_the_order_of_the_text(cli: Cli, folder: Path) -> None:
+    (folder / "bad.dl").write_text(
+        ".decl p(x: number)\n"
+        ".decl q(x: number, y: number)\n"
+        "p(z) :- q(x, _).\n"
+        "p(x) :- q(x, y).\n"
+        "p(x) :- r(x).\n"
+    )
+    code, out, err = cli("check", "bad.dl")
+    assert (code, out) == (2, "bad.dl: 2 errors, 1 warning\n")
+    heads = [line for line in err.splitlines() if line.startswith("bad.dl:")]
+    assert [head.split(" ")[:2] for head in heads] == [
+        ["bad.dl:3:3:", "error:"],
+        ["bad.dl:4:14:", "warning:"],
+        ["bad.dl:5:9:", "error:"],
+    ]
+
+
+def test_warnings_alone_are_no_failure(cli: Cli, folder: Path) -> None:
+    (folder / "w.dl").write_text("p(1, 2).\nq(x) :- p(x, y).\n")
+    code, out, err = cli("check", "w.dl")
+    assert (code, out) == (0, "w.dl: 0 errors, 1 warning\n")
+    assert err.startswith("w.dl:2:14: warning: ")
+
+
+def test_faults_of_directives_count(cli: Cli, folder: Path) -> None:
+    (folder / "d.dl").write_text("p(1).\n.output p(IO=sqlite)\n.input p(filenam=x)\n")
+    assert cli("check", "d.dl") == (
+        2,
+        "d.dl: 2 errors, 0 warnings\n",
+        "d.dl:2:9: error: `IO=sqlite` is not supported yet\n"
+        "  2 | .output p(IO=sqlite)\n"
+        "    |         ^ use IO=file or IO=stdout or IO=stdoutprintsize\n"
+        "d.dl:3:8: error: `.input` has no parameter `filenam`\n"
+        "  3 | .input p(filenam=x)\n"
+        "    |        ^ did you mean filename?\n",
+    )
+
+
+def test_several_programs(cli: Cli) -> None:
+    assert cli("check", "reach.dl", "none.dl", "endless.dl") == (
+        2,
+        "reach.dl: 0 errors, 0 warnings\n"
+        "none.dl: 1 error, 0 warnings\n"
+        "endless.dl: 0 errors, 0 warnings\n",
+        "error: cannot read none.dl: no such file or directory\n",
+    )
+
+
+def test_a_program_on_stdin(cli: Cli) -> None:
+    assert cli("check", "-", stdin="p(1)") == (
+        2,
+        "-: 1 error, 0 warnings\n",
+        cli("run", "-", stdin="p(1)").err,
+    )
+    assert cli("check", "-", "-") == (2, "", "error: the standard input can be read only once\n")
+
+
+def test_paths_outside(cli: Cli, folder: Path) -> None:
+    (folder / "inner").mkdir()
+    (folder / "inner" / "i.dl").write_text('.include "../reach.dl"\n')
+    assert cli("check", "inner/i.dl").code == 2
+    assert cli("check", "inner/i.dl", "--allow-paths").code == 0

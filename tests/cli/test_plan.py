@@ -1,0 +1,95 @@
+"""`tidelog plan`: as text and as pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests.cli.conftest import Cli, names
+
+UNKNOWN = """\
+stratum 1, given: edge
+stratum 2, recursive: path
+    path(x, y) :- edge(x, y).
+        join order: each edge
+    path(x, z) :- path(x, y), edge(y, z).
+        join order: each path, edge[1]
+"""
+
+
+def test_without_facts(cli: Cli, folder: Path) -> None:
+    (folder / "edge.facts").unlink()
+    assert cli("plan", "reach.dl") == (0, UNKNOWN, "")
+
+
+def test_facts_give_sizes_and_may_change_the_order(cli: Cli, folder: Path) -> None:
+    (folder / "j.dl").write_text(
+        ".decl a(x: number)\n.decl b(x: number)\n.input a, b\nc(x) :- a(x), b(x).\n.output c\n"
+    )
+    (folder / "a.facts").write_text("".join(f"{x}\n" for x in range(1000)))
+    (folder / "b.facts").write_text("7\n")
+    before = names(folder)
+    code, out, err = cli("plan", "j.dl", "-F", ".")
+    assert (code, err) == (0, "")
+    assert set(out.splitlines()[:2]) == {
+        "stratum 1, given: a (1,000 facts)",
+        "stratum 2, given: b (1 fact)",
+    }
+    assert out.splitlines()[2:] == [
+        "stratum 3: c (1 fact)",
+        "    c(x) :- a(x), b(x).",
+        "        join order: each b, has a",
+    ]
+    assert names(folder) == before
+
+
+def test_closures(cli: Cli, folder: Path) -> None:
+    (folder / "c.dl").write_text(
+        ".decl same(x: number, y: number) eqrel\n"
+        ".decl below(x: number, y: number) transitive\n"
+        "same(1, 2). below(1, 2).\n"
+    )
+    code, out, _ = cli("plan", "c.dl")
+    assert code == 0
+    assert out.splitlines()[-2:] == [
+        "closure: same is an equivalence (eqrel)",
+        "closure: below is transitive",
+    ]
+
+
+def test_parts_of_rules_are_shown_as_such(cli: Cli, folder: Path) -> None:
+    (folder / "h.dl").write_text("a(1). b(1). c(n) :- n = count : { a(x), b(x) }.\n")
+    code, out, _ = cli("plan", "h.dl")
+    assert code == 0
+    assert "(a part of rules)" in out
+
+
+def test_an_empty_program(cli: Cli) -> None:
+    assert cli("plan", "-", stdin="// nothing\n") == (0, "the program has no relations\n", "")
+
+
+def test_pictures(cli: Cli, folder: Path) -> None:
+    before = names(folder)
+    assert cli("plan", "reach.dl", "--svg", "p.svg", "--dot", "p.dot") == (0, UNKNOWN, "")
+    assert names(folder) - before == {"p.svg", "p.dot"}
+    assert ElementTree.parse(folder / "p.svg").getroot().tag.endswith("svg")
+    assert (folder / "p.dot").read_text().startswith("digraph program {")
+
+
+def test_a_picture_that_cannot_be_written(cli: Cli, folder: Path) -> None:
+    before = names(folder)
+    assert cli("plan", "reach.dl", "--svg", "no/p.svg", "--dot", "p.dot") == (
+        2,
+        "",
+        "error: there is no folder no\n    create it first\n",
+    )
+    assert names(folder) == before
+
+
+def test_bad_programs_and_facts(cli: Cli, folder: Path) -> None:
+    (folder / "bad.dl").write_text("p(x) :- q(x.\n")
+    assert cli("plan", "bad.dl").code == 2
+    assert cli("plan", "reach.dl", "-F", "nowhere").code == 2
+    limited = cli("plan", "endless.dl", "-F", ".", "--max-facts", "10")
+    assert limited.code == 2
+    assert "stopped at more than 10 facts" in limited.err

@@ -1,0 +1,217 @@
+"""Terminals, pipes and signals, with real processes."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import COMMAND, names, process
+from tidelog.limits import Position
+from tidelog.progress import Progress
+
+MANY = ".decl p(x: number)\np(x) :- x = range(0, 200000).\n.output p(IO=stdout)\n"
+
+
+@contextmanager
+def at_a_terminal(*arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A running command whose standard error is a terminal, and our end of it."""
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen([*COMMAND, *arguments], stderr=theirs, stdout=subprocess.PIPE)
+    os.close(theirs)
+    try:
+        yield running, ours
+    finally:
+        running.kill()
+        running.wait()
+        assert running.stdout is not None
+        running.stdout.close()
+        os.close(ours)
+
+
+def read_until(terminal: int, wanted: bytes | None = None, seconds: float = 120) -> bytes:
+    """What the terminal shows, to the end or until it has shown what is wanted."""
+    shown, end = b"", time.monotonic() + seconds
+    while time.monotonic() < end and (wanted is None or wanted not in shown):
+        try:
+            piece = os.read(terminal, 10_000)
+        except OSError:  # closed at the other end
+            break
+        if not piece:
+            break
+        shown += piece
+    return shown
+
+
+def test_progress_at_a_terminal(folder: Path) -> None:
+    with at_a_terminal("run", "endless.dl", "--max-seconds", "1.5") as (running, terminal):
+        shown = read_until(terminal).decode()
+        assert running.wait(60) == 2
+    *steps, last = shown.removeprefix("\r").split("\x1b[K")
+    assert 3 <= len(steps) <= 13
+    assert steps[0].startswith("n, round ")
+    assert steps[0].endswith(" facts/s")
+    assert steps[-1] == "\r"  # cleared
+    assert last.startswith("endless.dl:4:1: error: stopped at more than 1.5 seconds")
+
+
+def test_none_when_piped(folder: Path) -> None:
+    code, out, err = process("run", "endless.dl", "--max-seconds", "1.5")
+    assert (code, out) == (2, "")
+    assert err.startswith("endless.dl:4:1: error: stopped")
+    assert len(err.splitlines()) == 3
+
+
+def test_none_for_a_short_run(folder: Path) -> None:
+    with at_a_terminal("run", "reach.dl") as (running, terminal):
+        assert read_until(terminal) == b""
+        assert running.wait(60) == 0
+
+
+def test_interrupt(folder: Path) -> None:
+    before = names(folder)
+    with at_a_terminal("run", "endless.dl", "-D", "out") as (running, terminal):
+        assert b"n, round " in read_until(terminal, b"facts/s")
+        sent = time.monotonic()
+        running.send_signal(signal.SIGINT)
+        shown = read_until(terminal)
+        assert running.wait(60) == 130
+        assert time.monotonic() - sent < 5  # half a second where nothing else runs
+    assert shown.endswith(b"\r\x1b[Kinterrupted: nothing was written\r\n")
+    assert names(folder) == before
+
+
+def test_interrupt_inside_one_long_round(folder: Path) -> None:
+    (folder / "cross.dl").write_text(
+        "a(x) :- x = range(0, 100000).\nc(1) :- a(x), a(y), a(z), x + y + z < 0.\n.output c\n"
+    )
+    before = names(folder)
+    with at_a_terminal("run", "cross.dl") as (running, terminal):
+        assert b"c, round 1: 100,000 facts" in read_until(terminal, b"c, round")
+        running.send_signal(signal.SIGINT)
+        assert b"interrupted: nothing was written" in read_until(terminal)
+        assert running.wait(60) == 130
+    assert names(folder) == before
+
+
+def test_interrupt_of_the_check(folder: Path) -> None:
+    """Python code is interrupted as well as kernels, and nothing has been written yet."""
+    (folder / "slow.dl").write_text(
+        "a(x) :- x = range(0, 3000).\nb(x, y) :- a(x), a(y), x + y = 10.\n.output b\n"
+    )
+    before = names(folder)
+    running = subprocess.Popen(
+        [*COMMAND, "run", "slow.dl", "--check"], stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        running.wait(4)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out) == (130, b"")
+    assert err == b"interrupted: nothing was written\n"
+    assert names(folder) == before
+
+
+def test_a_reader_that_has_seen_enough(folder: Path) -> None:
+    (folder / "many.dl").write_text(MANY)
+    running = subprocess.Popen(
+        [*COMMAND, "run", "many.dl"], stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == b"---------------\n"
+    running.stdout.close()
+    assert running.stderr is not None
+    assert running.stderr.read() == b""
+    running.stderr.close()
+    assert running.wait(60) == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_full_disk_behind_stdout(folder: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "run", "reach.dl", "-D", "-"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"error: the standard output: No space left on device\n"
+
+
+def shell(line: str) -> tuple[int, bytes]:
+    command = f'"{sys.executable}" -m tidelog {line}'
+    done = subprocess.run(command, shell=True, capture_output=True, check=False)
+    return done.returncode, done.stderr
+
+
+def test_closed_streams(folder: Path) -> None:
+    assert shell("run reach.dl -D - >&-") == (2, b"error: the standard output is closed\n")
+    assert shell("run reach.dl >&- 2>&- <&-") == (0, b"")
+    assert (folder / "path.csv").exists()
+
+
+def test_the_program_on_a_real_stdin(folder: Path) -> None:
+    program = b'.decl p(x: symbol)\np("\xc3\xa9").\n.output p(IO=stdout)\n'
+    code, out, err = process("run", "-", stdin=program)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-2] == "é"
+
+
+def test_facts_on_a_real_stdin(folder: Path) -> None:
+    (folder / "in.dl").write_text(".decl p(x: number)\n.input p(IO=stdin)\n.output p(IO=stdout)\n")
+    code, out, err = process("run", "in.dl", stdin=b"7\n")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-2] == "7"
+
+
+# The line itself.
+
+
+class Terminal:
+    def __init__(self) -> None:
+        self.text = ""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self.text += text
+        return len(text)
+
+    def flush(self) -> None: ...
+
+
+def test_the_line_waits_and_is_not_written_too_often() -> None:
+    terminal = Terminal()
+    with Progress(terminal) as progress:  # type: ignore[arg-type]
+        for hundredth in range(100):
+            progress(Position("p", hundredth, hundredth * 10, hundredth / 100))
+    lines = terminal.text.split("\x1b[K")
+    assert lines[0] == "\rp, round 50: 500 facts, 1,000 facts/s"
+    assert len(lines) - 2 == 5
+    assert terminal.text.endswith("\r\x1b[K")
+
+
+def test_a_long_name_is_cut_to_the_terminal() -> None:
+    terminal = Terminal()
+    Progress(terminal)(Position("p" * 200, 1, 1, 1.0))  # type: ignore[arg-type]
+    assert terminal.text == "\r" + "p" * 79 + "\x1b[K"
+
+
+def test_a_terminal_that_goes_away_stops_nothing() -> None:
+    class Gone(Terminal):
+        def write(self, text: str) -> int:
+            raise OSError
+
+    with Progress(Gone()) as progress:  # type: ignore[arg-type]
+        progress(Position("p", 1, 1, 1.0))
+        assert not progress.on
