@@ -240,6 +240,7 @@ class _Rule:
         self.literals: list[str] = []
         self.names = iter(f"x{i}" for i in range(10_000))
         self.depth = 0  # of aggregates around
+        self.witnesses: set[str] = set()
         self.result: tuple[Relation, list[str]] | None = None  # the head, where it is settled
         self.lower = [r for r in generator.relations if r.group < group]
         self.same = [r for r in generator.relations if r.group == group]
@@ -621,9 +622,9 @@ class _Rule:
         op, kinds = self.random.choice(("min", "max")), relation.kinds
         term = f"{op} {terms[column]} : {{ {relation.name}({', '.join(terms)}) }}"
         self.bind(term, kinds[column])
-        self.bound |= {
-            n: k for i, (n, k) in enumerate(zip(terms, kinds, strict=True)) if i != column
-        }
+        found = {n: k for i, (n, k) in enumerate(zip(terms, kinds, strict=True)) if i != column}
+        self.bound |= found
+        self.witnesses |= found.keys()
         self.features.add("witness")
 
     def aggregate_term(self) -> tuple[str, Kind]:
@@ -650,6 +651,8 @@ class _Rule:
     def aggregate_body(self) -> tuple[str, dict[str, Kind]]:
         """Literals inside an aggregate, with the variables that are local to it."""
         outer, before = dict(self.bound), self.literals
+        # A witness of one aggregate cannot be an outer variable of another.
+        self.bound = {name: kind for name, kind in outer.items() if name not in self.witnesses}
         self.literals = []
         self.depth += 1
         for _ in range(self.random.choice((1, 1, 2))):
