@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from typing import Any
 
+import numpy as np
+
 from tidelog.engines.local.engine import LocalEngine
 from tidelog.engines.local.sets import LocalSet
 from tidelog.maintain.seam import View
@@ -117,7 +119,8 @@ def table(kinds: Sequence[Kind], rows: Iterable[Sequence[Value]]) -> Table:
 def declare(engine: LocalEngine, arities: dict[str, int]) -> None:
     for name, arity in arities.items():
         attributes = tuple(f"c{i}" for i in range(arity))
-        engine.declare(Relation(name, attributes, ("number",) * arity))
+        kinds: tuple[Kind, ...] = ("number",) * arity
+        engine.declare(Relation(name, attributes, kinds))
 
 
 def put(engine: LocalEngine, facts: Iterable[Fact], *into: LocalSet) -> None:
@@ -139,6 +142,8 @@ def facts_of(engine: LocalEngine, view: View) -> Facts:
     names = {number: name for name, number in engine.relations.items()}
     found: set[Fact] = set()
     for r, rows in engine.members(view):
+        if isinstance(rows, slice):
+            rows = np.arange(rows.start, rows.stop, dtype=np.uint32)
         listed = engine.table(names[r], rows).rows()
         assert len(listed) == len(set(listed)), "a row twice"
         found |= {(names[r], row) for row in listed}

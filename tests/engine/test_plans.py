@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import islice, permutations
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -14,23 +15,26 @@ from tidelog import Database
 from tidelog.accept import accept
 from tidelog.engines.local import planner
 from tidelog.engines.local.engine import LocalEngine
+from tidelog.engines.local.parts import Part, binds, mentions, needs, prepare
 from tidelog.maintain.seminaive import materialise
 from tidelog.program.rules import Constraint, Group, Literal, Range, Stratum
 from tidelog.text import parse
 
 
-def valid(parts: tuple[planner.Part, ...], order: tuple[int, ...], bound: set[str]) -> bool:
+def valid(parts: tuple[Part, ...], order: tuple[int, ...], bound: set[str]) -> bool:
     """Can every part run where it stands?"""
     everywhere: dict[str, int] = {}
     for part in parts:
-        for name in planner._mentions(part):
+        for name in mentions(part):
             everywhere[name] = everywhere.get(name, 0) + 1
     bound = set(bound)
     for i in order:
         part = parts[i]
-        if isinstance(part, Literal) and part.negated and not planner._mentions(part) <= bound:
+        if isinstance(part, Literal) and part.negated and not mentions(part) <= bound:
             return False
-        if isinstance(part, Constraint | Range) and not planner._can_run(part, bound, everywhere):
+        if isinstance(part, Range) and not needs(part) <= bound:
+            return False
+        if isinstance(part, Constraint) and not needs(part) <= bound and not binds(part, bound):
             return False
         if isinstance(part, Group):
             shared = {t.name for t in part.terms if hasattr(t, "name") and (everywhere[t.name] > 1)}
@@ -38,7 +42,7 @@ def valid(parts: tuple[planner.Part, ...], order: tuple[int, ...], bound: set[st
                 return False
             bound.add(part.result.name)
         else:
-            bound |= planner._mentions(part)
+            bound |= mentions(part)
     return True
 
 
@@ -52,15 +56,22 @@ def test_every_join_order_gives_the_same(seed: int, monkeypatch: pytest.MonkeyPa
     n = frozenset(list(world.facts["I"])[::2])
     asked = frozenset(head for head, _ in every[::2]) | {("w", ())}
     tried = 0
-    parts = planner.prepare(rules[0]).parts
+    parts = prepare(rules[0]).parts
     orders = list(islice(permutations(range(len(parts))), 5040))
     orders = [order for order in orders if valid(parts, order, set())]
     for order in world.random.sample(orders, min(len(orders), 12)):
-        forced = []
+        forced: list[list[int]] = []
 
         def build_in_order(
-            catalog, prepared, mode, delta, given, exact, order=order, forced=forced
-        ):  # type: ignore[no-untyped-def]
+            catalog: Any,
+            prepared: Any,
+            mode: str,
+            delta: int,
+            given: list[int],
+            exact: bool,
+            order: tuple[int, ...] = order,
+            forced: list[list[int]] = forced,
+        ) -> Any:
             bound: set[str] = set()
             wanted = [*order]
             if mode == "delta":
@@ -68,9 +79,9 @@ def test_every_join_order_gives_the_same(seed: int, monkeypatch: pytest.MonkeyPa
             elif mode in ("prove", "support"):
                 bound = {t.name for t in prepared.rule.head.terms if hasattr(t, "name")}
             if len(prepared.parts) == len(order) and valid(prepared.parts, tuple(wanted), bound):
-                forced.append(tuple(wanted))
+                forced.append(wanted)
                 given = wanted
-            return build(catalog, prepared, mode, delta, given, exact)
+            return build(catalog, prepared, mode, delta, given, exact)  # type: ignore[arg-type]
 
         monkeypatch.setattr(planner, "_build", build_in_order)
         engine = LocalEngine()
