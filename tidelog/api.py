@@ -56,9 +56,6 @@ if TYPE_CHECKING:
 
     from tidelog.report.profile import RuleRound
 
-cache.load_safely()
-cache.load_quickly()
-
 Row = tuple[Value, ...]
 SHOWN = 20  # rows of a relation in a notebook
 

@@ -102,3 +102,7 @@ def is_writable() -> bool:
 def is_beside_the_package() -> bool:
     path = folder()
     return path is not None and path.is_relative_to(Path(__file__).parent)
+
+
+load_safely()
+load_quickly()
