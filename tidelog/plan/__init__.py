@@ -6,8 +6,10 @@ way, so that as much as possible is found in one go.
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tidelog.plan.desugar import desugar
@@ -57,8 +59,9 @@ def analyse(program: Program) -> Analysis:
     """
     draft = Draft(program)
     try:
-        for run in PASSES:
-            draft = run(draft)
+        with _uncollected():
+            for run in PASSES:
+                draft = run(draft)
     except RecursionError:  # the parser lets nothing so deep through, but a caller may build it
         return Analysis(None, None, (Diagnostic("the program nests too deeply"),))
     found = _some_of(sorted(draft.diagnostics, key=_position))
@@ -72,6 +75,18 @@ def analyse(program: Program) -> Analysis:
         draft.program.directives,
     )
     return Analysis(draft.program, checked, found)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No search for cycles of garbage: the passes make many objects, and none of those."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 def _some_of(found: list[Diagnostic]) -> tuple[Diagnostic, ...]:

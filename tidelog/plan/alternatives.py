@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tidelog.plan.binding import bound_by
 from tidelog.plan.parts import Part, Parts
-from tidelog.plan.walk import aggregates, clause_nodes, has_aggregate, own_names
+from tidelog.plan.walk import aggregates, has_aggregate, own_names
 from tidelog.program.syntax import (
     Aggregate,
     And,
@@ -69,7 +69,7 @@ def alternatives(clause: Clause) -> list[Alternative]:
     used outside of it as well, and each `_` of an aggregate becomes such a variable.
     """
     bodies = conjunctions(clause.body)
-    if not has_aggregate(clause_nodes(clause)):
+    if not has_aggregate(clause):
         return [Alternative(clause.heads, body, NOTHING) for body in bodies]
     found = [way for body in bodies for way in _separate(clause.heads, body)]
     if len(found) > MOST:

@@ -23,9 +23,9 @@ from tidelog.plan.bodies import Body, Setting
 from tidelog.plan.draft import Draft
 from tidelog.plan.graph import components
 from tidelog.plan.hidden import Core
-from tidelog.plan.walk import clause_nodes, has_aggregate
-from tidelog.program.rules import Literal, Relation, Rule, Simple
-from tidelog.program.syntax import Atom, Clause, Constant, Variable, Wildcard
+from tidelog.plan.walk import clause_nodes, flat, has_aggregate
+from tidelog.program.rules import BodyLiteral, Constraint, Literal, Relation, Rule, Simple
+from tidelog.program.syntax import And, Atom, Clause, Comparison, Constant, Variable, Wildcard
 from tidelog.text.write import to_text
 
 
@@ -76,25 +76,45 @@ def _closure(relation: Relation) -> Iterator[Rule]:
 def _recursive(clauses: Iterable[Clause]) -> dict[str, frozenset[str]]:
     """For each head with an aggregate, the relations on a cycle with it, itself included."""
     clauses = list(clauses)
-    if not any(has_aggregate(clause_nodes(clause)) for clause in clauses):
+    with_aggregates = [has_aggregate(clause) for clause in clauses]
+    if not any(with_aggregates):
         return {}
     uses: dict[str, dict[str, None]] = {}
     wanted: set[str] = set()
-    for clause in clauses:
-        nodes = clause_nodes(clause)
-        names = {node.relation: None for node in nodes if isinstance(node, Atom)}
+    for clause, has_one in zip(clauses, with_aggregates, strict=True):
+        names = {n.relation: None for n in clause_nodes(clause) if isinstance(n, Atom)}
         for name in names:
             uses.setdefault(name, {})
         for head in clause.heads:
             uses[head.relation].update(names)
-        if has_aggregate(nodes):
+        if has_one:
             wanted.update(head.relation for head in clause.heads)
     groups = [frozenset(group) for group in components(uses)]
     return {name: group for group in groups for name in group & wanted}
 
 
+def _plain_body(clause: Clause) -> tuple[BodyLiteral, ...] | None:
+    """The body of a clause that is in core form as it is written, as most are."""
+    if flat(clause) is None:
+        return None
+    found: list[BodyLiteral] = []
+    for part in clause.body.parts if type(clause.body) is And else (clause.body,):
+        if type(part) is Atom:
+            found.append(Literal(part.relation, part.terms, False, part.at))  # type: ignore[arg-type]
+        elif type(part) is Comparison:
+            found.append(Constraint(part.op, part.left, part.right, part.at))  # type: ignore[arg-type]
+        else:
+            return None
+    return tuple(found)
+
+
 def _add(core: Core, clause: Clause, recursive: frozenset[str]) -> None:
     text = to_text(clause)
+    if plain := _plain_body(clause):
+        for head in clause.heads:
+            literal = Literal(head.relation, head.terms, False, head.at)  # type: ignore[arg-type]
+            core.add(Rule(literal, plain, text, clause.at))
+        return
     for heads, parts, scope in alternatives(clause):
         body = Body(Setting(core, text, recursive), scope, parts)
         body.resolve()

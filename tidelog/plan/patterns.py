@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from tidelog.plan.draft import Draft
-from tidelog.plan.walk import clause_nodes
+from tidelog.plan.walk import clause_nodes, flat
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.syntax import Comparison, Constant
 
@@ -22,7 +22,7 @@ def check_patterns(draft: Draft) -> Draft:
     found: list[Diagnostic] = []
     reasons: dict[str, str] = {}
     for clause in draft.program.clauses:
-        for node in clause_nodes(clause):
+        for node in flat(clause) or clause_nodes(clause):
             if type(node) is Comparison and node.op == "match" and type(node.left) is Constant:
                 pattern = str(node.left.value)
                 if pattern not in reasons:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tidelog.plan.draft import Draft, Type, did_you_mean, place, plural
-from tidelog.plan.walk import clause_nodes, everything, relations_of
+from tidelog.plan.walk import clause_nodes, everything, flat, relations_of
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.syntax import (
     Atom,
@@ -142,12 +142,13 @@ def _strangers(
     program: Program, known: dict[str, RelationDecl], declared: dict[str, RelationDecl]
 ) -> Iterator[Diagnostic]:
     """Undeclared relations that nobody reads, and that are called almost like a declared one."""
-    if not declared or len(known) == len(declared):
+    new = [name for name in known if name not in declared]
+    if not declared or not new:
         return
     used = {directive.relation for directive in program.directives}
     for clause in program.clauses:
         used |= relations_of(clause.body)
-    for name in [name for name in known if name not in declared and name not in used][:SHOWN]:
+    for name in [name for name in new if name not in used][:SHOWN]:
         arity = len(known[name].attributes)
         alike = [n for n, decl in declared.items() if len(decl.attributes) == arity]
         advice = did_you_mean(name, alike, "", cutoff=0.75)
@@ -169,7 +170,7 @@ class _Resolver:
     def fits(self, clause: Clause) -> bool:
         """Whether all its relations and types are known and used with the right arity."""
         right = True
-        for node in clause_nodes(clause):
+        for node in flat(clause) or clause_nodes(clause):
             if type(node) is Atom:
                 if self.arity.get(node.relation) != len(node.terms):
                     self.misfit(node.relation, len(node.terms), node.at)

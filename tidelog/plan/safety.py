@@ -25,6 +25,7 @@ from tidelog.plan.walk import (
     Node,
     aggregates,
     clause_nodes,
+    flat,
     own_names,
     own_variables,
     parts,
@@ -53,6 +54,8 @@ def check_safety(draft: Draft) -> Draft:
     found: list[Diagnostic] = []
     faulty = []
     for clause in draft.program.clauses:
+        if _is_plainly_safe(clause):
+            continue
         nodes = clause_nodes(clause)
         faults = list(_wildcards(clause, nodes))
         try:
@@ -64,6 +67,33 @@ def check_safety(draft: Draft) -> Draft:
             faulty.append(clause)
         found += faults or _singletons(nodes)
     return draft.without(faulty).found(found)
+
+
+def _is_plainly_safe(clause: Clause) -> bool:
+    """Whether a glance shows that there is nothing to say; False if it takes a closer look."""
+    if flat(clause) is None:
+        return False
+    body = clause.body
+    users: list[Node] = [*clause.heads]
+    names: list[str] = []
+    for part in body.parts if type(body) is And else (body,):
+        if type(part) is Atom:
+            names += [term.name for term in part.terms if type(term) is Variable]
+        else:
+            users.append(part)
+    bound = {*names}
+    for user in users:
+        negated = type(user) is Not
+        atom = user.part if type(user) is Not else user
+        terms = (atom.left, atom.right) if type(atom) is Comparison else atom.terms  # type: ignore[union-attr]
+        for term in terms:
+            if type(term) is Variable:
+                if term.name not in bound:
+                    return False
+                names.append(term.name)
+            elif type(term) is Wildcard and not negated:
+                return False
+    return 1 not in Counter(names).values()
 
 
 def _singletons(nodes: list[Node]) -> Iterator[Diagnostic]:

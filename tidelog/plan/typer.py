@@ -262,6 +262,8 @@ class Writer:
         return tuple([self.term(term) for term in terms])
 
     def term(self, term: Term) -> Term:
+        if type(term) is Variable:
+            return Variable(term.name, term.at, self.kind())
         match term:
             case Variable():
                 return Variable(term.name, term.at, self.kind())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -14,11 +14,13 @@ from tidelog.program.syntax import (
     Cast,
     Clause,
     Comparison,
+    Constant,
     Formula,
     Not,
     Or,
     Term,
     Variable,
+    Wildcard,
 )
 
 Node = Formula | Term
@@ -70,13 +72,40 @@ def clause_nodes(clause: Clause) -> list[Node]:
     return everything(*clause.heads, clause.body)
 
 
-def has_aggregate(nodes: Iterable[Node]) -> bool:
-    return Aggregate in {*map(type, nodes)}
+_SIMPLE = frozenset({Variable, Constant, Wildcard})
+
+
+def flat(clause: Clause) -> list[Atom | Comparison] | None:
+    """The atoms and comparisons of a clause that has nothing below their terms.
+
+    Most clauses are so, and passes that look at every clause are quicker for knowing it.
+    """
+    found: list[Atom | Comparison] = []
+    body = clause.body
+    for node in (*clause.heads, *(body.parts if type(body) is And else (body,))):
+        kind = type(node)
+        if kind is Not:
+            node = node.part  # type: ignore[union-attr]
+            kind = type(node)
+        if kind is Atom:
+            if not _SIMPLE.issuperset(map(type, node.terms)):  # type: ignore[union-attr]
+                return None
+        elif kind is not Comparison or not (
+            type(node.left) in _SIMPLE and type(node.right) in _SIMPLE  # type: ignore[union-attr]
+        ):
+            return None
+        found.append(node)  # type: ignore[arg-type]
+    return found
+
+
+def has_aggregate(clause: Clause) -> bool:
+    return flat(clause) is None and Aggregate in {*map(type, clause_nodes(clause))}
 
 
 def relations(clause: Clause) -> set[str]:
     """All relations that the clause mentions."""
-    return {node.relation for node in clause_nodes(clause) if type(node) is Atom}
+    nodes = flat(clause) or clause_nodes(clause)
+    return {node.relation for node in nodes if type(node) is Atom}
 
 
 def relations_of(formula: Formula) -> set[str]:

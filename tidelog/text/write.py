@@ -119,6 +119,8 @@ def _pieces(node: Node, rank: int) -> list[_Piece]:
             return [node.op, *target, " : { ", (node.body, 0), " }"]
         case Atom() | rules.Literal():
             negated = "!" if isinstance(node, rules.Literal) and node.negated else ""
+            if _SIMPLE.issuperset(map(type, node.terms)):
+                return [f"{negated}{node.relation}({', '.join(map(_simple, node.terms))})"]
             return [f"{negated}{node.relation}(", *_list(node.terms), ")"]
         case Comparison() | rules.Constraint():
             if node.op.removeprefix("!") in TESTS:
@@ -154,6 +156,16 @@ def _pieces(node: Node, rank: int) -> list[_Piece]:
             return _program(node)
         case _:
             return [_declaration(node)]
+
+
+_SIMPLE = frozenset({Variable, Wildcard, Constant})
+
+
+def _simple(term: Term) -> str:
+    """The text of a variable or literal, as most terms are."""
+    if type(term) is Variable:
+        return term.name
+    return value_text(term.value, term.kind) if type(term) is Constant else "_"
 
 
 def _call(node: Call, rank: int) -> list[_Piece]:
