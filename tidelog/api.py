@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,36 +18,11 @@ from tidelog.io.frames import kinds_of, to_arrow, to_pandas, to_polars, to_table
 from tidelog.io.order import sorted_table
 from tidelog.limits import Interrupts, Limits, Show, Watch
 from tidelog.maintain.seminaive import materialise
-from tidelog.plan import analyse
-from tidelog.program.diagnostics import Diagnostic, ProgramError, TidelogError
-from tidelog.program.rules import (
-    BodyLiteral,
-    CheckedProgram,
-    Group,
-    Literal,
-    Relation,
-    Rule,
-    Stratum,
-)
-from tidelog.program.syntax import (
-    Aggregate,
-    And,
-    Atom,
-    Attribute,
-    Call,
-    Cast,
-    Clause,
-    Comparison,
-    Formula,
-    Not,
-    Or,
-    Program,
-    RelationDecl,
-    Term,
-    Value,
-    Variable,
-)
+from tidelog.program.diagnostics import TidelogError
+from tidelog.program.rules import Relation, Rule
+from tidelog.program.syntax import Attribute, Program, RelationDecl, Value
 from tidelog.program.table import Table
+from tidelog.questions import compile_question
 from tidelog.text import Parsed, parse, parse_file
 
 if TYPE_CHECKING:
@@ -57,6 +33,7 @@ if TYPE_CHECKING:
     from tidelog.report.profile import RuleRound
 
 Row = tuple[Value, ...]
+_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 SHOWN = 20  # rows of a relation in a notebook
 
 
@@ -100,7 +77,7 @@ class Database:
         allow_paths: bool = False,
     ) -> None:
         began = time.perf_counter()
-        given = facts if isinstance(facts, Mapping) else {}
+        given = _given(facts)
         parsed = _parse(program, allow_paths)
         accepted = accept(parsed, _declare_given(parsed.program, given))
         self._begin(accepted, began)
@@ -225,20 +202,11 @@ class Database:
         >>> db.query('age("bob", 12)')
         [()]
         """
-        body = _parse_question(question)
-        names = tuple(dict.fromkeys(v.name for v in _outer_variables(body)))
-        head = Atom(f"{_QUESTION}{len(names)}", tuple(Variable(name) for name in names))
-        asked = Program(
-            types=self._typed.types,
-            relations=tuple(replace(d, inferred=False) for d in self._typed.relations),
-            clauses=(Clause((head,), body),),
-        )
-        analysis = analyse(asked)
-        if analysis.checked is None:
-            raise _question_error(analysis.diagnostics, question)
-        strata = _renamed(analysis.checked)
-        answer = self._engine.ask(strata, analysis.checked.relations[head.relation])
-        return Answer(names, sorted_table(answer).rows())
+        asked = compile_question(question, self._typed)
+        if asked.holds:
+            return Answer(asked.columns, [()])
+        answer = self._engine.ask(asked.strata, asked.relation)
+        return Answer(asked.columns, sorted_table(answer).rows())
 
     def join_order(self, rule: Rule) -> str:
         """How the engine would join the body of a rule of the program, for sizes as they are."""
@@ -322,73 +290,14 @@ class RelationView:
         return _html_table(self.columns, self.rows()[:SHOWN], len(self))
 
 
-_QUESTION = "query'"  # no program can spell it
-_QUERY = "<query>"
-
-
-def _parse_question(question: str) -> Formula:
-    parsed = parse(f"query() :-\n{question}\n.", file=_QUERY)
-    if any(d.severity == "error" for d in parsed.diagnostics) or len(parsed.program.clauses) != 1:
-        found = parsed.diagnostics or (Diagnostic("a query is one rule body"),)
-        raise _question_error(found, question)
-    return parsed.program.clauses[0].body
-
-
-def _question_error(diagnostics: Iterable[Diagnostic], question: str) -> ProgramError:
-    """Errors with lines counted from the question's first."""
-    moved = (
-        replace(d, at=d.at._replace(line=d.at.line - 1)) if d.at and d.at.file == _QUERY else d
-        for d in diagnostics
-        if d.severity == "error"
-    )
-    return ProgramError(moved, {_QUERY: question.splitlines()})
-
-
-def _outer_variables(part: Formula | Term) -> Iterator[Variable]:
-    """Variables outside aggregates, in order."""
-    match part:
-        case Variable():
-            yield part
-        case Atom(terms=terms):
-            for term in terms:
-                yield from _outer_variables(term)
-        case Comparison(left=left, right=right):
-            yield from _outer_variables(left)
-            yield from _outer_variables(right)
-        case And(parts=parts) | Or(parts=parts):
-            for each in parts:
-                yield from _outer_variables(each)
-        case Not(part=inner):
-            yield from _outer_variables(inner)
-        case Call(args=args):
-            for arg in args:
-                yield from _outer_variables(arg)
-        case Cast(term=term):
-            yield from _outer_variables(term)
-        case _:
-            assert not isinstance(part, And) or isinstance(part, Aggregate)
-
-
-def _renamed(checked: CheckedProgram) -> list[Stratum]:
-    """A question's rules, with hidden relations named apart from the program's own."""
-
-    def named(name: str) -> str:
-        return f"%query{name}" if name.startswith("%") else name
-
-    def moved(part: BodyLiteral) -> BodyLiteral:
-        if isinstance(part, Literal | Group):
-            return replace(part, relation=named(part.relation))
-        return part
-
-    def renamed(rule: Rule) -> Rule:
-        head = replace(rule.head, relation=named(rule.head.relation))
-        return replace(rule, head=head, body=tuple(moved(part) for part in rule.body))
-
-    return [
-        Stratum(tuple(map(named, s.relations)), tuple(map(renamed, s.nonrecursive)), ())
-        for s in checked.strata
-        if s.nonrecursive
-    ]
+def _given(facts: Mapping[str, Any] | str | Path | None) -> dict[str, Any]:
+    """Facts by relation. Iterators become lists, because they are looked at twice."""
+    if not isinstance(facts, Mapping):
+        return {}
+    for name in facts:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise TidelogError(f"error: {name!r} cannot be the name of a relation")
+    return {name: list(d) if isinstance(d, Iterator) else d for name, d in facts.items()}
 
 
 def _declare_given(program: Program, given: Mapping[str, Any]) -> Program:

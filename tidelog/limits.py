@@ -115,7 +115,8 @@ class Watch:
     _memory: int | None = None
 
     def __post_init__(self) -> None:
-        self._memory = self.limits.max_memory or default_memory()
+        given = self.limits.max_memory
+        self._memory = default_memory() if given is None else given
 
     def stratum(self, stratum: Stratum) -> None:
         self.strata += 1

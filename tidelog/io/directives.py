@@ -118,7 +118,8 @@ def read_inputs(
                 source,
                 each.relation,
                 delimiter=each.delimiter,
-                headers=each.headers,
+                # As in Soufflé, only files have a first line that is skipped.
+                headers=each.headers and each.path is not None,
                 max_bytes=max_bytes,
                 max_ratio=max_ratio,
             )

@@ -11,6 +11,7 @@ Where we depart from Soufflé 2.5 (built for 64 bits):
   - it reads NaN; here it is an error, and -0.0 is 0.0;
   - it keeps brackets together when the delimiter is a comma; here a comma always
     separates, so such a row has too many fields and is an error;
+  - it reads a plain file whose name ends in `.gz`; here that is an error;
   - it refuses blanks behind a number; here blanks around numbers are ignored;
   - it takes any bytes for symbols; here invalid UTF-8 and NUL characters are errors;
   - it writes rows in the order of an index; here they are sorted by value.

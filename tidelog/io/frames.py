@@ -32,14 +32,20 @@ def to_table(relation: Relation, data: Any) -> Table:
         return _from_columns(relation, columns, len(data))
     if _is_frame(data):
         return _from_arrow(relation, data)
+    if not isinstance(data, Iterable) or isinstance(data, str | bytes):
+        raise _fault(relation, f"takes rows or a frame; {data!r} is neither")
     rows = list(data)
     for number, row in enumerate(rows):
-        if not isinstance(row, Sequence) or isinstance(row, str) or len(row) != relation.arity:
+        if not _is_row(row) or len(row) != relation.arity:
             raise _fault(
                 relation, f"takes rows of {relation.arity} values; {row!r} is none", number
             )
     parts = list(zip(*rows, strict=True)) if rows else [() for _ in relation.kinds]
     return _from_columns(relation, parts, len(rows))
+
+
+def _is_row(row: object) -> bool:
+    return isinstance(row, Sequence) and not isinstance(row, str | bytes)
 
 
 def kinds_of(data: Any) -> tuple[Kind, ...] | None:
@@ -50,11 +56,9 @@ def kinds_of(data: Any) -> tuple[Kind, ...] | None:
         kind = _kind_of_dtype(data.dtype)
         return None if kind is None else (kind,) * data.shape[1]
     if _is_frame(data):
-        import pyarrow as pa
-
-        return tuple(_kind_of_arrow(field.type) for field in pa.table(data).schema)
-    rows = list(data)
-    if not rows or not isinstance(rows[0], Sequence) or isinstance(rows[0], str):
+        return tuple(_kind_of_arrow(field.type) for field in _arrow(data).schema)
+    rows = list(data) if isinstance(data, Iterable) else []
+    if not rows or not _is_row(rows[0]):
         return None
     found = [_kind_of_values(row[c] for row in rows if len(row) > c) for c in range(len(rows[0]))]
     return tuple(k for k in found if k) if all(found) else None
@@ -87,7 +91,22 @@ def _kind_of_arrow(kind: Any) -> Kind:
 
 
 def _is_frame(data: Any) -> bool:
-    return hasattr(data, "__arrow_c_stream__") or type(data).__module__.startswith("pandas")
+    home = type(data).__module__.partition(".")[0]
+    return hasattr(data, "__arrow_c_stream__") or home in ("pandas", "polars")
+
+
+def _arrow(data: Any) -> Any:
+    """Any frame as an Arrow table; DataError where Arrow cannot take it."""
+    import pyarrow as pa
+
+    try:
+        if hasattr(data, "collect") and not hasattr(data, "__arrow_c_stream__"):
+            data = data.collect()  # a lazy frame
+        if type(data).__module__.partition(".")[0] == "pandas":
+            return pa.Table.from_pandas(data, preserve_index=False)
+        return data if isinstance(data, pa.Table) else pa.table(data)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"error: the frame cannot be read: {error}") from None
 
 
 def _fault(relation: Relation, message: str, row: int | None = None) -> DataError:
@@ -104,7 +123,7 @@ def _from_columns(relation: Relation, parts: Sequence[Any], size: int) -> Table:
 
 
 def _column(relation: Relation, kind: Kind, name: str, values: Any) -> Column:
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and len(values):
         return _numeric(relation, kind, name, values)
     values = list(values)
     wanted = {"symbol": (str,), "float": (int, float, np.integer, np.floating)}
@@ -113,9 +132,13 @@ def _column(relation: Relation, kind: Kind, name: str, values: Any) -> Column:
         if not isinstance(value, allowed) or isinstance(value, bool):
             raise _fault(relation, f"column {name} is a {kind}; {value!r} is none", number)
     if kind == "symbol":
-        return _symbols(values)
+        return _symbols(relation, name, values)
     if kind == "float":
-        return _checked_floats(relation, name, np.array(values, dtype=np.float64))
+        try:
+            floats = np.array([float(value) for value in values], dtype=np.float64)
+        except OverflowError:
+            raise _fault(relation, f"column {name} has a value beyond all floats") from None
+        return _checked_floats(relation, name, floats)
     low, high = _BOUNDS[kind]
     for number, value in enumerate(values):
         if not low <= value <= high:
@@ -123,9 +146,12 @@ def _column(relation: Relation, kind: Kind, name: str, values: Any) -> Column:
     return np.array(values, dtype=DTYPES[kind])
 
 
-def _symbols(values: list[str]) -> SymbolColumn:
+def _symbols(relation: Relation, name: str, values: list[str]) -> SymbolColumn:
     ids: dict[str, int] = {}
-    codes = np.array([ids.setdefault(v, len(ids)) for v in values], dtype=np.int64)
+    codes = np.array([ids.setdefault(str(v), len(ids)) for v in values], dtype=np.int64)
+    for word in ids:
+        if not word.isascii() and any("\ud800" <= c <= "\udfff" for c in word):
+            raise _fault(relation, f"column {name}: {word!r} is no text (a lone surrogate)")
     return SymbolColumn(codes, list(ids))
 
 
@@ -148,40 +174,37 @@ def _numeric(relation: Relation, kind: Kind, name: str, values: Any) -> Column:
 
 
 def _from_arrow(relation: Relation, data: Any) -> Table:
-    import pyarrow as pa
-
-    try:
-        frame = data if isinstance(data, pa.Table) else pa.table(data)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
-        raise _fault(relation, f"the frame cannot be read: {error}") from None
-    if type(data).__module__.startswith("pandas"):
-        frame = pa.Table.from_pandas(data, preserve_index=False)
+    frame = _arrow(data)
     if frame.num_columns != relation.arity:
         raise _fault(relation, f"takes {relation.arity} columns; the frame has {frame.num_columns}")
     if set(frame.column_names) == set(relation.attributes):
         frame = frame.select(list(relation.attributes))
     columns = []
     for kind, name, chunks in zip(relation.kinds, relation.attributes, frame.columns, strict=True):
-        if chunks.null_count:
-            raise _fault(relation, f"column {name} has empty cells (nulls)")
         columns.append(_arrow_column(relation, kind, name, chunks))
-    return Table(relation.kinds, tuple(columns), frame.num_rows)
+    size = len(data) if not columns and hasattr(data, "__len__") else frame.num_rows
+    return Table(relation.kinds, tuple(columns), size)
 
 
 def _arrow_column(relation: Relation, kind: Kind, name: str, chunks: Any) -> Column:
     import pyarrow as pa
+    from pyarrow import types
 
+    if not len(chunks):
+        return _column(relation, kind, name, [])
+    if kind == "symbol" and types.is_dictionary(chunks.type):
+        chunks = chunks.cast(chunks.type.value_type)
+    if chunks.null_count:
+        raise _fault(relation, f"column {name} has empty cells (nulls)")
     if kind == "symbol":
-        if pa.types.is_dictionary(chunks.type):
-            chunks = chunks.cast(chunks.type.value_type)
-        if not (pa.types.is_string(chunks.type) or pa.types.is_large_string(chunks.type)):
-            if not pa.types.is_string_view(chunks.type):
-                raise _fault(relation, f"column {name} is a symbol; the frame has {chunks.type}")
-            chunks = chunks.cast(pa.string())
+        texts = (types.is_string, types.is_large_string, types.is_string_view)
+        if not any(is_text(chunks.type) for is_text in texts):
+            raise _fault(relation, f"column {name} is a symbol; the frame has {chunks.type}")
+        chunks = chunks.cast(pa.large_string())
         encoded = chunks.combine_chunks().dictionary_encode()
         codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return SymbolColumn(codes, encoded.dictionary.to_pylist())
-    if not (pa.types.is_integer(chunks.type) or pa.types.is_floating(chunks.type)):
+    if not (types.is_integer(chunks.type) or types.is_floating(chunks.type)):
         raise _fault(relation, f"column {name} is a {kind}; the frame has {chunks.type}")
     return _numeric(relation, kind, name, chunks.to_numpy())
 
@@ -217,8 +240,10 @@ def to_polars(relation: Relation, table: Table) -> polars.DataFrame:
     import polars as pl
 
     return pl.DataFrame(
-        {
-            name: column.tolist() if isinstance(column, SymbolColumn) else column
+        [
+            pl.Series(name, column.tolist(), dtype=pl.String)
+            if isinstance(column, SymbolColumn)
+            else pl.Series(name, column)
             for name, column in zip(relation.attributes, table.columns, strict=True)
-        }
+        ]
     )

@@ -6,7 +6,8 @@ a set that the engine holds; `|=` and `-=` change it.
 
 Rules arrive as `program.rules.Rule`. An instance of a rule is a way to match its body;
 its positive literals are read in the view `within`, its negated literals and aggregates
-in the view `negative` (the same unless given).
+in the view `negative` (the same unless given). Both must lie within sets, as `I - D` does:
+a complement such as `~D` holds whatever facts an engine happens to know.
 """
 
 from __future__ import annotations

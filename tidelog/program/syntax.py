@@ -53,7 +53,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An intrinsic functor by its spelling: `+`, `-` (one or two arguments), `band`, `cat`, `range`, …
+    """An intrinsic functor by its spelling: `+`, `-` (with one or two arguments), `cat`, …
 
     `kind` is the kind of the result; the operands' kind is that of the arguments.
     """
@@ -97,7 +97,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`=`, `!=`, `<`, `<=`, `>`, `>=`, and the string tests `match` and `contains` (left in right)."""
+    """`=`, `!=`, `<`, `<=`, `>`, `>=`; on strings `match`, and `contains` (left in right)."""
 
     op: str
     left: Term

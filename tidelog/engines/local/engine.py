@@ -14,7 +14,7 @@ from tidelog.engines.local.running import Reading, Runner
 from tidelog.engines.local.sets import LocalSet, Rows, bound
 from tidelog.engines.local.steps import Plan, Request
 from tidelog.engines.local.store import Store
-from tidelog.engines.local.values import ABSENT, Dictionary
+from tidelog.engines.local.values import ABSENT, Dictionary, fits
 from tidelog.maintain.seam import FactSet, View
 from tidelog.program.rules import Relation, Rule, Stratum
 from tidelog.program.syntax import Value
@@ -114,8 +114,9 @@ class LocalEngine:
         return self.all.count(self.relations[name])
 
     def facts(self) -> int:
-        """Rows held, of all relations."""
-        return int(self.store.sizes().sum())
+        """Rows held, of all relations but those that string functors keep."""
+        sizes = self.store.sizes()
+        return int(sizes.sum() - sizes[self._book.functors].sum())
 
     def memory(self) -> int:
         return self.store.memory() + self.dictionary.memory()
@@ -222,12 +223,18 @@ class LocalEngine:
         asked, into = self.relations[call.requests], self.relations[call.relation]
         before = self.store.size(asked)
         found = self.none()
-        # A request that was made before has its answer: only new rows are of interest.
-        self._runner.run(
-            self._book.batch((request.plan,)), found, replace(reading, guard=~self.all)
-        )
-        found.clear()
-        self._runner.answer(call, request.plan.rule, asked, into, before)
+        try:
+            # A request that was made before has its answer: only new rows are of interest.
+            self._runner.run(
+                self._book.batch((request.plan,)), found, replace(reading, guard=~self.all)
+            )
+            self._runner.answer(call, request.plan.rule, asked, into, before)
+        except BaseException:
+            # A request without an answer would read as 'there is none': forget them all.
+            found.clear()
+            self.store.clear(asked)
+            self.store.clear(into)
+            raise
 
     def plan_of(self, rule: Rule) -> Plan:
         """How the rule would be evaluated now, for `tidelog plan`."""
@@ -237,7 +244,7 @@ class LocalEngine:
 
     def holds(self, relation: Relation, row: Sequence[Value]) -> bool:
         """Is this fact in the materialisation?"""
-        if len(row) != relation.arity:
+        if len(row) != relation.arity or not all(map(fits, relation.kinds, row)):
             return False
         known = self.dictionary.known
         ids = [known(kind, value) for kind, value in zip(relation.kinds, row, strict=True)]

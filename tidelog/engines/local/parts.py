@@ -9,6 +9,7 @@ from tidelog.program.rules import Constraint, Expression, Group, Literal, Range,
 from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable, Wildcard
 
 PARTIAL = {"/", "%", "^"}
+INTO_INTEGERS = {"to_number", "to_unsigned", "ftoi", "ftou"}
 CONVERSIONS = {"to_number", "to_float", "to_unsigned"}  # of text, these can fail
 
 
@@ -123,7 +124,11 @@ def prepare(rule: Rule) -> Prepared:
 
 def can_fail(term: Expression) -> bool:
     if isinstance(term, Call):
-        return term.functor in PARTIAL or any(can_fail(a) for a in term.args)  # type: ignore[arg-type]
+        if term.functor in PARTIAL:
+            return True
+        if term.functor in INTO_INTEGERS and term.args[0].kind == "float":
+            return True
+        return any(can_fail(arg) for arg in term.args)  # type: ignore[arg-type]
     return isinstance(term, Cast) and can_fail(term.term)  # type: ignore[arg-type]
 
 

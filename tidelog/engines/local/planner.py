@@ -77,9 +77,6 @@ def _support_steps(builder: Builder, prepared: Prepared) -> None:
         row = builder.step(at.OP_SUPPORT, rel=r, args=start)
         if place < len(literals) - 1:
             row[at.P_BACK] = NO_BACK
-    if not literals:
-        r = builder.catalog.relation(prepared.rule.head.relation, len(prepared.rule.head.terms))
-        builder.step(at.OP_PROVE, rel=r, a=builder.where["%%row"])
 
 
 def _steps(

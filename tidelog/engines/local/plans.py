@@ -56,6 +56,7 @@ class PlanBook:
     def __init__(self, catalog: Catalog, answers: list[int]) -> None:
         self._catalog = catalog
         self._answers = answers  # relations that hold the results of string functors
+        self.functors: list[int] = []  # these and their requests
         self._prepared: dict[int, Prepared] = {}
         self._plans: dict[tuple[int, Mode, int], tuple[tuple[int, ...], Plan]] = {}
         self._batches: dict[tuple[int, ...], Batch] = {}
@@ -100,7 +101,9 @@ class PlanBook:
                         and self._number(part) in touched
                     ):
                         yield rule, mode, place
-            elif self._number(rule.head) in touched:
+            elif self._number(rule.head) in touched and (
+                mode == "prove" or any(not literal.negated for literal in rule.literals())
+            ):
                 yield rule, mode, -1
 
     def _number(self, literal: Literal) -> int:
@@ -112,8 +115,11 @@ class PlanBook:
             prepared = self._prepared[id(rule)] = prepare(rule)
             relation = self._catalog.relation
             for call in prepared.outside:
-                self._answers.append(relation(call.relation, len(call.signature)))
-                relation(call.requests, len(call.signature) - 1)
+                answers = relation(call.relation, len(call.signature))
+                requests = relation(call.requests, len(call.signature) - 1)
+                if answers not in self._answers:
+                    self._answers.append(answers)
+                    self.functors += (answers, requests)
         return prepared
 
     def plan(self, rule: Rule, mode: Mode, delta: int) -> Plan:

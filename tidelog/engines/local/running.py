@@ -13,7 +13,7 @@ from tidelog.engines.local.kernels import layout as at
 from tidelog.engines.local.kernels.join import run
 from tidelog.engines.local.parts import Outside
 from tidelog.engines.local.plans import Batch
-from tidelog.engines.local.sets import Key, LocalSet, key_of, truth
+from tidelog.engines.local.sets import Key, LocalSet, Rows, key_of, truth
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import Dictionary
 from tidelog.maintain.seam import Combination, View
@@ -25,6 +25,7 @@ TICKS = 20_000_000  # work between two looks at the clock: some tenths of a seco
 FAILURES = {
     at.DIVISION: "division by zero",
     at.POWER: "zero to a negative power",
+    at.CONVERSION: "a float that does not fit into an integer",
 }
 _EVERY = np.ones(1 << 16, dtype=np.uint8)
 _ROLES = slice(at.R_FULL, at.R_FULL + at.ROLE_HEADS)
@@ -56,6 +57,7 @@ class Runner:
         self._state_at: int = self._state.ctypes.data
         self._buffer = np.zeros(at.BUFFER, dtype=np.uint64)  # of heads, grown to the widest
         self._env_at: int = dictionary.env.ctypes.data
+        self._held: list[Rows] = []  # what the kernel reads by address stays alive here
 
     def table(self, view: View) -> NDArray[np.uint8]:
         """The view's truth table. Tables live on: the kernel knows them by address."""
@@ -137,6 +139,7 @@ class Runner:
             views[at.ROLE_NEG] = self.table(negative)
         rels[:, at.R_FULL + at.ROLE_HEADS] = 1
         olds: dict[int, int] = {}
+        self._held.clear()
         if touching is not None:
             views[at.ROLE_OLD] = self.table(within - touching)
             for r in touching.relations():
@@ -145,6 +148,7 @@ class Runner:
                     rels[r, at.R_DLIST : at.R_DHI + 1] = (0, span.start, span.stop)
                 else:
                     rows = touching.rows(r)
+                    self._held.append(rows)
                     rels[r, at.R_DLIST : at.R_DHI + 1] = (rows.ctypes.data, 0, len(rows))
                 if span is not None and span.stop == n[r] and full[r]:
                     olds[r] = rels[r, at.R_OLD] = span.start

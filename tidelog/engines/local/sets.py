@@ -45,7 +45,7 @@ class LocalSet(FactSet):
         return self
 
     def __isub__(self, other: View) -> Self:
-        for r, rows in self.engine.members(other):
+        for r, rows in self.engine.members(other if bound(other) else self & other):
             self.remove(r, rows)
         return self
 
@@ -71,8 +71,10 @@ class LocalSet(FactSet):
             np.arange(p.start, p.stop, dtype=np.uint32) if isinstance(p, slice) else p
             for p in self._parts.get(r, [])
         ]
+        if len(parts) == 1:
+            return parts[0]
         rows = np.concatenate(parts) if parts else np.empty(0, dtype=np.uint32)
-        if len(parts) > 1:
+        if parts:
             self._parts[r] = [rows]
         return rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -117,18 +118,14 @@ class Builder:
     def columns(self, terms: Sequence[Simple], needed: set[str]) -> list[tuple[int, int]]:
         """What to do with each column's value: bind, compare or pass over."""
         actions: list[tuple[int, int]] = []
-        here: set[str] = set()
-        for place, term in enumerate(terms):
+        times = Counter(term.name for term in terms if isinstance(term, Variable))
+        for term in terms:
             if isinstance(term, Constant):
                 actions.append(self.operand(term))
             elif isinstance(term, Variable) and term.name in self.where:
                 actions.append((at.A_CHECK, self.where[term.name]))
-            elif isinstance(term, Variable) and (
-                term.name in needed
-                or any(isinstance(t, Variable) and t.name == term.name for t in terms[place + 1 :])
-            ):
+            elif isinstance(term, Variable) and (term.name in needed or times[term.name] > 1):
                 self.where[term.name] = self.register()
-                here.add(term.name)
                 actions.append((at.A_BIND, self.where[term.name]))
             else:
                 actions.append((at.A_SKIP, 0))

@@ -21,7 +21,7 @@ from tidelog.engines.local.values import Ids
 from tidelog.program.diagnostics import LimitError
 
 LOAD = 0.7  # of a hash table's slots, at most
-STEP_DOWN = 1 << 18  # from here on, tables grow by half and not twofold: memory matters more
+STEP_DOWN = 1 << 14  # from here on, tables grow by half and not twofold: memory matters more
 PASSED = 4  # slots passed over per row, on average, before another multiplier is tried
 MULTIPLIERS = tuple(
     np.uint64(m) for m in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
@@ -40,12 +40,6 @@ def _empty(size: int, kind: type[np.generic]) -> NDArray[Any]:
     except MemoryError:
         needed = size * np.dtype(kind).itemsize / 2**20
         raise LimitError(f"error: no memory for a table of {needed:,.0f} MiB") from None
-
-
-def _filled(size: int, value: int | np.uint64, kind: type[np.generic]) -> NDArray[Any]:
-    array = _empty(size, kind)
-    array.fill(value)
-    return array
 
 
 @dataclass(slots=True)
@@ -122,18 +116,16 @@ class Store:
         if capacity > MOST_ROWS:
             raise LimitError(f"a relation holds at most {MOST_ROWS:,} facts")
         size = (int(capacity / LOAD) // 8 + 1) * 8
-        slots = _filled(size, at.UNFILLED, np.uint32)
+        keys, slots = _empty(size, np.uint64), _empty(size, np.uint32)
+        data, mask = _empty(max(1, capacity * arity), np.uint32), _empty(capacity, np.uint16)
         for multiplier in MULTIPLIERS:
-            keys = _filled(size, EMPTY, np.uint64)
+            keys.fill(EMPTY)
+            slots.fill(at.UNFILLED)
             if rehash(store.keys, store.slots, keys, slots, multiplier) <= PASSED * (n + 8):
                 break
-        store.keys, store.slots = keys, slots
-        data = _empty(max(1, capacity * arity), np.uint32)
         data[: n * arity] = store.rows[: n * arity]
-        store.rows = data
-        mask = _empty(capacity, np.uint16)
         mask[:n] = store.mask[:n]
-        store.mask = mask
+        store.keys, store.slots, store.rows, store.mask = keys, slots, data, mask
         rel[at.R_CAP] = capacity
         rel[at.R_ROWS] = data.ctypes.data
         rel[at.R_MASK] = mask.ctypes.data

@@ -17,6 +17,7 @@ from tidelog.engines.local.kernels.words import (
     lookup_all,
     rehash_words,
 )
+from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.syntax import Kind, Value
 from tidelog.program.table import Column, SymbolColumn
 
@@ -24,6 +25,18 @@ Ids = NDArray[np.uint32]
 Words = NDArray[np.int64]
 
 ABSENT = 0xFFFFFFFF  # an id that no value has
+
+
+def fits(kind: Kind, value: object) -> bool:
+    """Could a column of this kind hold the value?"""
+    if kind == "symbol":
+        return isinstance(value, str)
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    if kind == "float":
+        return isinstance(value, float | np.floating) or abs(int(value)) < 1 << 1023
+    low, high = (0, 1 << 64) if kind == "unsigned" else (-(1 << 63), 1 << 63)
+    return isinstance(value, int | np.integer) and low <= int(value) < high
 
 
 class Dictionary:
@@ -94,6 +107,9 @@ class Dictionary:
         if kind == "symbol":
             used, codes = np.unique(words, return_inverse=True)
             strings = self.strings
+            if len(used) and not (used[0] >= 0 and used[-1] < len(strings)):
+                number = int(used[-1] if used[0] >= 0 else used[0])
+                raise EvaluationError(f"error: as(…, symbol): no symbol has the number {number}")
             return SymbolColumn(codes.astype(np.int64), [strings[i] for i in used.tolist()])
         if kind == "float":
             return words.view(np.float64)
@@ -147,6 +163,7 @@ class Dictionary:
                 labels[numbers] = np.arange(1, total + 1, dtype=np.int64) * gap
                 self._labels = labels
         self.env[at.E_LABELS] = self._labels.ctypes.data
+        self.env[at.E_NLABELS] = total
 
     def _insert_labels(self, fresh: list[str]) -> bool:
         if len(self.strings) > len(self._labels):

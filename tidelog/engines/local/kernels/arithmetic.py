@@ -14,9 +14,11 @@ from tidelog.engines.local.kernels.layout import (
     C_LE,
     C_LT,
     C_NE,
+    CONVERSION,
     DIVISION,
     DONE,
     E_LABELS,
+    E_NLABELS,
     KIND_FLOAT,
     KIND_NUMBER,
     KIND_UNSIGNED,
@@ -64,18 +66,22 @@ def less(env, kind, a, b):
         return np.uint64(a) < np.uint64(b)
     if kind == KIND_FLOAT:
         return as_float(a) < as_float(b)
+    # A number cast to a symbol may be that of none: such words come first, in their order.
+    count = env[E_NLABELS]
+    if not (0 <= a < count and 0 <= b < count):
+        return (not 0 <= a < count) and (0 <= b < count or a < b)
     labels = i64(env[E_LABELS])
     return labels[a] < labels[b]
 
 
 @njit
 def compare(env, op, kind, a, b):
+    if op == C_EQ:
+        return a == b  # floats too: there is one zero and one NaN, as in facts
+    if op == C_NE:
+        return a != b
     if kind == KIND_FLOAT:
         x, y = as_float(a), as_float(b)
-        if op == C_EQ:
-            return x == y
-        if op == C_NE:
-            return x != y
         if op == C_LT:
             return x < y
         if op == C_LE:
@@ -83,10 +89,6 @@ def compare(env, op, kind, a, b):
         if op == C_GT:
             return x > y
         return x >= y
-    if op == C_EQ:
-        return a == b
-    if op == C_NE:
-        return a != b
     if op == C_LT:
         return less(env, kind, a, b)
     if op == C_GE:
@@ -121,30 +123,30 @@ def divide(kind, a, b):
 
 @njit
 def power(a, b):
+    """a to the power of b, which is read as unsigned; wraps."""
     result = np.int64(1)
-    while b > 0:
-        if b & 1:
+    left = np.uint64(b)
+    while left != np.uint64(0):
+        if left & np.uint64(1):
             result *= a
         a *= a
-        b >>= 1
+        left >>= np.uint64(1)
     return result
 
 
 @njit
-def to_integer(kind, value):
-    """A float cut to a whole number; beyond the range, the nearest end of it; NaN is 0."""
-    if value != value:
-        return np.int64(0)
+def fits_integer(kind, value):
+    """Does the float, cut to a whole number, fit into 64 bits?"""
     if kind == KIND_UNSIGNED:
-        if value <= 0.0:
-            return np.int64(0)
-        if value >= 18446744073709551616.0:
-            return np.int64(-1)
-        return np.int64(np.uint64(value))
-    if value >= 9223372036854775808.0:
-        return np.int64(0x7FFFFFFFFFFFFFFF)
-    if value <= -9223372036854775808.0:
-        return LOWEST
+        return -1.0 < value < 18446744073709551616.0
+    return -9223372036854775808.0 <= value < 9223372036854775808.0
+
+
+@njit
+def to_integer(kind, value):
+    """A float cut to a whole number."""
+    if kind == KIND_UNSIGNED and value >= 9223372036854775808.0:
+        return np.int64(value - 9223372036854775808.0) + LOWEST
     return np.int64(value)
 
 
@@ -193,10 +195,11 @@ def evaluate(env, code, at, size, reg, stack):
                 stack[top] = float_word(np.float64(np.uint64(stack[top])))
             else:
                 stack[top] = float_word(np.float64(stack[top]))
-        elif op == TO_NUMBER:
-            stack[top] = to_integer(KIND_NUMBER, as_float(stack[top]))
-        elif op == TO_UNSIGNED:
-            stack[top] = to_integer(KIND_UNSIGNED, as_float(stack[top]))
+        elif op == TO_NUMBER or op == TO_UNSIGNED:
+            into = KIND_NUMBER if op == TO_NUMBER else KIND_UNSIGNED
+            if not fits_integer(into, as_float(stack[top])):
+                return CONVERSION
+            stack[top] = to_integer(into, as_float(stack[top]))
         else:
             top -= 1
             a = stack[top]
@@ -219,7 +222,7 @@ def evaluate(env, code, at, size, reg, stack):
                 stack[top] = q if op == DIV else a - q * b
             elif op == POW:
                 if b >= 0 or kind == KIND_UNSIGNED:
-                    stack[top] = power(a, b) if b >= 0 else np.int64(0)
+                    stack[top] = power(a, b)
                 elif a == 0:
                     return POWER
                 elif a == 1:

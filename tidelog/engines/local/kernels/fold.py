@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -39,12 +41,58 @@ from tidelog.engines.local.kernels.memory import as_float, i64, u32
 from tidelog.engines.local.kernels.views import in_view, vector
 from tidelog.engines.local.kernels.words import decode
 
+MOST_PARTS = 48  # non-overlapping parts that the range of a double leaves room for, and some
 ALL_BOUND = -2  # an aggregate over one fact: no index, a member test
 
 
 @njit
+def add_exactly(parts, used, x):
+    """Add x to a sum that is kept as non-overlapping parts (Shewchuk 1997), with no error.
+
+    The sum of floats must not depend on the order of facts, which an update may change.
+    """
+    kept = 0
+    for i in range(used):
+        y = parts[i]
+        if abs(x) < abs(y):
+            x, y = y, x
+        high = x + y
+        low = y - (high - x)
+        if low != 0.0:
+            parts[kept] = low
+            kept += 1
+        x = high
+    parts[kept] = x
+    return kept + 1
+
+
+@njit
+def round_parts(parts, used):
+    """The sum of the parts, rounded once, to even where it lies in the middle."""
+    if used == 0:
+        return 0.0
+    n = used - 1
+    high = parts[n]
+    low = 0.0
+    while n > 0:
+        x = high
+        n -= 1
+        y = parts[n]
+        high = x + y
+        low = y - (high - x)
+        if low != 0.0:
+            break
+    if n > 0 and ((low < 0.0 and parts[n - 1] < 0.0) or (low > 0.0 and parts[n - 1] > 0.0)):
+        y = low * 2.0
+        x = high + y
+        if y == x - high:
+            high = x
+    return high
+
+
+@njit
 def fold(rels, idxs, env, step, args, reg, t, result):
-    """An aggregate: result[0] is its word; False if it has none.
+    """An aggregate: result[0] is its word, result[1] the facts looked at; False if none.
 
     P_A is op | kind << 8. P_B is the place of the value among the columns read; for
     count it is -1 where every fact of the vector counts.
@@ -81,6 +129,9 @@ def fold(rels, idxs, env, step, args, reg, t, result):
     total = np.int64(0)
     sum_word = np.int64(0)
     sum_float = 0.0
+    parts = np.empty(MOST_PARTS if op == G_SUM or op == G_MEAN else 1, dtype=np.float64)
+    used = 0
+    result[1] = count
     if op == G_COUNT and full and step[P_B] < 0:  # nothing to compare
         result[0] = count
         return True
@@ -111,18 +162,17 @@ def fold(rels, idxs, env, step, args, reg, t, result):
                 continue
         if op != G_COUNT:
             word = decode(env, np.int64(values[i * stride + step[P_B]]))
-            if op == G_SUM:
+            if op == G_SUM and kind != KIND_FLOAT:
+                sum_word += word
+            elif op == G_SUM or op == G_MEAN:
                 if kind == KIND_FLOAT:
-                    sum_float += as_float(word)
-                else:
-                    sum_word += word
-            elif op == G_MEAN:
-                if kind == KIND_FLOAT:
-                    sum_float += as_float(word)
+                    value = as_float(word)
                 elif kind == KIND_UNSIGNED:
-                    sum_float += np.float64(np.uint64(word))
+                    value = np.float64(np.uint64(word))
                 else:
-                    sum_float += np.float64(word)
+                    value = np.float64(word)
+                sum_float += value
+                used = add_exactly(parts, used, value)
             elif (
                 total == 0
                 or (op == G_MIN and less(env, kind, word, sum_word))
@@ -130,6 +180,8 @@ def fold(rels, idxs, env, step, args, reg, t, result):
             ):
                 sum_word = word
         total += 1
+    if math.isfinite(sum_float):
+        sum_float = round_parts(parts, used)
     if op == G_COUNT:
         result[0] = total
     elif op == G_SUM:

@@ -440,7 +440,9 @@ def run(
                 else:
                     d = step[P_BACK]
             elif op == OP_GROUP:
-                if fold(rels, idxs, env, step, args, reg, t, stack):
+                found = fold(rels, idxs, env, step, args, reg, t, stack)
+                ticks -= stack[1]
+                if found:
                     id_ = encode(env, stack[0])
                     if id_ < 0:
                         status = GROW_WORDS

@@ -130,6 +130,7 @@ E_OUTBIT = 7
 E_TICKS = 8  # work left before the kernel returns to Python
 E_VIEWS = 9  # E_VIEWS + role: address of that role's truth table
 E_GUARD_NEW = 14  # 1 if a fact that has no row yet passes the guard
+E_NLABELS = 15
 E_WIDTH = 16
 
 # Where an interrupted run goes on.
@@ -149,6 +150,7 @@ GROW_OUT = 3
 PAUSE = 4
 DIVISION = 5
 POWER = 6
+CONVERSION = 7
 
 # Kinds of words.
 KIND_NUMBER = 0

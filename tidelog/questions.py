@@ -1,0 +1,145 @@
+"""A question to a database: a rule body, made into rules of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from tidelog.plan import analyse
+from tidelog.program.diagnostics import Diagnostic, ProgramError, TidelogError
+from tidelog.program.rules import (
+    BodyLiteral,
+    CheckedProgram,
+    Group,
+    Literal,
+    Relation,
+    Rule,
+    Stratum,
+)
+from tidelog.program.syntax import (
+    And,
+    Atom,
+    Call,
+    Cast,
+    Clause,
+    Comparison,
+    Formula,
+    Not,
+    Or,
+    Program,
+    Term,
+    Variable,
+)
+from tidelog.text import parse
+
+_HEAD = "query'"  # no program can spell it
+_FILE = "<query>"
+_ADVICE = "a query is the body of one rule, such as path(1, x), x > 2"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Variables in the order in which they occur, and the rules whose answer they are."""
+
+    columns: tuple[str, ...]
+    relation: Relation
+    strata: tuple[Stratum, ...]
+    holds: bool  # whatever the facts are, as `true` does
+
+
+def compile_question(text: object, typed: Program) -> Question:
+    """Rules for a question about the relations of this program."""
+    if not isinstance(text, str):
+        raise TidelogError(f"error: a query is text; {text!r} is none\n    {_ADVICE}")
+    body = _parse(text)
+    columns = tuple(dict.fromkeys(variable.name for variable in _variables(body)))
+    head = Atom(f"{_HEAD}{len(columns)}", tuple(Variable(name) for name in columns))
+    asked = Program(
+        types=typed.types,
+        relations=tuple(replace(d, inferred=False) for d in typed.relations),
+        clauses=(Clause((head,), body),),
+    )
+    analysis = analyse(asked)
+    if analysis.checked is None:
+        raise _error(analysis.diagnostics, text)
+    checked = analysis.checked
+    relation = checked.relations[head.relation]
+    return Question(columns, relation, _renamed(checked), head.relation in checked.facts)
+
+
+def _parse(text: str) -> Formula:
+    parsed = parse(f"query() :-\n{text}\n.", file=_FILE)
+    errors = [d for d in parsed.diagnostics if d.severity == "error"]
+    program = parsed.program
+    alone = len(program.clauses) == 1 and program == Program(clauses=program.clauses)
+    if not errors and not alone:
+        errors = [Diagnostic("a query ends where its body ends", None, _ADVICE)]
+    if errors:
+        raise _error(errors, text)
+    return program.clauses[0].body
+
+
+def _error(diagnostics: Iterable[Diagnostic], text: str) -> ProgramError:
+    """Errors in the question's own terms: its lines, and no word of the rule made of it."""
+    lines = text.splitlines() or [""]
+    found = [_own(d, lines) for d in diagnostics if d.severity == "error"]
+    return ProgramError(found, {_FILE: lines})
+
+
+def _own(found: Diagnostic, lines: list[str]) -> Diagnostic:
+    message = re.sub(rf"{_HEAD}\d+", "the query", found.message)
+    message = message.replace("is in the head but in no", "is in no")
+    advice = "" if _HEAD in found.advice else found.advice
+    notes = tuple(note for note in found.notes if _FILE not in note)
+    at = found.at
+    if at is not None and at.file == _FILE:
+        line = at.line - 1
+        if not 1 <= line <= len(lines):
+            return replace(found, message=message, at=None, advice=_ADVICE, notes=notes)
+        at = at._replace(line=line)
+    return replace(found, message=message, at=at, advice=advice, notes=notes)
+
+
+def _variables(part: Formula | Term) -> Iterator[Variable]:
+    """Variables outside aggregates, in order."""
+    inner: tuple[Formula | Term, ...] = ()
+    match part:
+        case Variable():
+            yield part
+        case Atom(terms=terms):
+            inner = terms
+        case Comparison(left=left, right=right):
+            inner = (left, right)
+        case And(parts=parts) | Or(parts=parts):
+            inner = parts
+        case Not(part=negated):
+            inner = (negated,)
+        case Call(args=args):
+            inner = args
+        case Cast(term=term):
+            inner = (term,)
+    for each in inner:
+        yield from _variables(each)
+
+
+def _renamed(checked: CheckedProgram) -> tuple[Stratum, ...]:
+    """The question's rules, with hidden relations named apart from the program's own."""
+
+    def named(name: str) -> str:
+        return f"%query{name}" if name.startswith("%") else name
+
+    def moved(part: BodyLiteral) -> BodyLiteral:
+        if isinstance(part, Literal | Group):
+            return replace(part, relation=named(part.relation))
+        return part
+
+    def renamed(rule: Rule) -> Rule:
+        head = replace(rule.head, relation=named(rule.head.relation))
+        return replace(rule, head=head, body=tuple(moved(part) for part in rule.body))
+
+    return tuple(
+        Stratum(tuple(map(named, s.relations)), tuple(map(renamed, s.nonrecursive)), ())
+        for s in checked.strata
+        if s.nonrecursive
+    )
