@@ -168,6 +168,12 @@ def test_what_is_printed_is_what_souffle_prints(folder: Path) -> None:
     assert os.listdir() == []
 
 
+def test_the_standard_input_has_no_header(folder: Path) -> None:
+    checked, _ = program(".input edge IO=stdin headers=true")
+    ((_, table),) = read_inputs(inputs(checked), io.BytesIO(b"1\t2\n3\t4\n"))
+    assert table.rows() == [(1, 2), (3, 4)]
+
+
 def test_the_output_folder_dash_prints_with_headers(folder: Path) -> None:
     assert write(".output path filename=p.csv", ".printsize path", to="-") == (
         "---------------\npath\nfrom\tto\n===============\n1\t3\n===============\npath\t1\n"

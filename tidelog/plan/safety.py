@@ -53,13 +53,14 @@ def check_safety(draft: Draft) -> Draft:
     """Find variables without a value, and warn of variables that occur once."""
     found: list[Diagnostic] = []
     faulty = []
+    inline = {decl.name for decl in draft.program.relations if "inline" in decl.qualifiers}
     for clause in draft.program.clauses:
         if _is_plainly_safe(clause):
             continue
         nodes = clause_nodes(clause)
         faults = list(_wildcards(clause, nodes))
         try:
-            faults += _Checker(clause).faults()
+            faults += _Checker(clause, inline).faults()
         except TooManyAlternatives:
             advice = "define a relation for some of them"
             faults.append(replace(TOO_MANY, at=clause.at, advice=advice))
@@ -155,8 +156,9 @@ SOLVED = _Use(
 class _Checker:
     """One clause. Each variable is reported once, at the first place that misses its value."""
 
-    def __init__(self, clause: Clause) -> None:
+    def __init__(self, clause: Clause, inline: Set[str]) -> None:
         self.clause = clause
+        self.inline = [head.relation for head in clause.heads if head.relation in inline]
         self.unbound: dict[str, tuple[Variable, _Use]] = {}
         self.bound_somewhere: set[str] = set()
         self.found: list[Diagnostic] = []
@@ -194,6 +196,8 @@ class _Checker:
             advice = use.advice.format(shown)
             if expression := _inside_atom(shown, self.clause):
                 advice = f"an argument such as {expression} only compares: write a variable for it"
+            if use is HEAD and self.inline:
+                advice = f"inline binds nothing: write this body where {self.inline[0]} is used"
         notes = tuple(
             f"the {shown} of {node.op} ({place(node.at)}) is a variable of the aggregate alone"
             for node in clause_nodes(self.clause)
