@@ -18,6 +18,7 @@ from tidelog.program.rules import (
     Stratum,
 )
 from tidelog.program.syntax import (
+    NOWHERE,
     And,
     Atom,
     Call,
@@ -65,7 +66,7 @@ def compile_question(text: object, typed: Program) -> Question:
         raise _error(analysis.diagnostics, text)
     checked = analysis.checked
     relation = checked.relations[head.relation]
-    return Question(columns, relation, _renamed(checked), head.relation in checked.facts)
+    return Question(columns, relation, _renamed(checked, text), head.relation in checked.facts)
 
 
 def _parse(text: str) -> Formula:
@@ -91,7 +92,7 @@ def _own(found: Diagnostic, lines: list[str]) -> Diagnostic:
     message = re.sub(rf"{_HEAD}\d+", "the query", found.message)
     message = message.replace("is in the head but in no", "is in no")
     advice = "" if _HEAD in found.advice else found.advice
-    notes = tuple(note for note in found.notes if _FILE not in note)
+    notes = tuple(re.sub(rf"(?<={_FILE}:)\d+", _one_less, note) for note in found.notes)
     at = found.at
     if at is not None and at.file == _FILE:
         line = at.line - 1
@@ -99,6 +100,10 @@ def _own(found: Diagnostic, lines: list[str]) -> Diagnostic:
             return replace(found, message=message, at=None, advice=_ADVICE, notes=notes)
         at = at._replace(line=line)
     return replace(found, message=message, at=at, advice=advice, notes=notes)
+
+
+def _one_less(found: re.Match[str]) -> str:
+    return str(int(found.group()) - 1)
 
 
 def _variables(part: Formula | Term) -> Iterator[Variable]:
@@ -123,7 +128,7 @@ def _variables(part: Formula | Term) -> Iterator[Variable]:
         yield from _variables(each)
 
 
-def _renamed(checked: CheckedProgram) -> tuple[Stratum, ...]:
+def _renamed(checked: CheckedProgram, text: str) -> tuple[Stratum, ...]:
     """The question's rules, with hidden relations named apart from the program's own."""
 
     def named(name: str) -> str:
@@ -136,7 +141,8 @@ def _renamed(checked: CheckedProgram) -> tuple[Stratum, ...]:
 
     def renamed(rule: Rule) -> Rule:
         head = replace(rule.head, relation=named(rule.head.relation))
-        return replace(rule, head=head, body=tuple(moved(part) for part in rule.body))
+        body = tuple(moved(part) for part in rule.body)
+        return replace(rule, head=head, body=body, text=text, at=NOWHERE)
 
     return tuple(
         Stratum(tuple(map(named, s.relations)), tuple(map(renamed, s.nonrecursive)), ())

@@ -193,7 +193,10 @@ def _arrow_column(relation: Relation, kind: Kind, name: str, chunks: Any) -> Col
     if not len(chunks):
         return _column(relation, kind, name, [])
     if kind == "symbol" and types.is_dictionary(chunks.type):
-        chunks = chunks.cast(chunks.type.value_type)
+        chunks = chunks.combine_chunks()
+        texts = chunks.dictionary.to_pylist()
+        codes = np.asarray(chunks.indices.fill_null(len(texts))).astype(np.int64)
+        chunks = pa.array(texts + [None]).take(pa.array(codes))
     if chunks.null_count:
         raise _fault(relation, f"column {name} has empty cells (nulls)")
     if kind == "symbol":
@@ -201,9 +204,11 @@ def _arrow_column(relation: Relation, kind: Kind, name: str, chunks: Any) -> Col
         if not any(is_text(chunks.type) for is_text in texts):
             raise _fault(relation, f"column {name} is a symbol; the frame has {chunks.type}")
         chunks = chunks.cast(pa.large_string())
-        encoded = chunks.combine_chunks().dictionary_encode()
-        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        return SymbolColumn(codes, encoded.dictionary.to_pylist())
+        if isinstance(chunks, pa.ChunkedArray):
+            chunks = chunks.combine_chunks()
+        found = chunks.dictionary_encode()
+        codes = found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        return SymbolColumn(codes, found.dictionary.to_pylist())
     if not (types.is_integer(chunks.type) or types.is_floating(chunks.type)):
         raise _fault(relation, f"column {name} is a {kind}; the frame has {chunks.type}")
     return _numeric(relation, kind, name, chunks.to_numpy())

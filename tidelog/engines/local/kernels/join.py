@@ -152,7 +152,7 @@ def run(
         status = DONE
         while d >= first:
             ticks -= 1
-            if ticks <= 0:
+            if ticks < 0:
                 status = PAUSE
                 break
             step = i64(steps + 8 * P_WIDTH * d)
