@@ -24,9 +24,10 @@ ALLOWED: dict[str, set[str]] = {
     "accept": {"program", "text", "plan"},
     "naive": {"program", "text", "naive_values"},
     "naive_values": {"program"},
+    "questions": {"program", "text", "plan"},
     "api": {
         *("program", "text", "plan", "maintain", "engines", "io", "report"),
-        *("limits", "accept"),
+        *("limits", "accept", "questions"),
     },
     "cli": {
         *("program", "text", "plan", "engines", "io", "report", "naive"),

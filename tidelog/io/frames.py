@@ -196,7 +196,7 @@ def _arrow_column(relation: Relation, kind: Kind, name: str, chunks: Any) -> Col
         chunks = chunks.combine_chunks()
         texts = chunks.dictionary.to_pylist()
         codes = np.asarray(chunks.indices.fill_null(len(texts))).astype(np.int64)
-        chunks = pa.array(texts + [None]).take(pa.array(codes))
+        chunks = pa.array([*texts, None]).take(pa.array(codes))
     if chunks.null_count:
         raise _fault(relation, f"column {name} has empty cells (nulls)")
     if kind == "symbol":

@@ -32,9 +32,7 @@ def materialise(engine: Engine, strata: Sequence[Stratum], I: FactSet, watch: Wa
             saturate(engine, stratum.recursive, I, N, watch)
 
 
-def saturate(
-    engine: Engine, rules: Sequence[Rule], I: FactSet, N: FactSet, watch: Watch
-) -> None:
+def saturate(engine: Engine, rules: Sequence[Rule], I: FactSet, N: FactSet, watch: Watch) -> None:
     """Close I | N under rules for which only instances that touch N are missing."""
     while N:
         I |= N
