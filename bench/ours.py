@@ -60,32 +60,46 @@ class Ours:
 
 
 def startup_seconds(runs: int = 5) -> float:
-    """The shortest `tidelog run` on a program of ten facts, with kernels in the cache."""
+    """The shortest `tidelog run` on a program of ten facts, with kernels in the cache.
+
+    As everywhere here, of wall and CPU time the lesser counts.
+    """
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "ten.dl"
         program.write_text(TEN_FACTS, encoding="utf-8")
         command = [sys.executable, "-m", "tidelog", "run", str(program), "-D", folder]
         seconds = []
         for _ in range(runs + 1):
-            started = time.perf_counter()
+            started, used = time.perf_counter(), children_cpu()
             subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-            seconds.append(time.perf_counter() - started)
+            seconds.append(min(time.perf_counter() - started, children_cpu() - used))
     return min(seconds[1:])  # the first one may have filled the cache
 
 
+def children_cpu() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def bytes_per_fact(facts: int) -> float:
-    """Memory that random binary facts with one index take, measured in a process of its own."""
-    command = [sys.executable, "-m", "bench.ours", str(facts)]
-    answer = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    """Memory that random binary facts with one index take, measured in a process of its own.
+
+    The facts come from a file: making them there would leave memory behind for reuse.
+    """
+    rng = np.random.default_rng(7)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "edge.npy"
+        np.save(path, distinct_pairs(rng.integers(facts // 5, size=(facts, 2))))
+        command = [sys.executable, "-m", "bench.ours", str(path)]
+        answer = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     return float(json.loads(answer.stdout.splitlines()[-1]))
 
 
-def weigh(facts: int) -> float:
+def weigh(path: Path) -> float:
     """Growth of this process's resident memory per fact while a database takes the facts in."""
     tidelog: Any = import_module("tidelog")
     tidelog.Database(ONE_INDEX, facts={"edge": [(1, 2)], "probe": [(1,)]})
-    rng = np.random.default_rng(7)
-    edges = distinct_pairs(rng.integers(facts // 5, size=(facts, 2)))
+    edges = np.load(path)
     gc.collect()
     before = resident_bytes(os.getpid())
     database = tidelog.Database(ONE_INDEX, facts={"edge": edges, "probe": [(n,) for n in range(9)]})
@@ -103,4 +117,4 @@ def distinct_pairs(rows: Rows) -> Rows:
 
 
 if __name__ == "__main__":
-    print(json.dumps(weigh(int(sys.argv[1]))))
+    print(json.dumps(weigh(Path(sys.argv[1]))))
