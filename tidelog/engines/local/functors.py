@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,8 +10,14 @@ from typing import Any
 from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.syntax import Kind
 
-_INTEGER = re.compile(r"\s*[+-]?\d+")
-_FLOAT = re.compile(r"\s*[+-]?(inf(inity)?|nan|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)", re.IGNORECASE)
+# As C++'s stoll and stod read: blanks, then the longest prefix that is a number.
+_INTEGER = re.compile(r"[ \t-\r]*([+-]?)([0-9]+)")
+_FLOAT = re.compile(
+    r"[ \t-\r]*([+-]?)(?:(inf(?:inity)?|nan)"
+    r"|(0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?)"
+    r"|((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?))",
+    re.IGNORECASE,
+)
 
 
 def compute(
@@ -61,17 +68,24 @@ def _unsigned(text: str) -> int:
     found = _INTEGER.match(text)
     if found is None:
         raise EvaluationError(f'to_unsigned("{text}") is no number')
-    value = int(found.group())
-    if not -(1 << 64) < value < 1 << 64:
-        raise EvaluationError(f'to_unsigned("{text}") does not fit into 64 bits')
-    return value % (1 << 64)
+    value = int(found.group(2))
+    if found.group(1) == "-" or value >= 1 << 64:
+        raise EvaluationError(f'to_unsigned("{text}") does not fit into an unsigned')
+    return value
 
 
 def _float(text: str) -> float:
     found = _FLOAT.match(text)
     if found is None:
         raise EvaluationError(f'to_float("{text}") is no number')
-    return float(found.group())
+    sign, named, hexadecimal, decimal = found.groups()
+    try:
+        value = float.fromhex(hexadecimal) if hexadecimal else float(named or decimal)
+    except OverflowError:
+        value = math.inf
+    if math.isinf(value) and not named:
+        raise EvaluationError(f'to_float("{text}") does not fit into a float')
+    return -value if sign == "-" else value
 
 
 def _matches(patterns: list[str], texts: list[str]) -> list[int]:
