@@ -44,7 +44,7 @@ class _Choice:
     """A batch that serves while the sizes of these relations stay within bounds."""
 
     rules: Sequence[Rule]
-    batch: Batch
+    batch: Batch | None
     relations: NDArray[np.int64]
     low: NDArray[np.int64]
     high: NDArray[np.int64]
@@ -73,11 +73,11 @@ class PlanBook:
             now = self._catalog.sizes()[choice.relations]
             if bool(((now >= choice.low) & (now < choice.high)).all()):
                 return choice.batch
-        plans = tuple(self.plan(*each) for each in self._relevant(rules, mode, set(touched)))
-        if not plans:
-            return None
-        batch = self.batch(plans)
-        relations = np.array(sorted({r for plan in plans for r in plan.reads}), dtype=np.int64)
+        read: set[int] = set()
+        chosen = self._relevant(rules, mode, set(touched), read)
+        plans = tuple(self.plan(*each) for each in chosen)
+        batch = self.batch(plans) if plans else None
+        relations = np.array(sorted(read), dtype=np.int64)
         buckets = [_bucket(int(n)) for n in self._catalog.sizes()[relations]]
         low = np.array([_floor(bucket) for bucket in buckets], dtype=np.int64)
         high = np.array([_floor(bucket + 1) for bucket in buckets], dtype=np.int64)
@@ -87,24 +87,30 @@ class PlanBook:
         return batch
 
     def _relevant(
-        self, rules: Sequence[Rule], mode: Mode, touched: set[int]
-    ) -> Iterable[tuple[Rule, Mode, int]]:
+        self, rules: Sequence[Rule], mode: Mode, touched: set[int], read: set[int]
+    ) -> list[tuple[Rule, Mode, int]]:
+        """Rules that could fire, by literal where one ranges over the delta.
+
+        Notes in `read` the relations whose sizes the choice depends on: a rule with an empty
+        relation in its body is left out, which matters to programs with many rules.
+        """
+        chosen: list[tuple[Rule, Mode, int]] = []
         for rule in rules:
-            prepared = self.prepare(rule)
+            positive = [
+                (place, self._number(part))
+                for place, part in enumerate(self.prepare(rule).parts)
+                if isinstance(part, Literal) and not part.negated
+            ]
+            read.update(r for _, r in positive)
+            if any(self._catalog.size(r) == 0 for _, r in positive):
+                continue
             if mode == "apply":
-                yield rule, mode, -1
+                chosen.append((rule, mode, -1))
             elif mode == "delta":
-                for place, part in enumerate(prepared.parts):
-                    if (
-                        isinstance(part, Literal)
-                        and not part.negated
-                        and self._number(part) in touched
-                    ):
-                        yield rule, mode, place
-            elif self._number(rule.head) in touched and (
-                mode == "prove" or any(not literal.negated for literal in rule.literals())
-            ):
-                yield rule, mode, -1
+                chosen += [(rule, mode, place) for place, r in positive if r in touched]
+            elif self._number(rule.head) in touched and (positive or mode == "prove"):
+                chosen.append((rule, mode, -1))
+        return chosen
 
     def _number(self, literal: Literal) -> int:
         return self._catalog.relation(literal.relation, len(literal.terms))
@@ -158,13 +164,13 @@ class PlanBook:
 
 
 def _bucket(size: int) -> int:
-    """Sizes within a factor of four or so are alike."""
-    return size.bit_length() // 2
+    """Sizes within a factor of four or so are alike; nothing is like nothing only."""
+    return 1 + size.bit_length() // 2 if size else 0
 
 
 def _floor(bucket: int) -> int:
     """The least size in a bucket."""
-    return 0 if bucket == 0 else 1 << (2 * bucket - 1)
+    return bucket if bucket < 2 else 1 << (2 * bucket - 3)
 
 
 def put_together(plans: tuple[Plan, ...], catalog: Catalog) -> Batch:
