@@ -110,7 +110,8 @@ def costs(row: Row) -> list[str]:
         return " / ".join([*map(seconds, times), f"{found.peak_bytes / 2**20:.0f}"])
 
     cells = [shown(row.best.get(name), cell) for name in (OURS, *PEERS)]
-    return [row.title, *cells, shown(row.best.get("duckdb"), lambda found: found.how)]
+    duckdb = row.best.get("duckdb")
+    return [row.title, *cells, (duckdb.how if duckdb else "") or "–"]
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
@@ -139,7 +140,7 @@ def at_least(
     if not found:
         return Target(text, None, "no figures")
     least, bound, name, peer = min(found)
-    figure = f"at least {'more than ' if bound else ''}{least:.1f}×: {name}, {peer}"
+    figure = f"at least {'more than ' if bound else ''}{least:.2f}×: {name}, {peer}"
     reached = False if least < factor and not bound else None if is_open else least >= factor
     return Target(text, reached, "; ".join([figure, *missing]))
 
