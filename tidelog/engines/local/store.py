@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.engines.local.kernels import layout as at
-from tidelog.engines.local.kernels.hashing import EMPTY, fill_rows, load_rows, locate, rehash
+from tidelog.engines.local.kernels.hashing import fill_rows, load_rows, locate, rehash
 from tidelog.engines.local.kernels.index import (
     GROW_SLOTS,
     INDEXED,
@@ -21,7 +21,7 @@ from tidelog.engines.local.values import Ids
 from tidelog.program.diagnostics import LimitError
 
 LOAD = 0.7  # of a hash table's slots, at most
-STEP_DOWN = 1 << 14  # from here on, tables grow by half and not twofold: memory matters more
+STEP_DOWN = 1 << 18  # from here on, tables grow by half and not twofold: memory matters more
 PASSED = 4  # slots passed over per row, on average, before another multiplier is tried
 MULTIPLIERS = tuple(
     np.uint64(m) for m in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
@@ -34,9 +34,10 @@ def _larger(size: int) -> int:
     return 2 * size if size < STEP_DOWN else size + size // 2
 
 
-def _empty(size: int, kind: type[np.generic]) -> NDArray[Any]:
+def _new(size: int, kind: type[np.generic]) -> NDArray[Any]:
+    """Zeros: pages that nobody touches take no memory."""
     try:
-        return np.empty(size, dtype=kind)
+        return np.zeros(size, dtype=kind)
     except MemoryError:
         needed = size * np.dtype(kind).itemsize / 2**20
         raise LimitError(f"error: no memory for a table of {needed:,.0f} MiB") from None
@@ -116,13 +117,15 @@ class Store:
         if capacity > MOST_ROWS:
             raise LimitError(f"a relation holds at most {MOST_ROWS:,} facts")
         size = (int(capacity / LOAD) // 8 + 1) * 8
-        keys, slots = _empty(size, np.uint64), _empty(size, np.uint32)
-        data, mask = _empty(max(1, capacity * arity), np.uint32), _empty(capacity, np.uint16)
+        keys, slots = _new(size, np.uint64), _new(size, np.uint32)
+        data, mask = _new(max(1, capacity * arity), np.uint32), _new(capacity, np.uint16)
         for multiplier in MULTIPLIERS:
-            keys.fill(EMPTY)
-            slots.fill(at.UNFILLED)
             if rehash(store.keys, store.slots, keys, slots, multiplier) <= PASSED * (n + 8):
                 break
+            keys.fill(0)
+            slots.fill(0)
+        else:
+            rehash(store.keys, store.slots, keys, slots, multiplier)
         data[: n * arity] = store.rows[: n * arity]
         mask[:n] = store.mask[:n]
         store.keys, store.slots, store.rows, store.mask = keys, slots, data, mask
@@ -177,8 +180,8 @@ class Store:
         """Take all rows away; only for relations that no set holds."""
         store, rel = self._rows[r], self.rels[r]
         rel[at.R_N] = rel[at.R_FILLED] = 0
-        store.keys.fill(EMPTY)
-        store.slots.fill(at.UNFILLED)
+        store.keys.fill(0)
+        store.slots.fill(0)
         for x in store.indexes.values():
             self._indexes[x].slots.fill(0)
             self._indexes[x].free.fill(-1)
@@ -261,7 +264,7 @@ class Store:
                 needed = max(_larger(len(made.arena)), needed)
                 if needed > MOST_ROWS:
                     raise LimitError("an index holds at most 4 billion values")
-                arena = _empty(needed, np.uint32)
+                arena = _new(needed, np.uint32)
                 top = int(self.idxs[x, at.X_TOP])
                 arena[:top] = made.arena[:top]
                 made.arena = arena

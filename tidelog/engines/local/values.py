@@ -126,7 +126,7 @@ class Dictionary:
 
     def id(self, kind: Kind, value: Value) -> int:
         word = self.word(kind, value)
-        if -BIAS <= word < BIAS:
+        if -BIAS < word < BIAS:
             return word + BIAS
         ids = np.empty(1, dtype=np.uint32)
         words = np.array([word], dtype=np.int64)

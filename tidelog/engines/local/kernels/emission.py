@@ -31,7 +31,6 @@ from tidelog.engines.local.kernels.layout import (
     R_WIDTH,
     T_BUFFERED,
     T_WHAT,
-    UNFILLED,
 )
 from tidelog.engines.local.kernels.memory import prefetch, u8, u16, u32, u64
 
@@ -75,8 +74,8 @@ def emit(rels, env, r, t):
         return ADDED
     if rels[r * R_WIDTH + R_FAST] != 0:
         return DUPLICATE
-    row = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot])
-    if row == UNFILLED:  # fresh, so in the result already
+    row = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1
+    if row < 0:  # fresh, so in the result already
         return DUPLICATE
     if u8(env[E_GUARD])[u16(rels[r * R_WIDTH + R_MASK])[row]] == 0:
         return DUPLICATE
@@ -104,7 +103,8 @@ def drain(rels, r, outbit, buffer, count):
                 key = buffer[i * (arity + 1)]
                 slot = home(key, multiplier, size)
                 if keys[slot] == key:
-                    prefetch(rels[r * R_WIDTH + R_ROWS] + 4 * arity * np.int64(numbers[slot]))
+                    row = np.int64(numbers[slot]) - 1
+                    prefetch(rels[r * R_WIDTH + R_ROWS] + 4 * arity * row)
         for i in range(count):
             at = i * (arity + 1)
             key = buffer[at]
@@ -113,14 +113,14 @@ def drain(rels, r, outbit, buffer, count):
                 k = keys[slot]
                 if k == EMPTY:
                     keys[slot] = key
-                    numbers[slot] = np.uint32(n)
+                    numbers[slot] = np.uint32(n + 1)
                     for c in range(arity):
                         rows[n * arity + c] = np.uint32(buffer[at + 1 + c])
                     mask[n] = outbit
                     n += 1
                     break
                 if k == key:
-                    base = np.int64(numbers[slot]) * arity
+                    base = (np.int64(numbers[slot]) - 1) * arity
                     same = True
                     for c in range(arity):
                         if rows[base + c] != np.uint32(buffer[at + 1 + c]):

@@ -24,7 +24,7 @@ from tidelog.engines.local.kernels.layout import (
 )
 from tidelog.engines.local.kernels.memory import i64, prefetch, u16, u32, u64
 
-EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)  # no row packs to it: the largest id is never given out
+EMPTY = np.uint64(0)  # no row packs to it: no value has the id 0
 _C1 = np.uint64(0x9E3779B97F4A7C15)
 _C2 = np.uint64(0xD6E8FEB86659FD93)
 _32 = np.uint64(32)
@@ -65,7 +65,7 @@ def key_of(t, arity):
     for i in range(arity):
         h = mix(h ^ np.uint64(t[i])) + _C1
     if h == EMPTY:
-        h = np.uint64(0)
+        h = np.uint64(1)
     return h
 
 
@@ -84,7 +84,7 @@ def find_slot(rels, r, key, t):
             if arity <= 2:
                 return slot
             rows = u32(rels[r * R_WIDTH + R_ROWS])
-            base = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) * arity
+            base = (np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1) * arity
             same = True
             for i in range(arity):
                 if np.int64(rows[base + i]) != t[i]:
@@ -99,13 +99,13 @@ def find_slot(rels, r, key, t):
 
 @njit
 def find_row(rels, r, t):
-    """The number of row t[0:arity], or -1."""
+    """The number of row t[0:arity], or -1; -1 too if the table has no number for it yet."""
     if rels[r * R_WIDTH + R_N] == 0:
         return np.int64(-1)
     slot = find_slot(rels, r, key_of(t, rels[r * R_WIDTH + R_ARITY]), t)
     if u64(rels[r * R_WIDTH + R_HKEYS])[slot] == EMPTY:
         return np.int64(-1)
-    return np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot])
+    return np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1
 
 
 @njit(cache=True)
@@ -121,7 +121,7 @@ def append_row(rels, r, slot, key, t, bits):
     n = rels[r * R_WIDTH + R_N]
     u64(rels[r * R_WIDTH + R_HKEYS])[slot] = key
     if arity > 2:
-        u32(rels[r * R_WIDTH + R_HROWS])[slot] = np.uint32(n)
+        u32(rels[r * R_WIDTH + R_HROWS])[slot] = np.uint32(n + 1)
     rows = u32(rels[r * R_WIDTH + R_ROWS])
     for i in range(arity):
         rows[n * arity + i] = np.uint32(t[i])
@@ -132,7 +132,7 @@ def append_row(rels, r, slot, key, t, bits):
 
 @njit(cache=True)
 def rehash(old_keys, old_rows, keys, rows, multiplier):
-    """Move every slot of a table into a larger one (filled with EMPTY).
+    """Move every slot of a table into a larger one, which is empty.
 
     Returns how many slots were passed over: many, where the multiplier fits badly.
     """
@@ -177,7 +177,7 @@ def fill_rows(relations, r, scratch):
             prefetch(rels[r * R_WIDTH + R_HROWS] + 4 * slot)
         for c in range(arity):
             t[c] = np.int64(rows[row * arity + c])
-        numbers[find_slot(rels, r, key_of(t, arity), t)] = np.uint32(row)
+        numbers[find_slot(rels, r, key_of(t, arity), t)] = np.uint32(row + 1)
     rels[r * R_WIDTH + R_FILLED] = n
 
 
@@ -209,8 +209,8 @@ def load_rows(relations, r, data, first, scratch, bits, found):
         slot = find_slot(rels, r, key, t)
         if u64(rels[r * R_WIDTH + R_HKEYS])[slot] == EMPTY:
             found[i] = append_row(rels, r, slot, key, t, bits)
-            u32(rels[r * R_WIDTH + R_HROWS])[slot] = np.uint32(found[i])
+            u32(rels[r * R_WIDTH + R_HROWS])[slot] = np.uint32(found[i] + 1)
             rels[r * R_WIDTH + R_FILLED] = found[i] + 1
         else:
-            found[i] = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot])
+            found[i] = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1
     return data.shape[0]

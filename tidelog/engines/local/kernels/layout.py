@@ -9,7 +9,7 @@ R_CAP = 2  # rows that fit before growth (storage and hash load)
 R_ARITY = 3
 R_MASK = 4  # address of uint16[capacity]: the sets each row is in
 R_HKEYS = 5  # address of uint64[hash size]: the packed row (arity <= 2) or its hash
-R_HROWS = 6  # address of uint32[hash size]: the row's number, or UNFILLED
+R_HROWS = 6  # address of uint32[hash size]: the row's number and 1, or 0
 R_HSIZE = 7
 R_START = 8  # rows when the evaluation began; later ones are fresh
 R_OLD = 9  # rows before the delta, where the delta is the newest rows
@@ -24,8 +24,6 @@ R_FULL = 17  # R_FULL + role: 1 where every row in reach is in that role's view
 R_MULT = 22  # the hash table's multiplier
 R_FILLED = 23  # rows whose numbers the hash table has
 R_WIDTH = 24
-
-UNFILLED = 0xFFFFFFFF
 
 # Roles of a body literal in an evaluation; each has a view (a truth table over masks).
 ROLE_ALL = 0  # body facts in X

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.engines.local.kernels.hashing import find_row, home, pack
+from tidelog.engines.local.kernels.hashing import EMPTY, find_row, home, pack
 from tidelog.engines.local.kernels.index import find_key, spread
 from tidelog.engines.local.kernels.layout import (
     A_REG,
@@ -41,7 +41,6 @@ from tidelog.engines.local.kernels.layout import (
     S_OFF,
     S_OLD,
     SLOT,
-    UNFILLED,
     X_ARENA,
     X_EPOCH,
     X_SIZE,
@@ -49,7 +48,7 @@ from tidelog.engines.local.kernels.layout import (
     X_STRIDE,
     X_WIDTH,
 )
-from tidelog.engines.local.kernels.memory import prefetch, u8, u16, u32
+from tidelog.engines.local.kernels.memory import prefetch, u8, u16, u32, u64
 
 
 @njit
@@ -69,16 +68,44 @@ def reaches(rels, env, r, row, role):
 
 
 @njit
+def find_pair(rels, r, key):
+    """The number of a packed row of two columns, or -1."""
+    size = rels[r * R_WIDTH + R_HSIZE]
+    if size == 0:
+        return np.int64(-1)
+    keys = u64(rels[r * R_WIDTH + R_HKEYS])
+    slot = home(key, np.uint64(rels[r * R_WIDTH + R_MULT]), size)
+    while True:
+        k = keys[slot]
+        if k == key:
+            return np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1
+        if k == EMPTY:
+            return np.int64(-1)
+        slot += 1
+        if slot == size:
+            slot = 0
+
+
+@njit
 def passes(rels, env, step, args, reg, t):
     """A member step: is the fact there, or not there if it is negated?"""
     r = step[P_REL]
     a = step[P_ARGS]
-    for c in range(rels[r * R_WIDTH + R_ARITY]):
-        what = args[a + 2 * c + 1]
-        t[c] = reg[what] if args[a + 2 * c] == A_REG else what
-    row = find_row(rels, r, t)
+    if rels[r * R_WIDTH + R_ARITY] == 2:
+        first = args[a + 1]
+        if args[a] == A_REG:
+            first = reg[first]
+        second = args[a + 3]
+        if args[a + 2] == A_REG:
+            second = reg[second]
+        row = find_pair(rels, r, pack(first, second))
+    else:
+        for c in range(rels[r * R_WIDTH + R_ARITY]):
+            what = args[a + 2 * c + 1]
+            t[c] = reg[what] if args[a + 2 * c] == A_REG else what
+        row = find_row(rels, r, t)
     # A row without a number yet is fresh: not visible to this run.
-    good = row >= 0 and row != UNFILLED and reaches(rels, env, r, row, step[P_ROLE])
+    good = row >= 0 and reaches(rels, env, r, row, step[P_ROLE])
     return good != ((step[P_FLAG] & FLAG_NEGATED) != 0)
 
 

@@ -2,7 +2,7 @@
 
 Every value is a 64-bit word: a number is its own word, an unsigned and a float are
 their bits, a symbol is its place in the symbol table. A word of at most 31 bits is
-its own id, shifted to be positive, so that arithmetic on everyday numbers meets no
+its own id, shifted to be positive (0 is no id), so that arithmetic on everyday numbers meets no
 dictionary; other words are numbered, and their ids have the top bit set. Equal words
 have equal ids, whatever their kind: kinds are static and never meet.
 """
@@ -48,7 +48,7 @@ def find_word(env, word):
 @njit
 def encode(env, word):
     """The id of a word, a new one if need be; -1 where the dictionary must grow first."""
-    if -BIAS <= word < BIAS:
+    if -BIAS < word < BIAS:
         return word + BIAS
     slot = find_word(env, word)
     slots = u32(env[E_WHASH])
@@ -80,7 +80,7 @@ def lookup_all(address, words, ids):
     env = i64(address)
     for i in range(len(words)):
         word = words[i]
-        if -BIAS <= word < BIAS:
+        if -BIAS < word < BIAS:
             ids[i] = np.uint32(word + BIAS)
         else:
             slot = find_word(env, word)
