@@ -34,6 +34,7 @@ class Batch:
     heads: tuple[int, ...]
     reads: tuple[int, ...]
     members: tuple[int, ...]  # relations whose facts are looked up one by one
+    both: tuple[int, ...]  # members of two columns that are heads as well
     widest: int  # head
     symbols_ordered: bool
     requests: tuple[Request, ...]
@@ -206,6 +207,7 @@ def put_together(plans: tuple[Plan, ...], catalog: Catalog) -> Batch:
         heads,
         reads,
         members,
+        tuple(r for r in members if r in heads and catalog.arity(r) == 2),
         widest,
         any(plan.symbols_ordered for plan in plans),
         tuple(r for plan in plans for r in plan.requests),

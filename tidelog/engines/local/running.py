@@ -57,6 +57,7 @@ class Runner:
         self._state_at: int = self._state.ctypes.data
         self._buffer = np.zeros(at.BUFFER, dtype=np.uint64)  # of heads, grown to the widest
         self._env_at: int = dictionary.env.ctypes.data
+        self._fresh: dict[int, NDArray[np.uint8]] = {}
         self._held: list[Rows] = []  # what the kernel reads by address stays alive here
 
     def table(self, view: View) -> NDArray[np.uint8]:
@@ -160,6 +161,7 @@ class Runner:
                 rels[r, at.R_FULL + at.ROLE_OLD] = 0
         self._set_guard(reading.guard)
         self._fill(batch)
+        self._set_fresh(batch)
         for role in range(at.ROLES):
             env[at.E_VIEWS + role] = views[role].ctypes.data
 
@@ -170,6 +172,17 @@ class Runner:
         env[at.E_GUARD_NEW] = table[0]
         fast = guard is not None and key_of(guard) == self._not_in_all
         rels[:, at.R_FAST] = self._full(guard.left) if fast else 0  # type: ignore[union-attr]
+
+    def _set_fresh(self, batch: Batch) -> None:
+        """Relations that the run both adds to and looks facts up in note what it adds."""
+        rels = self._store.rels
+        rels[:, at.R_FRESH] = 0
+        for r in batch.both:
+            bits = self._fresh.get(r)
+            if bits is None:
+                bits = self._fresh[r] = np.zeros(1 << (at.FRESH_BITS - 3), dtype=np.uint8)
+            bits.fill(0)
+            rels[r, at.R_FRESH] = bits.ctypes.data
 
     def _fill(self, batch: Batch) -> None:
         """Row numbers are needed where single facts are looked up or masks are read."""

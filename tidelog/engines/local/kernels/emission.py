@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.engines.local.kernels.hashing import EMPTY, append_row, find_slot, home, key_of
+from tidelog.engines.local.kernels.hashing import (
+    EMPTY,
+    append_row,
+    find_slot,
+    home,
+    key_of,
+    note_fresh,
+)
 from tidelog.engines.local.kernels.layout import (
     A_REG,
     BUFFER,
@@ -18,6 +25,7 @@ from tidelog.engines.local.kernels.layout import (
     R_ARITY,
     R_CAP,
     R_FAST,
+    R_FRESH,
     R_HKEYS,
     R_HROWS,
     R_HSIZE,
@@ -133,6 +141,7 @@ def drain(rels, r, outbit, buffer, count):
                     slot = 0
         rels[r * R_WIDTH + R_N] = n
         return
+    fresh = rels[r * R_WIDTH + R_FRESH]
     for i in range(count):
         key = buffer[i]
         slot = home(key, multiplier, size)
@@ -149,6 +158,8 @@ def drain(rels, r, outbit, buffer, count):
                     rows[n] = np.uint32(key)
                 mask[n] = outbit
                 n += 1
+                if fresh != 0:
+                    note_fresh(fresh, key)
                 break
             slot += 1
             if slot == size:

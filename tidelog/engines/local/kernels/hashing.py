@@ -10,9 +10,11 @@ import numpy as np
 from numba import njit
 
 from tidelog.engines.local.kernels.layout import (
+    FRESH_BITS,
     R_ARITY,
     R_CAP,
     R_FILLED,
+    R_FRESH,
     R_HKEYS,
     R_HROWS,
     R_HSIZE,
@@ -22,7 +24,7 @@ from tidelog.engines.local.kernels.layout import (
     R_ROWS,
     R_WIDTH,
 )
-from tidelog.engines.local.kernels.memory import i64, prefetch, u16, u32, u64
+from tidelog.engines.local.kernels.memory import i64, prefetch, u8, u16, u32, u64
 
 EMPTY = np.uint64(0)  # no row packs to it: no value has the id 0
 _C1 = np.uint64(0x9E3779B97F4A7C15)
@@ -115,6 +117,25 @@ def locate(relations, r, scratch):
 
 
 @njit
+def fresh_bit(key):
+    return np.int64((key * _C2) >> np.uint64(64 - FRESH_BITS))
+
+
+@njit
+def note_fresh(address, key):
+    """Remember that this run added a row with this key."""
+    bit = fresh_bit(key)
+    u8(address)[bit >> 3] |= np.uint8(1 << (bit & 7))
+
+
+@njit
+def maybe_fresh(address, key):
+    """False if this run certainly added no row with this key."""
+    bit = fresh_bit(key)
+    return u8(address)[bit >> 3] & np.uint8(1 << (bit & 7)) != 0
+
+
+@njit
 def append_row(rels, r, slot, key, t, bits):
     """Add row t at an empty slot; there must be room. Returns its number."""
     arity = rels[r * R_WIDTH + R_ARITY]
@@ -127,6 +148,8 @@ def append_row(rels, r, slot, key, t, bits):
         rows[n * arity + i] = np.uint32(t[i])
     u16(rels[r * R_WIDTH + R_MASK])[n] = np.uint16(bits)
     rels[r * R_WIDTH + R_N] = n + 1
+    if rels[r * R_WIDTH + R_FRESH] != 0:
+        note_fresh(rels[r * R_WIDTH + R_FRESH], key)
     return n
 
 

@@ -62,11 +62,13 @@ from tidelog.engines.local.kernels.layout import (
     P_NKEY,
     P_OP,
     P_PRE,
+    P_PRE_N,
     P_REL,
     P_ROLE,
     P_TESTED,
     P_WIDTH,
     PAUSE,
+    PRE_MEMBER,
     PRE_NONE,
     R_ARITY,
     R_CAP,
@@ -96,7 +98,14 @@ from tidelog.engines.local.kernels.layout import (
     X_WIDTH,
 )
 from tidelog.engines.local.kernels.memory import as_float, i64, prefetch, u32, u64
-from tidelog.engines.local.kernels.views import ask_ahead, in_view, passes, vector
+from tidelog.engines.local.kernels.views import (
+    ask_ahead,
+    in_view,
+    next_key,
+    pair_passes,
+    passes,
+    vector,
+)
 from tidelog.engines.local.kernels.words import decode, encode
 
 AHEAD = 8  # rows between asking for a cache line and using it
@@ -303,12 +312,21 @@ def run(
                 offset = a + 2 * nkey
                 fused = fuse != FUSE_NONE
                 tested = step[P_TESTED]
+                test = i64(steps + 8 * P_WIDTH * (d + 1))
+                by_pair = tested != 0 and step[P_PRE] == PRE_MEMBER and step[P_PRE_N] == 2
                 while at < stop:
                     values = u32(at)
                     if pre and at + AHEAD * width < stop:
                         ask_ahead(rels, idxs, step, reg, at + AHEAD * width)
-                    at += width
                     good = True
+                    if by_pair:  # most matches fail the test: bind only those that pass
+                        good = pair_passes(rels, env, step, test, next_key(step, reg, at))
+                    at += width
+                    if not good:
+                        ticks -= 1
+                        if ticks <= 0:
+                            break
+                        continue
                     for c in range(ncol):
                         how = args[offset + 2 * c]
                         what = args[offset + 2 * c + 1]
@@ -333,8 +351,7 @@ def run(
                             for c in range(ncol):
                                 t[c] = np.int64(values[c])
                         good = in_view(rels, env, r, find_row(rels, r, t), role)
-                    if good and tested:
-                        test = i64(steps + 8 * P_WIDTH * (d + 1))
+                    if good and tested and not by_pair:
                         good = passes(rels, env, test, args, reg, t)
                     if not good:
                         ticks -= 1

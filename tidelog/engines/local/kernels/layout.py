@@ -23,7 +23,9 @@ R_FAST = 16  # 1: a row that exists is never new (the guard is 'not in I', all r
 R_FULL = 17  # R_FULL + role: 1 where every row in reach is in that role's view
 R_MULT = 22  # the hash table's multiplier
 R_FILLED = 23  # rows whose numbers the hash table has
-R_WIDTH = 24
+R_FRESH = 24  # address of FRESH_BITS bits that rows added by this run set, or 0
+R_WIDTH = 26
+FRESH_BITS = 20  # their number as a power of two
 
 # Roles of a body literal in an evaluation; each has a view (a truth table over masks).
 ROLE_ALL = 0  # body facts in X

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.engines.local.kernels.hashing import EMPTY, find_row, home, pack
+from tidelog.engines.local.kernels.hashing import EMPTY, find_row, home, maybe_fresh, pack
 from tidelog.engines.local.kernels.index import find_key, spread
 from tidelog.engines.local.kernels.layout import (
     A_REG,
@@ -26,6 +26,7 @@ from tidelog.engines.local.kernels.layout import (
     PRE_INDEX,
     PRE_REG,
     R_ARITY,
+    R_FRESH,
     R_FULL,
     R_HKEYS,
     R_HROWS,
@@ -68,19 +69,27 @@ def reaches(rels, env, r, row, role):
 
 
 @njit
-def find_pair(rels, r, key):
-    """The number of a packed row of two columns, or -1."""
+def has_pair(rels, env, r, key, role):
+    """Is this packed row of two columns in the role's view?
+
+    Where the view is all rows, one that this run did not add needs no second look.
+    """
     size = rels[r * R_WIDTH + R_HSIZE]
     if size == 0:
-        return np.int64(-1)
+        return False
     keys = u64(rels[r * R_WIDTH + R_HKEYS])
     slot = home(key, np.uint64(rels[r * R_WIDTH + R_MULT]), size)
     while True:
         k = keys[slot]
         if k == key:
-            return np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1
+            if role != ROLE_OLD and rels[r * R_WIDTH + R_FULL + role] != 0:
+                fresh = rels[r * R_WIDTH + R_FRESH]
+                if fresh == 0 or not maybe_fresh(fresh, key):
+                    return True
+            row = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1
+            return row >= 0 and reaches(rels, env, r, row, role)
         if k == EMPTY:
-            return np.int64(-1)
+            return False
         slot += 1
         if slot == size:
             slot = 0
@@ -98,14 +107,14 @@ def passes(rels, env, step, args, reg, t):
         second = args[a + 3]
         if args[a + 2] == A_REG:
             second = reg[second]
-        row = find_pair(rels, r, pack(first, second))
+        good = has_pair(rels, env, r, pack(first, second), step[P_ROLE])
     else:
         for c in range(rels[r * R_WIDTH + R_ARITY]):
             what = args[a + 2 * c + 1]
             t[c] = reg[what] if args[a + 2 * c] == A_REG else what
+        # A row without a number yet is fresh: not visible to this run.
         row = find_row(rels, r, t)
-    # A row without a number yet is fresh: not visible to this run.
-    good = row >= 0 and reaches(rels, env, r, row, step[P_ROLE])
+        good = row >= 0 and reaches(rels, env, r, row, step[P_ROLE])
     return good != ((step[P_FLAG] & FLAG_NEGATED) != 0)
 
 
@@ -126,23 +135,36 @@ def vector(idxs, x, key, old):
 
 
 @njit
-def ask_ahead(rels, idxs, step, reg, row):
-    """Prefetch what the next step will look at for this row of the present one."""
+def next_key(step, reg, row):
+    """The key that the next step will look up for this row of the present one."""
     a = step[P_PRE_A]
     how = step[P_PRE_A_HOW]
     if how == PRE_COLUMN:
         a = np.int64(u32(row)[a])
     elif how == PRE_REG:
         a = reg[a]
-    key = np.uint64(a)
-    if step[P_PRE_N] == 2:
-        b = step[P_PRE_B]
-        how = step[P_PRE_B_HOW]
-        if how == PRE_COLUMN:
-            b = np.int64(u32(row)[b])
-        elif how == PRE_REG:
-            b = reg[b]
-        key = pack(a, b)
+    if step[P_PRE_N] == 1:
+        return np.uint64(a)
+    b = step[P_PRE_B]
+    how = step[P_PRE_B_HOW]
+    if how == PRE_COLUMN:
+        b = np.int64(u32(row)[b])
+    elif how == PRE_REG:
+        b = reg[b]
+    return pack(a, b)
+
+
+@njit
+def pair_passes(rels, env, step, test, key):
+    """The member step `test` of two columns, by its key."""
+    good = has_pair(rels, env, step[P_PRE_ID], key, test[P_ROLE])
+    return good != ((test[P_FLAG] & FLAG_NEGATED) != 0)
+
+
+@njit
+def ask_ahead(rels, idxs, step, reg, row):
+    """Prefetch what the next step will look at for this row of the present one."""
+    key = next_key(step, reg, row)
     which = step[P_PRE_ID]
     if step[P_PRE] == PRE_INDEX:
         slot = spread(key, idxs[which * X_WIDTH + X_SIZE])
@@ -151,4 +173,5 @@ def ask_ahead(rels, idxs, step, reg, row):
         size = rels[which * R_WIDTH + R_HSIZE]
         slot = home(key, np.uint64(rels[which * R_WIDTH + R_MULT]), size)
         prefetch(rels[which * R_WIDTH + R_HKEYS] + 8 * slot)
-        prefetch(rels[which * R_WIDTH + R_HROWS] + 4 * slot)
+        if rels[which * R_WIDTH + R_FULL] == 0:
+            prefetch(rels[which * R_WIDTH + R_HROWS] + 4 * slot)
