@@ -162,6 +162,18 @@ def pair_passes(rels, env, step, test, key):
 
 
 @njit
+def same_rows(rows, arity, row, stop, joined):
+    """The end of the run of rows that agree with this one on the joined columns."""
+    end = row + 1
+    while end < stop:
+        for c in range(arity):
+            if (joined >> c) & 1 and rows[end * arity + c] != rows[row * arity + c]:
+                return end
+        end += 1
+    return end
+
+
+@njit
 def ask_ahead(rels, idxs, step, reg, row):
     """Prefetch what the next step will look at for this row of the present one."""
     key = next_key(step, reg, row)
