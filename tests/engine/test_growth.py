@@ -51,7 +51,6 @@ def test_pauses_change_nothing(ticks: int, monkeypatch: pytest.MonkeyPatch) -> N
             check_derive(world, rules, n, hold(world.engine, n), exact)
 
 
-# Fails: the kernel pauses before its first step, so that one tick is none.
 def test_one_step_at_a_time_still_advances(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little work a run may do between two looks at the clock, it does some."""
     monkeypatch.setattr(running, "TICKS", 1)
@@ -108,7 +107,6 @@ def test_tables_grow_while_a_run_goes_on(ticks: int, monkeypatch: pytest.MonkeyP
     assert facts_of(engine, engine.support(rules, F, within=I)) == facts
 
 
-# Fails: Store.grow tries another multiplier over the numbers that the first one left.
 def test_rows_that_defeat_the_first_multiplier() -> None:
     """Pairs that all begin their search at one slot: the table tries another multiplier."""
     first = 0x9E3779B97F4A7C15

@@ -27,7 +27,6 @@ def test_max_facts() -> None:
     )
 
 
-# Fails: rows of functors' requests and answers count as facts.
 def test_max_facts_counts_the_programs_facts() -> None:
     """What string functors leave behind is no fact of the program."""
     text = 'q(cat(x, "!")) :- s(x).'
@@ -51,10 +50,9 @@ def test_max_seconds_within_one_round() -> None:
         Database(text, facts={"a": [(n,) for n in range(1000)]}, limits=Limits(max_seconds=0.3))
 
 
-# Fails: adding up costs no ticks, so the clock is not looked at.
 def test_max_seconds_within_aggregates() -> None:
     """Adding up is work too: the clock is looked at between two groups."""
-    text = "p(x) :- a(x, k), s = sum z : { b(z, k) }, s < 0."
+    text = "p(x) :- a(x, k), s = sum z : { b(z, k) }, s < x."
     rows = [(n, 0) for n in range(40_000)]
     with pytest.raises(LimitError, match=r"more than 0.3 seconds, in round 1 of p"):
         Database(text, facts={"a": rows, "b": rows}, limits=Limits(max_seconds=0.3))
@@ -69,7 +67,6 @@ def test_max_memory() -> None:
     assert "stopped at more than 1 MiB of memory, in round " in str(stopped.value)
 
 
-# Fails: max_memory=0 is taken as 'no limit given'.
 def test_a_limit_of_nothing_is_a_limit() -> None:
     with pytest.raises(LimitError, match="more than 0 facts"):
         Database(ENDLESS, limits=Limits(max_facts=0))
@@ -144,7 +141,6 @@ def test_an_evaluation_that_failed_fails_again() -> None:
     assert facts_of(engine, found) == {("p", (2,)), ("p", (3,))}
 
 
-# Fails: the second time there is no error, and no answer.
 def test_a_functor_that_failed_fails_again() -> None:
     """What a string functor could not answer is asked again, and not taken as 'no answer'."""
     db = Database('s("1"). s("a"). s("2").')

@@ -204,7 +204,6 @@ def test_what_an_evaluation_adds_is_invisible_to_it() -> None:
                 assert facts_of(engine, engine.apply(order, within=X, guard=G)) == expected
 
 
-# Fails: the head itself is named as its support.
 def test_support_of_a_head_without_body_facts_is_nothing() -> None:
     """A body without facts has none to name."""
     engine = new_engine()
@@ -335,7 +334,6 @@ def test_rows_in_no_set_come_back() -> None:
     assert facts_of(engine, engine.apply([rule], within=I, guard=~I)) == {("p", (2, 1))}
 
 
-# Fails: ValueError, the view cannot be listed.
 def test_removing_what_a_complement_holds() -> None:
     """`I -= ~C` keeps what is in both: I itself bounds the work."""
     engine = new_engine()
