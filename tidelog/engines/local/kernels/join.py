@@ -71,7 +71,6 @@ from tidelog.engines.local.kernels.layout import (
     P_WIDTH,
     PAUSE,
     PRE_MEMBER,
-    PRE_NONE,
     R_ARITY,
     R_CAP,
     R_DHI,
@@ -109,6 +108,7 @@ from tidelog.engines.local.kernels.views import (
     passes,
     same_rows,
     vector,
+    worth_asking,
 )
 from tidelog.engines.local.kernels.words import decode, encode
 
@@ -192,7 +192,7 @@ def run(
                 full = rels[r * R_WIDTH + R_FULL + role] != 0
                 fused = step[P_FUSE] != FUSE_NONE
                 tested = step[P_TESTED]
-                pre = step[P_PRE] != PRE_NONE and not listed
+                pre = not listed and worth_asking(rels, idxs, step)
                 if pre and entering:
                     for k in range(cur[d], min(cur[d] + AHEAD, end[d])):
                         ask_ahead(rels, idxs, step, reg, rows_at + 4 * k * arity)
@@ -272,7 +272,7 @@ def run(
                     base, count = vector(idxs, x, index_key(t, nkey), full and role == ROLE_OLD)
                     cur[d] = base
                     end[d] = base + count * width
-                pre = step[P_PRE] != PRE_NONE
+                pre = worth_asking(rels, idxs, step)
                 if pre and entering:
                     for k in range(min(end[d] - cur[d], AHEAD * width) // width):
                         ask_ahead(rels, idxs, step, reg, cur[d] + k * width)

@@ -24,6 +24,7 @@ from tidelog.engines.local.kernels.layout import (
     P_ROLE,
     PRE_COLUMN,
     PRE_INDEX,
+    PRE_NONE,
     PRE_REG,
     R_ARITY,
     R_FRESH,
@@ -171,6 +172,16 @@ def same_rows(rows, arity, row, stop, joined):
                 return end
         end += 1
     return end
+
+
+@njit
+def worth_asking(rels, idxs, step):
+    """Is there a next step to prefetch for, and its table larger than the nearest caches?"""
+    if step[P_PRE] == PRE_NONE:
+        return False
+    if step[P_PRE] == PRE_INDEX:
+        return idxs[step[P_PRE_ID] * X_WIDTH + X_SIZE] > 4096
+    return rels[step[P_PRE_ID] * R_WIDTH + R_HSIZE] > 16384
 
 
 @njit
