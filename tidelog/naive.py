@@ -1,18 +1,16 @@
 """Naive evaluation of a typed program: the slow oracle that every engine is held against.
 
-It shares no code with the engines, with `plan.desugar` or with `plan.strata`. All clauses
-of a stratum are applied to all facts, again and again, until nothing new follows.
+It shares no code with the engines, with `plan.desugar` or with `plan.strata`. All rules of
+a stratum are applied to all facts, again and again, until nothing new follows.
 
 Where a careful reader would ask:
   - An expression that can go wrong (a division, `to_number`, …) is evaluated after all
     other literals that can be, so `z = x / y, y != 0` is no error in any order.
-  - A term may have several values (`range`) or none (`min` of nothing). A literal holds if
-    it does for some of them, negated or not: `!p(min x : { q(x) })` fails if q is empty.
+  - Ranges and aggregates leave their literal for an equation `v = …` beside it, negated or
+    not: `!p(min x : { q(x) })` means `!p(v), v = min x : { q(x) }`, and fails if q is empty.
   - A variable that only the body of a `min` or `max` binds, though it stands outside too, is
-    a witness: it is local to the aggregate, whose body then follows with the result for its
-    target. The variables of that body that stand nowhere else are renamed.
+    a witness: the aggregate ranges over all its values and then gives those of the minimum.
   - -0.0 is 0.0, and there is one NaN, equal to itself in facts and under `=`.
-  - A sum of floats is the exact sum rounded once, so it depends on no order.
   - `ord` numbers symbols from 0 in the order in which it meets them: any other numbering
     that gives different symbols different numbers is as good.
 """
@@ -21,14 +19,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tidelog.naive_values import CAN_FAIL, apply, as_kind, as_row, each, extreme, holds, same, total
+from tidelog.naive_values import CAN_FAIL, apply, as_kind, as_row, cast, each, folded, holds, same
 from tidelog.program.diagnostics import DataError, EvaluationError, LimitError
 from tidelog.program.syntax import (
     KINDS,
@@ -56,17 +53,41 @@ from tidelog.text.write import value_text
 Row = tuple[Value, ...]
 Rows = Mapping[str, Iterable[Row]]
 Env = dict[str, Value]
+Names = frozenset[str]
 NO_FACTS: Rows = MappingProxyType({})
+NONE: Names = frozenset()
 
 
 def evaluate(
     typed: Program, facts: Rows = NO_FACTS, max_facts: int | None = None
 ) -> dict[str, set[Row]]:
     """All facts that follow, by relation."""
+    kinds = column_kinds(typed)
+    I: dict[str, set[Row]] = {name: set() for name in kinds}
+    given = ((fact.relation, fact.values) for fact in typed.facts)
+    more = ((name, row) for name, rows in facts.items() for row in rows)
+    for name, row in itertools.chain(given, more):
+        if name not in kinds or len(kinds[name]) != len(row):
+            raise DataError(f"the program has no relation {name} with {len(row)} columns")
+        I[name].add(as_row(row, kinds[name]))
     try:
-        return _evaluate(typed, facts, math.inf if max_facts is None else max_facts)
+        symbols: dict[str, int] = {}
+        closures = [clause for r in typed.relations for clause in _closure(r.name, r.qualifiers)]
+        rules = [
+            (head.relation, body)
+            for clause in (*typed.clauses, *closures)
+            for head in clause.heads
+            for body in _bodies(clause.body, head.terms)
+        ]
+        for stratum in _strata(rules, list(kinds)):
+            room = math.inf if max_facts is None else max_facts - sum(map(len, I.values()))
+            while N := _Step(I, symbols).derive(stratum, room):
+                room -= len(N)
+                for name, row in N:
+                    I[name].add(row)
     except RecursionError:
         raise LimitError("the program nests too deeply for naive evaluation") from None
+    return I
 
 
 def check(typed: Program, facts: Rows, found: Rows, max_facts: int | None = None) -> list[str]:
@@ -92,31 +113,37 @@ def column_kinds(typed: Program) -> dict[str, tuple[Kind, ...]]:
     return {r.name: tuple(kind(a.type_name) for a in r.attributes) for r in typed.relations}
 
 
-def _evaluate(typed: Program, facts: Rows, max_facts: float) -> dict[str, set[Row]]:
-    kinds = column_kinds(typed)
-    state = _State({name: set() for name in kinds})
-    given = ((fact.relation, fact.values) for fact in typed.facts)
-    more = ((name, row) for name, rows in facts.items() for row in rows)
-    for name, row in itertools.chain(given, more):
-        if name not in kinds or len(kinds[name]) != len(row):
-            raise DataError(f"the program has no relation {name} with {len(row)} columns")
-        state.rows[name].add(as_row(row, kinds[name]))
-
-    closures = (clause for r in typed.relations for clause in _closure(r.name, r.qualifiers))
-    rules = [
-        _rule(witnessed, _ordered(more, _names(witnessed), frozenset()))
-        for clause in (*typed.clauses, *closures)
-        for head in clause.heads
-        for literals in _alternatives(clause.body)
-        for witnessed, more in _with_witnesses(head, literals)
-    ]
-    for stratum in _strata(rules, list(kinds)):
-        while N := state.derive(stratum, max_facts - sum(map(len, state.rows.values()))):
-            state.add(N)
-    return state.rows
+# A clause becomes rules: one head each, and a conjunction of literals in a fit order.
 
 
-def _closure(name: str, qualifiers: frozenset[str]) -> Iterator[Clause]:
+class _Literal(NamedTuple):
+    """Ranges and aggregates stand alone on the right of `x = …`; atoms hold no expressions."""
+
+    formula: Atom | Comparison
+    wanted: bool = True
+    fold: _Fold | None = None  # for `x = aggregate`
+
+
+class _Body(NamedTuple):
+    literals: list[_Literal]
+    terms: tuple[Term, ...]  # what the head holds, or the target of an aggregate
+
+    def later(self, i: int) -> Names:
+        """Names that matter after literal i to a rule; in an aggregate all do."""
+        literals = (_names(literal.formula, True) for literal in self.literals[i + 1 :])
+        return NONE.union(*map(_names, self.terms), *literals)
+
+
+class _Fold(NamedTuple):
+    bodies: list[_Body]
+    given: Names  # from outside
+    witnesses: Names  # to outside
+
+
+_Rule = tuple[str, _Body]
+
+
+def _closure(name: str, qualifiers: Names) -> Iterator[Clause]:
     """What `eqrel` and `transitive` mean, as clauses."""
     x, y, z = Variable("x"), Variable("y"), Variable("z")
     if qualifiers & {"eqrel", "transitive"}:
@@ -126,40 +153,21 @@ def _closure(name: str, qualifiers: frozenset[str]) -> Iterator[Clause]:
         yield Clause(heads, Atom(name, (x, y)))
 
 
-# A clause becomes rules with one head each and a conjunction of literals in a fit order.
-
-_Literal = tuple[Atom | Comparison, bool]  # with False if negated
-
-
-class _Rule(NamedTuple):
-    head: Atom
-    body: list[_Literal]
-    kept: list[list[str]]  # for each literal of the body the variables that matter after it
-
-
-def _rule(head: Atom, body: list[_Literal]) -> _Rule:
-    bound, kept = frozenset[str](), []
-    for i, (formula, _) in enumerate(body):
-        bound |= _names(formula)
-        later = _mentions(head).union(*(_mentions(other) for other, _ in body[i + 1 :]))
-        kept.append(sorted(bound & later))
-    return _Rule(head, body, kept)
-
-
 _INVERSE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _counter = itertools.count()
 
 
-def _fresh(prefix: str, kind: Kind | None) -> Variable:
-    """A variable that no program can spell; `=` marks one that others determine."""
-    return Variable(f"{prefix}{next(_counter)}", kind=kind)
+def _bodies(formula: Formula, terms: tuple[Term, ...], given: Names = NONE) -> list[_Body]:
+    """The alternatives of the formula, each with what the terms are in it."""
+    more: list[_Literal] = []
+    simple = tuple(_simple(term, more) for term in terms)
+    return [_Body(_plan(a + more, simple, given), simple) for a in _alternatives(formula)]
 
 
 def _alternatives(formula: Formula, wanted: bool = True) -> list[list[_Literal]]:
-    """The formula, negated unless `wanted`, as a disjunction of conjunctions.
-
-    Atoms keep variables and constants; a negated one keeps `_`, for 'there is none'.
-    """
+    """The formula, negated unless `wanted`, as a disjunction of conjunctions."""
+    named: tuple[type, ...]
+    more: list[_Literal] = []
     match formula:
         case Not(part):
             return _alternatives(part, not wanted)
@@ -167,345 +175,240 @@ def _alternatives(formula: Formula, wanted: bool = True) -> list[list[_Literal]]
             return [[]] if value == wanted else []
         case And(parts) | Or(parts):
             choices = [_alternatives(part, wanted) for part in parts]
-            if isinstance(formula, And) != wanted:
-                return [literals for choice in choices for literals in choice]
-            return [list(itertools.chain(*choice)) for choice in itertools.product(*choices)]
+            if isinstance(formula, And) == wanted:
+                return [list(itertools.chain(*choice)) for choice in itertools.product(*choices)]
+            return list(itertools.chain(*choices))
+        case Atom(name, terms):
+            # A `_` that is negated says 'there is none', any other is a variable.
+            named = (Call, Cast, Aggregate, *([Wildcard] if wanted else []))
+            simple = tuple(_simple(term, more, named) for term in terms)
+            return [[_Literal(Atom(name, simple), wanted), *more]]
         case Comparison(op, left, right):
             if not wanted and op in _INVERSE:
-                return [[(Comparison(_INVERSE[op], left, right), True)]]
-            return [[(formula, wanted)]]
-        case Atom(name, terms):
-            simple, literals = list(terms), list[_Literal]()
-            for i, term in enumerate(terms):
-                if isinstance(term, Wildcard) and wanted:
-                    simple[i] = _fresh("_", term.kind)
-                elif isinstance(term, Call | Cast | Aggregate):
-                    simple[i] = _fresh("_" if _multiple(term) else "=", term.kind)
-                    literals.append((Comparison("=", simple[i], term), True))
-            return [[(Atom(name, tuple(simple)), wanted), *literals]]
+                op, wanted = _INVERSE[op], True
+            if op == "=" and isinstance(right, Variable):
+                left, right = right, left
+            named = () if op == "=" and isinstance(left, Variable) else (Aggregate,)
+            left, right = _simple(left, more), _simple(right, more, named)
+            return [[_Literal(Comparison(op, left, right), wanted), *more]]
 
 
-def _with_witnesses(head: Atom, literals: list[_Literal]) -> Iterator[tuple[Atom, list[_Literal]]]:
-    """The rule, or the rules, in which every variable is bound outside of aggregates."""
-    formulas = [head, *(formula for formula, _ in literals)]
-    outside = frozenset[str]().union(*map(_names, formulas))
-    unbound = outside - _grounded(literals)
-    if not unbound:
-        yield head, literals
-        return
-    bodies: list[list[list[_Literal]]] = [[[]]]
+def _simple(term: Term, more: list[_Literal], named: tuple[type, ...] = (Aggregate,)) -> Term:
+    """The term with variables for ranges and what is `named`, and their equations in `more`.
 
-    def separated(node: Any) -> Any:
-        if not isinstance(node, Aggregate):
-            return _rebuilt(node, separated)
-        target, inner = node.target, _names(node.body) - _names(node.target)
-        witnesses = inner & unbound if node.op in ("min", "max") else frozenset()
-        if not witnesses:
-            return node
-        result = _fresh("=", node.kind)
-        alone = {name: _fresh("_", None).name for name in witnesses}
-        again = {name: _fresh("_", None).name for name in inner - outside | _names(target)}
-        bodies[0] = [
-            [*known, (Comparison("=", result, _renamed(node, alone)), True)] for known in bodies[0]
-        ]
-        equal = Comparison("=", _renamed(target, again), result)
-        bodies.append(
-            [[*body, (equal, True)] for body in _alternatives(_renamed(node.body, again))]
-        )
-        return result
-
-    head, *rest = [separated(formula) for formula in formulas]
-    signs = [wanted for _, wanted in literals]
-    for choice in itertools.product(*bodies):
-        yield head, [*zip(rest, signs, strict=True), *itertools.chain(*choice)]
-
-
-def _grounded(literals: Sequence[_Literal]) -> frozenset[str]:
-    """Variables that have a value whatever the aggregates do; these always have one."""
-    known: frozenset[str] = frozenset()
-    before = None
-    while known != before:
-        before = known
-        for formula, wanted in literals:
-            if isinstance(formula, Atom) and wanted:
-                known |= _names(formula)
-            elif isinstance(formula, Comparison) and formula.op == "=":
-                for a, b in ((formula.left, formula.right), (formula.right, formula.left)):
-                    if isinstance(a, Variable) and _names(b) <= known:
-                        known |= {a.name}
-    return known
-
-
-def _renamed(node: Any, new: Mapping[str, str]) -> Any:
-    if isinstance(node, Variable):
-        return replace(node, name=new.get(node.name, node.name))
-    return _rebuilt(node, lambda part: _renamed(part, new))
-
-
-def _rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
-    """The node with its parts changed."""
-    if type(node) is tuple:
-        return tuple(map(change, node))
-    if not is_dataclass(node) or isinstance(node, type):
-        return node
-    return replace(node, **{f.name: change(getattr(node, f.name)) for f in fields(node)})
-
-
-def _ordered(
-    literals: Sequence[_Literal], scope: frozenset[str], bound: frozenset[str]
-) -> list[_Literal]:
-    """Tests as soon as they can be, then facts; last what can go wrong.
-
-    `scope` has the names outside the literals that an aggregate in them can refer to.
+    No program can spell these variables; `=` marks those that others determine.
     """
-    scope = scope.union(bound, *(_names(formula) for formula, _ in literals))
+    if isinstance(term, Call):
+        term = replace(term, args=tuple(_simple(arg, more) for arg in term.args))
+    elif isinstance(term, Cast):
+        term = replace(term, term=_simple(term.term, more))
+    if not named or not (isinstance(term, named) or _is_range(term)):
+        return term
+    mark = "#" if isinstance(term, Wildcard) or _is_range(term) else "="
+    variable = Variable(f"{mark}{next(_counter)}", kind=term.kind)
+    if not isinstance(term, Wildcard):
+        more.append(_Literal(Comparison("=", variable, term)))
+    return variable
 
-    def bindable(formula: Atom | Comparison) -> Iterator[tuple[Variable, Term]]:
-        if isinstance(formula, Comparison) and formula.op == "=":
-            for a, b in ((formula.left, formula.right), (formula.right, formula.left)):
-                if isinstance(a, Variable) and a.name not in bound:
-                    yield a, b
 
-    def ready(literal: _Literal) -> bool:
-        formula, wanted = literal
-        if isinstance(formula, Atom) and wanted:
-            return True
-        needed = [_mentions(formula), *(_mentions(term) for _, term in bindable(formula))]
-        return any(names & scope <= bound for names in needed)
+def _plan(literals: list[_Literal], terms: tuple[Term, ...], given: Names) -> list[_Literal]:
+    """The literals in order, with plans for their aggregates."""
+    scope = given.union(*map(_names, terms), *(_names(literal.formula) for literal in literals))
+    # What has no value though every aggregate has one can only be a witness.
+    _, unbound = _ordered(literals, scope, given, _names)
 
-    def rank(literal: _Literal) -> tuple[int, int]:
-        formula, wanted = literal
-        if isinstance(formula, Atom) and wanted:
-            return 1, len(_names(formula) - bound)
-        return 2 if _any(formula, _can_fail) else 0, 0
+    def needs(term: Term) -> Names:
+        shared = _names(term, True) & scope
+        return shared - unbound if getattr(term, "op", "") in ("min", "max") else shared
 
-    waiting, ordered = list(literals), []
-    while waiting:
-        literal = min(filter(ready, waiting), key=rank, default=None)
-        if literal is None:
-            raise EvaluationError("a variable of the program is bound nowhere")
-        waiting.remove(literal)
-        ordered.append(literal)
-        bound |= _names(literal[0])
+    for i, (formula, _, _) in enumerate(literals):
+        if isinstance(a := getattr(formula, "right", None), Aggregate):
+            bodies = _bodies(a.body, (a.target or Constant(1, "number"),), needs(a))
+            fold = _Fold(bodies, needs(a), _names(a, True) & scope - needs(a))
+            literals[i] = literals[i]._replace(fold=fold)
+    ordered, unbound = _ordered(literals, scope, given, needs)
+    if unbound:
+        raise EvaluationError("a variable of the program is bound nowhere")
     return ordered
 
 
-def _parts(node: Any) -> tuple[Any, ...]:
-    match node:
-        case Atom(_, parts) | And(parts) | Or(parts) | Call(_, parts):
-            return parts
-        case Comparison(_, left, right):
-            return left, right
-        case Not(part) | Cast(part):
-            return (part,)
-        case _:
-            return ()
+def _ordered(
+    literals: list[_Literal], scope: Names, bound: Names, needs: Callable[[Term], Names]
+) -> tuple[list[_Literal], Names]:
+    """Tests as soon as they can be, then facts, then ranges, last what can go wrong.
+
+    Also the names of the scope that have no value even then.
+    """
+
+    def ready(literal: _Literal) -> bool:
+        formula, wanted, _ = literal
+        if isinstance(formula, Atom):
+            return wanted or _names(formula) <= bound
+        lacking = [side for side in (formula.left, formula.right) if not needs(side) <= bound]
+        binds = formula.op == "=" and len(lacking) == 1 and isinstance(lacking[0], Variable)
+        return binds or not lacking
+
+    waiting, ordered = sorted(literals, key=_rank), []
+    while (literal := next(filter(ready, waiting), None)) is not None:
+        waiting.remove(literal)
+        ordered.append(literal)
+        bound |= _names(literal.formula) | (literal.fold.witnesses if literal.fold else NONE)
+    return ordered, scope - bound
 
 
-def _names(node: Any) -> frozenset[str]:
-    """Variables of the node itself, without those inside its aggregates."""
+def _rank(literal: _Literal) -> int:
+    formula, wanted, _ = literal
+    if any(isinstance(n, Cast) or getattr(n, "functor", "") in CAN_FAIL for n in _walk(formula)):
+        return 3
+    return int(wanted) if isinstance(formula, Atom) else 2 * _is_range(formula.right)
+
+
+def _is_range(node: Any) -> bool:
+    return isinstance(node, Call) and node.functor == "range"
+
+
+def _walk(node: Any) -> Iterator[Any]:
+    """The node and all that is in it."""
+    yield node
+    for part in _parts(node):
+        yield from _walk(part)
+
+
+def _parts(node: Any) -> list[Any]:
+    names = [name for name in getattr(node, "__match_args__", ()) if name not in ("at", "kind")]
+    parts = [getattr(node, name) for name in names]
+    return [p for part in parts for p in (part if type(part) is tuple else (part,))]
+
+
+def _names(node: Any, inside: bool = False) -> Names:
+    """Variables; those `inside` aggregates too, unless the target makes them local."""
     if isinstance(node, Variable):
         return frozenset({node.name})
-    return frozenset().union(*map(_names, _parts(node)))
+    if isinstance(node, Aggregate) and not inside:
+        return NONE
+    names = NONE.union(*(_names(part, inside) for part in _parts(node)))
+    return names - _names(node.target) if isinstance(node, Aggregate) else names
 
 
-def _mentions(node: Any) -> frozenset[str]:
-    """Variables of the node, of its aggregates too unless their target makes them local."""
-    if isinstance(node, Aggregate):
-        return (_mentions(node.body) | _mentions(node.target)) - _names(node.target)
-    if isinstance(node, Variable):
-        return frozenset({node.name})
-    return frozenset().union(*map(_mentions, _parts(node)))
-
-
-def _any(node: Any, holds: Callable[[Any], bool]) -> bool:
-    inner = (node.target, node.body) if isinstance(node, Aggregate) else _parts(node)
-    return holds(node) or any(_any(part, holds) for part in inner)
-
-
-def _can_fail(node: Any) -> bool:
-    return (isinstance(node, Call) and node.functor in CAN_FAIL) or isinstance(node, Cast)
-
-
-def _multiple(term: Term) -> bool:
-    is_range = isinstance(term, Call) and term.functor == "range"
-    return is_range or any(map(_multiple, _parts(term)))
-
-
-def _reads(node: Any, strict: bool) -> Iterator[tuple[str, bool]]:
-    """Relations under the node, with True where they have to be complete first."""
-    if isinstance(node, Atom):
-        yield node.relation, strict
-    strict |= isinstance(node, Aggregate | Not)
-    inner = (node.target, node.body) if isinstance(node, Aggregate) else _parts(node)
-    for part in inner:
-        yield from _reads(part, strict)
-
-
-def _strata(rules: Sequence[_Rule], names: Sequence[str]) -> list[list[_Rule]]:
+def _strata(rules: list[_Rule], names: Iterable[str]) -> Iterator[list[_Rule]]:
     """Rules by level: what a rule negates or aggregates lies on a lower level than its head."""
-    heads = [rule.head.relation for rule in rules]
-    read = [
-        {
-            *(r for formula, wanted in rule.body for r in _reads(formula, not wanted)),
-            *(r for term in rule.head.terms for r in _reads(term, True)),
-        }
-        for rule in rules
-    ]
-    level, low = dict.fromkeys(names, 0), True
-    while low:
-        low = False
-        for name, reads in zip(heads, read, strict=True):
-            least = max((level[other] + strict for other, strict in reads), default=0)
-            if least > len(names):
-                raise EvaluationError(f"{name} depends on its own negation")
-            if level[name] < least:
-                level[name], low = least, True
-    by_level = defaultdict(list)
-    for rule in rules:
-        by_level[level[rule.head.relation]].append(rule)
-    return [by_level[i] for i in sorted(by_level)]
+    reads = {
+        (head, atom.relation, atom is not formula or not wanted)
+        for head, body in rules
+        for formula, wanted, _ in body.literals
+        for atom in _walk(formula)
+        if isinstance(atom, Atom)
+    }
+    level, before = dict.fromkeys(names, 0), None
+    while level != before:
+        before = dict(level)
+        for head, read, strictly in reads:
+            level[head] = max(level[head], level[read] + strictly)
+        if max(level.values()) > len(level):
+            raise EvaluationError("a relation depends on its own negation")
+    for i in sorted(set(level.values())):
+        yield [rule for rule in rules if level[rule[0]] == i]
 
 
-class _State:
-    """All facts so far, and what follows from them in one step."""
+def _matching(terms: Sequence[Term], rows: Iterable[Row], env: Env) -> Iterator[Env]:
+    """The environment with the values of each row that agrees with it."""
+    names = [(i, term.name) for i, term in enumerate(terms) if isinstance(term, Variable)]
+    for row in rows:
+        extended = dict(env)
+        if all(same(extended.setdefault(name, row[i]), row[i]) for i, name in names):
+            yield extended
 
-    def __init__(self, rows: dict[str, set[Row]]) -> None:
-        self.rows = rows
-        self.symbols: dict[str, int] = {}
-        self.bodies: dict[tuple[int, frozenset[str]], list[list[_Literal]]] = {}
-        self.add(())
 
-    def add(self, facts: Iterable[tuple[str, Row]]) -> None:
-        for name, row in facts:
-            self.rows[name].add(row)
-        # Nothing that was looked up before holds any longer.
-        self.indexes: dict[tuple[str, tuple[int, ...]], dict[Row, list[Row]]] = {}
-        self.folds: dict[tuple[int, frozenset[tuple[str, Value]]], list[Value]] = {}
+class _Step:
+    """What follows in one step from the facts I."""
+
+    def __init__(self, I: dict[str, set[Row]], symbols: dict[str, int]) -> None:
+        self.I = I
+        self.symbols = symbols
+        self.folds: dict[tuple[Any, ...], set[Row]] = {}
+        self.indexes: dict[tuple[Any, ...], dict[Row, list[Row]]] = {}
 
     def derive(self, rules: Iterable[_Rule], room: float) -> set[tuple[str, Row]]:
-        """New facts by one application of every rule."""
         N: set[tuple[str, Row]] = set()
-        for head, body, kept in rules:
-            envs: list[Env] = [{}]
-            for literal, names in zip(body, kept, strict=True):
-                found = itertools.chain(*(self.satisfy(literal, env) for env in envs))
-                rows = {tuple(env[name] for name in names) for env in found}
-                envs = [dict(zip(names, row, strict=True)) for row in rows]
+        for head, body in rules:
+            envs: Iterable[Env] = [{}]
+            for i, literal in enumerate(body.literals):
+                later = body.later(i)
+                found = (new for env in envs for new in self.satisfy(literal, env))
+                distinct = {tuple((k, v) for k, v in env.items() if k in later) for env in found}
+                envs = map(dict, distinct)
             for env in envs:
-                for row in self.choices(head.terms, env):
-                    if row not in self.rows[head.relation]:
-                        N.add((head.relation, row))
+                row = tuple(self.value(term, env) for term in body.terms)
+                if row not in self.I[head]:
+                    N.add((head, row))
                 if len(N) > room:
-                    raise LimitError(f"the limit on facts was met by {head.relation}")
+                    raise LimitError(f"the limit on facts was met by {head}")
         return N
 
-    def solutions(self, body: Iterable[_Literal], env: Env) -> list[Env]:
+    def solve(self, body: _Body, env: Env) -> list[Env]:
+        """The environment, extended in every way that makes all literals true."""
         envs = [env]
-        for literal in body:
+        for literal in body.literals:
             envs = [extended for env in envs for extended in self.satisfy(literal, env)]
         return envs
 
-    def satisfy(self, literal: _Literal, env: Env) -> Iterator[Env]:
-        """The environment, extended in every way that makes the literal true."""
-        formula, wanted = literal
-        if isinstance(formula, Atom):
-            found = self.matches(formula, env)
-            if wanted:
-                yield from found
-            elif next(found, None) is None:
-                yield env
-            return
-        for a, b in ((formula.left, formula.right), (formula.right, formula.left)):
-            if isinstance(a, Variable) and a.name not in env:
-                yield from ({**env, a.name: value} for value in self.values(b, env))
-                return
-        pairs = self.choices((formula.left, formula.right), env)
-        if any(holds(formula.op, a, b) == wanted for a, b in pairs):
-            yield env
+    def satisfy(self, literal: _Literal, env: Env) -> Iterable[Env]:
+        match literal.formula:
+            case Atom(name, terms):
+                found = _matching(terms, self.known(name, terms, env), env)
+                return found if literal.wanted else [] if any(True for _ in found) else [env]
+            case Comparison(_, x, Call("range", args)):
+                values = each(*(self.value(arg, env) for arg in args))
+                return _matching((x,), ((value,) for value in values), env)
+            case Comparison(_, x, Aggregate() as term) if literal.fold:
+                variables = x, *map(Variable, sorted(literal.fold.witnesses))
+                return _matching(variables, self.fold(literal.fold, term, env), env)
+            case Comparison(_, Variable(x), term) if x not in env:
+                return [{**env, x: self.value(term, env)}]
+            case Comparison(_, term, Variable(x)) if x not in env:
+                return [{**env, x: self.value(term, env)}]
+            case Comparison(op, left, right):
+                true = holds(op, self.value(left, env), self.value(right, env))
+                return [env] if true == literal.wanted else []
 
-    def matches(self, atom: Atom, env: Env) -> Iterator[Env]:
-        variables = [(i, t.name) for i, t in enumerate(atom.terms) if isinstance(t, Variable)]
-        known = {i: env[name] for i, name in variables if name in env}
-        for i, term in enumerate(atom.terms):
-            if isinstance(term, Constant):
-                known[i] = as_kind(term.value, term.kind)
-        for row in self.index(atom.relation, tuple(known)).get(tuple(known.values()), ()):
-            extended = dict(env)
-            if all(same(extended.setdefault(name, row[i]), row[i]) for i, name in variables):
-                yield extended
+    def known(self, name: str, terms: Sequence[Term], env: Env) -> Iterable[Row]:
+        """Facts of the relation with the values that the terms have already."""
+        known = (isinstance(t, Constant) or getattr(t, "name", None) in env for t in terms)
+        columns = [i for i, is_known in enumerate(known) if is_known]
+        if (name, *columns) not in self.indexes:
+            index = self.indexes[name, *columns] = defaultdict(list)
+            for row in self.I[name]:
+                index[tuple(row[i] for i in columns)].append(row)
+        key = tuple(self.value(terms[i], env) for i in columns)
+        return self.indexes[name, *columns].get(key, ())
 
-    def index(self, relation: str, columns: tuple[int, ...]) -> dict[Row, list[Row]]:
-        if (relation, columns) not in self.indexes:
-            index = self.indexes[relation, columns] = {}
-            for row in self.rows[relation]:
-                index.setdefault(tuple(row[i] for i in columns), []).append(row)
-        return self.indexes[relation, columns]
+    def fold(self, fold: _Fold, term: Aggregate, env: Env) -> set[Row]:
+        """The aggregate over all distinct assignments: its result, and witnesses of it."""
+        given = {name: env[name] for name in sorted(fold.given)}
+        key = id(fold), *given.values()
+        if key not in self.folds:
+            found: dict[frozenset[Any], tuple[Value, Row]] = {}
+            for body in fold.bodies:
+                for s in self.solve(body, given):
+                    witness = tuple(s[name] for name in sorted(fold.witnesses))
+                    assignment = frozenset(item for item in s.items() if item[0][0] != "=")
+                    found[assignment] = self.value(body.terms[0], s), witness
+            result = folded(term.op, [value for value, _ in found.values()], term.kind)
+            if result is None or fold.witnesses:
+                self.folds[key] = {(v, *w) for v, w in found.values() if same(v, result)}
+            else:
+                self.folds[key] = {(result,)}
+        return self.folds[key]
 
-    def choices(self, terms: Iterable[Term], env: Env) -> Iterator[Row]:
-        return itertools.product(*(self.values(term, env) for term in terms))
-
-    def values(self, term: Term, env: Env) -> list[Value]:
-        """The term's value; several for a range, none for an aggregate that has none."""
+    def value(self, term: Term, env: Env) -> Value:
         match term:
             case Variable(name):
-                return [env[name]]
+                return env[name]
             case Constant(value, kind):
-                return [as_kind(value, kind)]
-            case Aggregate():
-                names = _mentions(term)
-                given = {name: value for name, value in env.items() if name in names}
-                key = id(term), frozenset(given.items())
-                if key not in self.folds:
-                    self.folds[key] = self.fold(term, given)
-                return self.folds[key]
-            case Cast(inner):
-                return [self.cast(v, inner.kind, term.kind) for v in self.values(inner, env)]
-            case Call("range", args):
-                return [value for row in self.choices(args, env) for value in each(*row)]
-            case Call("ord", (arg,)):
-                return [self.cast(v, arg.kind, term.kind) for v in self.values(arg, env)]
+                return as_kind(value, kind)
+            case Cast(inner) | Call("ord", (inner,)):
+                return cast(self.value(inner, env), inner.kind, term.kind, self.symbols)
             case Call(functor, args):
-                kind, rows = args[0].kind, self.choices(args, env)
-                return [as_kind(apply(functor, row, kind, term.kind), term.kind) for row in rows]
+                values = [self.value(arg, env) for arg in args]
+                return as_kind(apply(functor, values, args[0].kind, term.kind), term.kind)
         raise EvaluationError("`_` has no value of its own")
-
-    def fold(self, term: Aggregate, given: Env) -> list[Value]:
-        """The aggregate over all distinct assignments of its variables."""
-        bound = frozenset(given)
-        if (id(term), bound) not in self.bodies:
-            self.bodies[id(term), bound] = [
-                _ordered(body, _names(term.target), bound) for body in _alternatives(term.body)
-            ]
-        found: dict[frozenset[tuple[str, Value]], list[Value]] = {}
-        for body in self.bodies[id(term), bound]:
-            for env in self.solutions(body, given):
-                assignment = frozenset(item for item in env.items() if item[0][0] != "=")
-                found[assignment] = [] if term.target is None else self.values(term.target, env)
-        values: list[Any] = list(itertools.chain(*found.values()))
-        match term.op:
-            case "count":
-                return [as_kind(len(found), term.kind)]
-            case "sum":
-                return [as_kind(total(values), term.kind)]
-            case "mean" if values:
-                return [as_kind(total([float(value) for value in values]) / len(values), "float")]
-            case "min" | "max" if values:
-                return [extreme(term.op, values)]
-        return []
-
-    def cast(self, value: Any, old: Kind | None, new: Kind | None) -> Value:
-        """The same word as another kind; a symbol's word is its `ord`."""
-        if old == new:
-            return as_kind(value, new)
-        if old == "symbol":
-            value = self.symbols.setdefault(value, len(self.symbols))
-        elif old == "float":
-            (value,) = struct.unpack("<q", struct.pack("<d", value))
-        if new == "float":
-            (value,) = struct.unpack("<d", struct.pack("<q", as_kind(value, "number")))
-        elif new == "symbol":
-            if not 0 <= value < len(self.symbols):
-                raise EvaluationError(f"no symbol has the number {value}")
-            return str(list(self.symbols)[value])
-        return as_kind(value, new)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import operator
 import re
+import struct
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -39,23 +41,12 @@ def as_kind(value: Any, kind: Kind | None) -> Value:
     raise EvaluationError(f"{value!r} has no type: evaluation needs a typed program")
 
 
-def same(a: Value, b: Value) -> bool:
-    return a == b or (a != a and b != b)
-
-
-_ORDER: dict[str, Callable[[Any, Any], bool]] = {
-    "=": same,
-    "!=": lambda a, b: not same(a, b),
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "contains": lambda a, b: a in b,
-}
+def same(a: Any, b: Any) -> bool:
+    return bool(a == b or (a != a and b != b))
 
 
 def holds(op: str, a: Any, b: Any) -> bool:
-    return _matches(a, b) if op == "match" else _ORDER[op](a, b)
+    return _TESTS[op](a, b)
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -69,6 +60,13 @@ def _matches(pattern: str, text: str) -> bool:
         raise EvaluationError(f"{pattern!r} is no regular expression") from None
 
 
+_TESTS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": same, "!=": lambda a, b: not same(a, b),
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "contains": lambda a, b: a in b, "match": _matches,
+}  # fmt: skip
+
+
 def each(start: Any, stop: Any, step: Any = None) -> Iterator[Value]:
     """Start included, stop not; a step of 0 gives the start alone, if that is not the stop."""
     if step is None:
@@ -80,7 +78,8 @@ def each(start: Any, stop: Any, step: Any = None) -> Iterator[Value]:
         start += step
 
 
-def total(values: Sequence[Any]) -> Any:
+def _total(values: Sequence[Any]) -> Any:
+    """Floats exactly and rounded once, so that it depends on no order."""
     if not all(isinstance(value, float) and math.isfinite(value) for value in values):
         return sum(values)
     exact = sum(map(Fraction, values))
@@ -90,36 +89,60 @@ def total(values: Sequence[Any]) -> Any:
         return math.copysign(math.inf, exact)
 
 
-def extreme(op: str, values: Sequence[Any]) -> Any:
+def _extreme(op: str, values: Sequence[Any]) -> Any:
     if any(value != value for value in values):
         return math.nan
     return min(values) if op == "min" else max(values)
 
 
-CAN_FAIL = {"range", "/", "%", "^", "to_number", "to_unsigned", "to_float", "ftoi", "ftou"}
+def folded(op: str, values: Sequence[Any], kind: Kind | None) -> Value | None:
+    """What the aggregate makes of the values, None if nothing."""
+    match op:
+        case "count":
+            return as_kind(len(values), kind)
+        case "sum":
+            return as_kind(_total(values), kind)
+        case "mean" if values:
+            return as_kind(_total([float(value) for value in values]) / len(values), kind)
+        case "min" | "max" if values:
+            return as_kind(_extreme(op, values), kind)
+    return None
+
+
+def cast(value: Any, old: Kind | None, new: Kind | None, symbols: dict[str, int]) -> Value:
+    """The same word as another kind; a symbol's word is its `ord`."""
+    if old == new:
+        return as_kind(value, new)
+    if old == "symbol":
+        value = symbols.setdefault(value, len(symbols))
+    elif old == "float":
+        (value,) = struct.unpack("<q", struct.pack("<d", value))
+    if new == "float":
+        (value,) = struct.unpack("<d", struct.pack("<q", as_kind(value, "number")))
+    elif new == "symbol":
+        if not 0 <= value < len(symbols):
+            raise EvaluationError(f"no symbol has the number {value}")
+        return str(list(symbols)[value])
+    return as_kind(value, new)
+
+
+CAN_FAIL = {"/", "%", "^", "to_number", "to_unsigned", "to_float", "ftoi", "ftou"}
 _INTEGER: dict[str, Callable[..., Any]] = {
-    "+": operator.add,
-    "-": lambda a, *b: a - b[0] if b else -a,
-    "*": operator.mul,
-    "band": operator.and_,
-    "bor": operator.or_,
-    "bxor": operator.xor,
-    "bnot": operator.invert,
-    "bshl": lambda a, b: a << b % 64,
-    "bshr": lambda a, b: a >> b % 64,
+    "+": operator.add, "-": lambda a, *b: a - b[0] if b else -a, "*": operator.mul,
+    "/": lambda a, b: abs(a) // abs(b) * (1 if a * b > 0 else -1),
+    "%": lambda a, b: abs(a) % abs(b) * (1 if a > 0 else -1),
+    "^": lambda a, b: pow(a, b, 2**64) if b >= 0 else a ** (b % 2) if a in (1, -1) else 0 // a,
+    "band": operator.and_, "bor": operator.or_, "bxor": operator.xor, "bnot": operator.invert,
+    "bshl": lambda a, b: a << b % 64, "bshr": lambda a, b: a >> b % 64,
     "bshru": lambda a, b: a % 2**64 >> b % 64,
-    "land": lambda a, b: bool(a) and bool(b),
-    "lor": lambda a, b: bool(a) or bool(b),
-    "lxor": lambda a, b: bool(a) != bool(b),
-    "lnot": operator.not_,
-}
-_FLOAT: dict[str, Callable[..., Any]] = {
-    "+": operator.add,
-    "-": _INTEGER["-"],
-    "*": operator.mul,
-    "/": operator.truediv,
-    "%": np.fmod,
-    "^": operator.pow,
+    "land": lambda a, b: bool(a) and bool(b), "lor": lambda a, b: bool(a) or bool(b),
+    "lxor": lambda a, b: bool(a) != bool(b), "lnot": operator.not_,
+}  # fmt: skip
+_FLOAT = _INTEGER | {"/": operator.truediv, "%": np.fmod, "^": operator.pow}
+_STRING: dict[str, Callable[..., Any]] = {
+    "cat": lambda *parts: "".join(parts),
+    "strlen": len,
+    "substr": lambda s, i, n: s[i:][: n if n >= 0 else None] if 0 <= i <= len(s) else "",
 }
 # What C's strtoll, strtoull and strtod read of a string; anything may follow.
 _PREFIX = {
@@ -131,51 +154,38 @@ _PREFIX = {
 }
 
 
+_LIMITS = {
+    "number": (-(2**63), 2**63 - 1),
+    "unsigned": (1 - 2**64, 2**64 - 1),
+    "float": (-sys.float_info.max, sys.float_info.max),
+}
+
+
 def apply(functor: str, args: Sequence[Any], kind: Kind | None, result: Kind | None) -> Any:
     """The functor's value before wrap-around; `kind` is that of the arguments."""
-    first, *others = args
-    match functor:
-        case "min" | "max":
-            return extreme(functor, args)
-        case "cat":
-            return "".join(args)
-        case "strlen":
-            return len(first)
-        case "substr":
-            start, length = others
-            inside = 0 <= start <= len(first)
-            return first[start:][: length if length >= 0 else None] if inside else ""
-        case "to_string":
+    first = args[0]
+    match functor, kind:
+        case "min" | "max", _:
+            return _extreme(functor, args)
+        case "to_string", _:
             return f"{first:f}" if kind == "float" else str(first)
-        case "to_number" | "to_unsigned" | "to_float" if kind == "symbol":
+        case "to_number" | "to_unsigned" | "to_float", "symbol":
             return _parsed(first, str(result))
-        case "to_number" | "to_unsigned" | "ftoi" | "ftou" if kind == "float":
+        case "to_number" | "to_unsigned" | "ftoi" | "ftou", "float":
             if not math.isfinite(first) or as_kind(first, result) != math.trunc(first):
                 raise EvaluationError(f"{functor}({first}): the value does not fit")
             return first
-        case "to_number" | "to_unsigned" | "to_float" | "itof" | "itou" | "utof" | "utoi":
+        case "to_number" | "to_unsigned" | "to_float" | "itof" | "itou" | "utof" | "utoi", _:
             return first
-        case _ if kind == "float" and functor in _FLOAT:
+        case _, "symbol":
+            return _STRING[functor](*args)
+        case _, "float":
             with np.errstate(all="ignore"):
                 return _FLOAT[functor](*map(np.float64, args))
-        case "/" | "%":
-            if others == [0]:
-                raise EvaluationError(f"division by zero: {first} {functor} 0")
-            quotient = abs(first) // abs(others[0]) * (1 if first * others[0] > 0 else -1)
-            return quotient if functor == "/" else first - others[0] * quotient
-        case "^":
-            return _power(first, others[0])
-        case _ if functor in _INTEGER:
-            return _INTEGER[functor](*args)
-    raise EvaluationError(f"{functor} is no functor")
-
-
-def _power(base: int, exponent: int) -> int:
-    if exponent >= 0:
-        return pow(base, exponent, 2**64)
-    if base == 0:
-        raise EvaluationError(f"division by zero: 0 ^ {exponent}")
-    return (1 if base == 1 or exponent % 2 == 0 else -1) if base in (1, -1) else 0
+    try:
+        return _INTEGER[functor](*args)
+    except ZeroDivisionError:
+        raise EvaluationError(f"division by zero: {first} {functor} {args[1]}") from None
 
 
 def _parsed(text: str, kind: str) -> int | float:
@@ -183,16 +193,13 @@ def _parsed(text: str, kind: str) -> int | float:
     found = re.match(_PREFIX[kind], text)
     if not found:
         raise EvaluationError(f'to_{kind}("{text}"): the string is no {kind}')
-    digits = found[1]
+    digits = found[1].lower()
+    read = int if kind != "float" else float.fromhex if "x" in digits else float
     try:
-        if kind != "float":
-            value: int | float = int(digits) if len(digits.lstrip("+-0")) <= 20 else 2**64
-            fits = -(2**63) <= value < 2**63 if kind == "number" else abs(value) < 2**64
-        else:
-            value = float.fromhex(digits) if "x" in digits.lower() else float(digits)
-            fits = math.isfinite(value) or "n" in digits.lower()
-    except OverflowError:
-        value, fits = math.inf, False
-    if not fits:
+        value = read(digits)
+    except (OverflowError, ValueError):  # Python reads integers of some thousand digits only
+        value = math.inf
+    least, most = _LIMITS[kind]
+    if not least <= value <= most and "n" not in digits:  # as it is in inf and nan
         raise EvaluationError(f'to_{kind}("{text}"): the string is no {kind} of 64 bits')
     return value
