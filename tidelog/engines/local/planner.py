@@ -6,8 +6,6 @@ prove) or chosen by cost; `order` decides on the others, `steps` writes them dow
 
 from __future__ import annotations
 
-from collections import Counter
-
 from tidelog.engines.local.kernels import layout as at
 from tidelog.engines.local.order import Catalog, Mode, order_parts
 from tidelog.engines.local.parts import Outside, Prepared, binds, mentions
@@ -66,18 +64,7 @@ def _build(
         _support_steps(builder, prepared)
     else:
         builder.emit(prepared.rule.head)
-        builder.group_rows(_in_first_and_head_only(prepared, order))
     return builder.finish(requests)
-
-
-def _in_first_and_head_only(prepared: Prepared, order: list[int]) -> set[str]:
-    """Variables that occur once in the first part, perhaps in the head, and nowhere else."""
-    if not order or not isinstance(first := prepared.parts[order[0]], Literal):
-        return set()
-    times = Counter(term.name for term in first.terms if isinstance(term, Variable))
-    head = {term.name for term in prepared.rule.head.terms if isinstance(term, Variable)}
-    others = set().union(*(mentions(prepared.parts[i]) for i in order[1:]))
-    return {name for name, count in times.items() if count == 1 and name in head - others}
 
 
 def _support_steps(builder: Builder, prepared: Prepared) -> None:

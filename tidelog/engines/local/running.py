@@ -77,7 +77,7 @@ class Runner:
         rels = self._store.rels
         first = [int(rels[r, at.R_N]) for r in batch.heads]
         batch.counts[:] = 0
-        self._state[:] = (0, -1, 1, 0, 0, 0, 0)
+        self._state[:] = (0, -1, 1, 0, 0, 0)
         if len(self._buffer) < at.BUFFER * (batch.widest + 1):
             self._buffer = np.zeros(at.BUFFER * (batch.widest + 1), dtype=np.uint64)
         try:

@@ -352,31 +352,6 @@ class Builder:
         if streams and len(head.terms) == 2 and not last[at.P_TESTED]:
             self._fuse_binary(last, start)
 
-    def group_rows(self, free: set[str]) -> None:
-        """Let rows of the first scan that differ only in what the head reads be joined once.
-
-        `free` are the variables that occur in the scanned literal and the head alone.
-        """
-        scan, last = self.steps[0], self.steps[-1]
-        if scan[at.P_OP] != at.OP_SCAN or self.arities[scan[at.P_REL]] > 60:
-            return
-        if scan[at.P_FUSE] or any(step[at.P_FUSE] > at.FUSE_EMIT for step in self.steps):
-            return
-        registers = {self.where[name] for name in free}
-        only = [
-            (c, register) for register, c in self._places(scan).items() if register in registers
-        ]
-        if not only:
-            return
-        scan[at.P_GROUP] = last[at.P_GROUP] = self.registers
-        self.registers += 3
-        last[at.P_B] = scan[at.P_REL]
-        self.args += [len(only), *(number for pair in only for number in pair)]
-        start, alone = scan[at.P_ARGS], {c for c, _ in only}
-        for c in range(self.arities[scan[at.P_REL]]):
-            if c not in alone and self.args[start + 2 * c] != at.A_SKIP:
-                scan[at.P_JOINED] |= 1 << c
-
     def _inline_tests(self) -> None:
         """A member test right after a generator runs within the generator's loop."""
         for step, following in zip(self.steps, self.steps[1:], strict=False):

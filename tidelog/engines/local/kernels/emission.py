@@ -22,10 +22,6 @@ from tidelog.engines.local.kernels.layout import (
     E_OUTBIT,
     GROW_OUT,
     GROW_ROWS,
-    P_ARGS,
-    P_B,
-    P_GROUP,
-    P_REL,
     R_ARITY,
     R_CAP,
     R_FAST,
@@ -42,7 +38,6 @@ from tidelog.engines.local.kernels.layout import (
     R_ROWS,
     R_WIDTH,
     T_BUFFERED,
-    T_COUNT,
     T_WHAT,
 )
 from tidelog.engines.local.kernels.memory import prefetch, u8, u16, u32, u64
@@ -170,47 +165,6 @@ def drain(rels, r, outbit, buffer, count):
             if slot == size:
                 slot = 0
     rels[r * R_WIDTH + R_N] = n
-
-
-@njit
-def deliver_all(rels, env, args, step, reg, t, buffer, state):
-    """Deliver what the emit step makes of the registers: one head, or one a row of a group."""
-    if step[P_GROUP] != 0:
-        return deliver_group(rels, env, args, step, reg, t, buffer, state)
-    status = deliver(rels, env, args, step[P_ARGS], step[P_REL], reg, t, buffer, state)
-    state[T_COUNT] = np.int64(status == DONE)
-    return status
-
-
-@njit
-def deliver_group(rels, env, args, step, reg, t, buffer, state):
-    """Deliver a head for every row of the group that the scan found; counts in T_COUNT.
-
-    Rows that agree on all columns which the body reads are joined once; the columns that
-    only the head reads follow the head's arguments: how many, then place and register.
-    """
-    g = step[P_GROUP]
-    h = step[P_REL]
-    b = step[P_ARGS]
-    extra = b + 2 * rels[h * R_WIDTH + R_ARITY]
-    r = step[P_B]
-    arity = rels[r * R_WIDTH + R_ARITY]
-    rows = u32(rels[r * R_WIDTH + R_ROWS])
-    delivered = 0
-    status = DONE
-    while reg[g] < reg[g + 1]:
-        base = reg[g] * arity
-        for i in range(args[extra]):
-            reg[args[extra + 2 * i + 2]] = np.int64(rows[base + args[extra + 2 * i + 1]])
-        status = deliver(rels, env, args, b, h, reg, t, buffer, state)
-        if status != DONE:
-            break
-        reg[g] += 1
-        delivered += 1
-    if status == DONE:
-        reg[g] = reg[g + 2]
-    state[T_COUNT] = delivered
-    return status
 
 
 @njit

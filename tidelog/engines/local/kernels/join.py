@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from tidelog.engines.local.kernels.arithmetic import compare, evaluate, float_word, less
-from tidelog.engines.local.kernels.emission import FAR, deliver_all, drain, mark
+from tidelog.engines.local.kernels.emission import FAR, deliver, drain, mark
 from tidelog.engines.local.kernels.fold import fold
 from tidelog.engines.local.kernels.hashing import find_row, home, pack
 from tidelog.engines.local.kernels.index import index_key
@@ -57,9 +57,7 @@ from tidelog.engines.local.kernels.layout import (
     P_BACK,
     P_FLAG,
     P_FUSE,
-    P_GROUP,
     P_IDX,
-    P_JOINED,
     P_NCOL,
     P_NKEY,
     P_OP,
@@ -90,7 +88,6 @@ from tidelog.engines.local.kernels.layout import (
     ROLE_HEADS,
     ROLE_OLD,
     T_BUFFERED,
-    T_COUNT,
     T_DRAIN,
     T_ENTERING,
     T_PLAN,
@@ -106,7 +103,6 @@ from tidelog.engines.local.kernels.views import (
     next_key,
     pair_passes,
     passes,
-    same_rows,
     vector,
     worth_asking,
 )
@@ -229,24 +225,18 @@ def run(
                     if not fused:
                         entering = True
                         break
-                    last = i64(steps + 8 * P_WIDTH * (d + 1 + tested))
-                    status = deliver_all(rels, env, args, last, reg, t, buffer, state)
-                    counts[p] += state[T_COUNT]
-                    ticks -= state[T_COUNT]
+                    h = prog[(d + 1 + tested) * P_WIDTH + P_REL]
+                    b = prog[(d + 1 + tested) * P_WIDTH + P_ARGS]
+                    status = deliver(rels, env, args, b, h, reg, t, buffer, state)
                     if status != DONE:
                         i -= 1
                         break
+                    counts[p] += 1
+                    ticks -= 1
                     if ticks <= 0:
                         break
                 if delta and entering:
                     reg[step[P_B]] = row
-                if entering and step[P_GROUP] != 0:
-                    g = step[P_GROUP]
-                    reg[g] = row
-                    reg[g + 2] = row
-                    if full and not listed:  # rows that the body cannot tell apart go together
-                        i = same_rows(rows, arity, row, stop, step[P_JOINED])
-                    reg[g + 1] = row + 1 if listed or not full else i
                 cur[d] = i
                 if status != DONE:
                     break
@@ -371,13 +361,14 @@ def run(
                     if not fused:
                         entering = True
                         break
-                    last = i64(steps + 8 * P_WIDTH * (d + 1 + tested))
-                    status = deliver_all(rels, env, args, last, reg, t, buffer, state)
-                    counts[p] += state[T_COUNT]
-                    ticks -= state[T_COUNT]
+                    h = prog[(d + 1 + tested) * P_WIDTH + P_REL]
+                    b = prog[(d + 1 + tested) * P_WIDTH + P_ARGS]
+                    status = deliver(rels, env, args, b, h, reg, t, buffer, state)
                     if status != DONE:
                         at -= width
                         break
+                    counts[p] += 1
+                    ticks -= 1
                     if (step[P_FLAG] & FLAG_FIRST) != 0:
                         at = stop
                         break
@@ -479,10 +470,10 @@ def run(
                     d = step[P_BACK]
                     entering = False
             elif op == OP_EMIT:
-                status = deliver_all(rels, env, args, step, reg, t, buffer, state)
-                counts[p] += state[T_COUNT]
+                status = deliver(rels, env, args, step[P_ARGS], step[P_REL], reg, t, buffer, state)
                 if status != DONE:
                     break
+                counts[p] += 1
                 d = step[P_BACK]
                 entering = False
             elif op == OP_PROVE:

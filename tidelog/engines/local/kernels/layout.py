@@ -81,9 +81,7 @@ P_PRE_A = 16
 P_PRE_B_HOW = 17
 P_PRE_B = 18
 P_TESTED = 19  # 1: the next step is a member test, done within this one's loop
-P_GROUP = 20  # first of three registers for a group of rows, or 0: see `deliver_group`
-P_JOINED = 21  # bit mask of a scan's columns that the body reads
-P_WIDTH = 22
+P_WIDTH = 20
 
 PRE_NONE = 0
 PRE_MEMBER = 1
@@ -142,8 +140,7 @@ T_ENTERING = 2
 T_WHAT = 3  # the relation to grow
 T_BUFFERED = 4  # heads that wait in the buffer
 T_DRAIN = 5  # 1: the plan is through but for the buffer
-T_COUNT = 6  # heads that the last delivery made
-T_WIDTH = 7
+T_WIDTH = 6
 BUFFER = 128  # heads that wait while their cache lines are on the way
 
 DONE = 0
