@@ -163,18 +163,6 @@ def pair_passes(rels, env, step, test, key):
 
 
 @njit
-def same_rows(rows, arity, row, stop, joined):
-    """The end of the run of rows that agree with this one on the joined columns."""
-    end = row + 1
-    while end < stop:
-        for c in range(arity):
-            if (joined >> c) & 1 and rows[end * arity + c] != rows[row * arity + c]:
-                return end
-        end += 1
-    return end
-
-
-@njit
 def worth_asking(rels, idxs, step):
     """Is there a next step to prefetch for, and its table larger than the nearest caches?"""
     if step[P_PRE] == PRE_NONE:
