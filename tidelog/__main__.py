@@ -1,7 +1,20 @@
-"""`python -m tidelog`."""
+"""`python -m tidelog`, and the command `tidelog`."""
+
+from __future__ import annotations
 
 import sys
 
-from tidelog.cli import main
 
-sys.exit(main())
+def main() -> int:
+    """Ctrl-C ends quietly even while modules are being loaded."""
+    try:
+        from tidelog.cli import main as run
+
+        return run()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -18,7 +18,7 @@ from tidelog.io.frames import kinds_of, to_arrow, to_pandas, to_polars, to_table
 from tidelog.io.order import sorted_table
 from tidelog.limits import Interrupts, Limits, Show, Watch
 from tidelog.maintain.seminaive import materialise
-from tidelog.program.diagnostics import TidelogError
+from tidelog.program.diagnostics import DataError, TidelogError
 from tidelog.program.rules import Relation, Rule
 from tidelog.program.syntax import Attribute, Program, RelationDecl, Value
 from tidelog.program.table import Table
@@ -124,7 +124,8 @@ class Database:
         self._load(written)
         self._load(tables)
         self.stats.load_seconds = time.perf_counter() - self._began
-        self._evaluate(limits or Limits(), profile, progress)
+        self._limits = limits or Limits()
+        self._evaluate(self._limits, profile, progress)
 
     def _tables(
         self, facts: Mapping[str, Any] | str | Path | None, given: Mapping[str, Any], paths: bool
@@ -149,6 +150,7 @@ class Database:
             engine.watch(watch.tick)
             engine.measure = _recorder(stats, watch) if profile else None
             materialise(engine, self._checked.strata, engine.all, watch)
+            watch.tick(None)
         engine.watch(None)
         engine.measure = None
         stats.evaluate_seconds = time.perf_counter() - began
@@ -205,7 +207,14 @@ class Database:
         asked = compile_question(question, self._typed)
         if asked.holds:
             return Answer(asked.columns, [()])
-        answer = self._engine.ask(asked.strata, asked.relation)
+        with Interrupts() as interrupts:
+            watch = Watch(self._limits, self._engine.facts, None, interrupts)
+            self._engine.watch(watch.tick)
+            try:
+                answer = self._engine.ask(asked.strata, asked.relation)
+                watch.tick(None)
+            finally:
+                self._engine.watch(None)
         return Answer(asked.columns, sorted_table(answer).rows())
 
     def join_order(self, rule: Rule) -> str:
@@ -292,8 +301,12 @@ class RelationView:
 
 def _given(facts: Mapping[str, Any] | str | Path | None) -> dict[str, Any]:
     """Facts by relation. Iterators become lists, because they are looked at twice."""
-    if not isinstance(facts, Mapping):
+    if facts is None or isinstance(facts, str | Path):
         return {}
+    if not isinstance(facts, Mapping):
+        raise TidelogError(
+            f"error: facts are given by relation, or as a folder; {facts!r} is neither"
+        )
     for name in facts:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise TidelogError(f"error: {name!r} cannot be the name of a relation")
@@ -303,9 +316,18 @@ def _given(facts: Mapping[str, Any] | str | Path | None) -> dict[str, Any]:
 def _declare_given(program: Program, given: Mapping[str, Any]) -> Program:
     """Declare relations that come with facts and that the program does not declare."""
     declared = {decl.name for decl in program.relations}
+    defined = {head.relation for clause in program.clauses for head in clause.heads}
+    defined |= {fact.relation for fact in program.facts}
     made = []
     for name, data in given.items():
-        kinds = None if name in declared else kinds_of(data)
+        if name in declared:
+            continue
+        kinds = kinds_of(data)
+        if kinds is None and name not in defined:
+            raise DataError(
+                f"error: {name}: its facts do not show the types of its columns\n"
+                f"    declare it in the program: .decl {name}(…)"
+            )
         if kinds is not None:
             attributes = tuple(Attribute(f"x{i}", kind) for i, kind in enumerate(kinds))
             made.append(RelationDecl(name, attributes))
@@ -344,6 +366,8 @@ def _html_table(columns: Sequence[str], rows: Sequence[Row], size: int) -> str:
 
 
 def _parse(program: str | Path, allow_paths: bool) -> Parsed:
+    if not isinstance(program, str | Path):
+        raise TidelogError(f"error: a program is a path or text; {program!r} is neither")
     if isinstance(program, Path) or (program.endswith(".dl") and "\n" not in program):
         return parse_file(Path(program), allow_paths=allow_paths)
     return parse(program, allow_paths=allow_paths)

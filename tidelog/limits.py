@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Any
 
-from tidelog.program.diagnostics import LimitError
+from tidelog.program.diagnostics import LimitError, TidelogError
 from tidelog.program.rules import Rule, Stratum
 
 
@@ -23,6 +23,14 @@ class Limits:
     max_facts: int | None = None
     max_seconds: float | None = None
     max_memory: int | None = None  # bytes of the process
+
+    def __post_init__(self) -> None:
+        for name in ("max_facts", "max_seconds", "max_memory"):
+            value = getattr(self, name)
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0
+            ):
+                raise TidelogError(f"error: {name} is a number of at least 0; {value!r} is none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +129,7 @@ class Watch:
     def stratum(self, stratum: Stratum) -> None:
         self.strata += 1
         shown = [name for name in stratum.relations if not name.startswith("%")]
-        self._relation = (shown or list(stratum.relations))[0]
+        self._relation = shown[0] if shown else "an aggregate or a negation"
         self.in_round = 0
         rules = stratum.recursive or stratum.rules
         self._rule = rules[0] if rules else None

@@ -94,7 +94,7 @@ def test_svg() -> None:
     frames = [rect for rect in root.iter(f"{SVG}rect") if rect.get("class") == "frame"]
     assert len(frames) == 2
     titles = [text.text for text in root.iter(f"{SVG}text") if "title" in (text.get("class") or "")]
-    assert titles == ["stratum 2, recursive", "stratum 4, recursive"]
+    assert titles == ["stratum 3, recursive", "stratum 5, recursive"]
     strict = [g for g in root.iter(f"{SVG}g") if g.get("class") == "way strict"]
     assert len(strict) == 3 + 1  # one is in the legend
 

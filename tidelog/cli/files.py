@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tidelog.accept import Accepted
@@ -49,11 +49,25 @@ def decide(
         written = outputs(accepted.checked, output, allow_paths=allow_paths, sources=sources)
     except ProgramError as error:
         wrong += error.diagnostics
+    wrong += [_is_the_program(each) for each in written if _same_file(each.path, sources)]
     if program == "-":
         wrong += [_read_already(each) for each in read if each.path is None]
     if wrong:
         raise ProgramError(sorted(wrong, key=lambda each: each.at or ()), sources)
     return Files(read, written)
+
+
+def _same_file(path: os.PathLike[str] | None, sources: Iterable[str]) -> bool:
+    """Is the path one of the files that the program was read from?"""
+    if path is None:
+        return False
+    place = os.path.realpath(path)
+    return any(place == os.path.realpath(name) for name in sources)
+
+
+def _is_the_program(asked: Output) -> Diagnostic:
+    message = f"{asked.path} is the program itself, which the output would overwrite"
+    return Diagnostic(message, asked.at, "choose another file name")
 
 
 def _read_already(asked: Input) -> Diagnostic:

@@ -112,7 +112,8 @@ def read_inputs(
     for each in wanted:
         source = each.path or stdin
         if source is None:
-            raise ValueError("an input wants stdin, but none is given")
+            message = f"no facts for `{each.relation.name}`: the standard input is closed"
+            raise DataError(render(Diagnostic(message, each.at), sources or {}))
         try:
             table = read_facts(
                 source,

@@ -67,7 +67,7 @@ def plan_dot(checked: CheckedProgram) -> str:
     for number, (names, recursive) in enumerate(groups(checked)):
         nodes = [_dot_node(checked.relations[n], n in derived, n in written) for n in names]
         if recursive:
-            title = _dot_text(f"stratum {number}, recursive")
+            title = _dot_text(f"stratum {number + 1}, recursive")
             lines.append(f"  subgraph cluster_{number} {{")
             lines.append(f'    label={title}; fontname="sans-serif"; fontsize=10;')
             lines.append('    style="rounded,filled"; color="#b9a26a"; fillcolor="#fdf8ea";')
@@ -127,7 +127,7 @@ def plan_svg(checked: CheckedProgram) -> str:
         members = [checked.relations[n] for n in sorted(names, key=lambda n: -entries[n])]
         block, placed = _block(len(blocks), members, recursive, loops)
         if recursive:
-            frames[len(blocks)] = f"stratum {number}, recursive"
+            frames[len(blocks)] = f"stratum {number + 1}, recursive"
         blocks.append(block)
         nodes.update((node.relation.name, node) for node in placed)
     across: list[Edge] = []

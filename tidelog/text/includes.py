@@ -67,7 +67,9 @@ def read(path: Path, file: str, *, special: bool) -> str:
         flags = os.O_RDONLY | (0 if special else getattr(os, "O_NONBLOCK", 0))
         with open(os.open(path, flags | getattr(os, "O_CLOEXEC", 0)), "rb") as handle:
             # It may have been swapped since it was looked at.
-            if not special and not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
+            mode = os.fstat(handle.fileno()).st_mode
+            device = stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not handle.isatty())
+            if device or (not special and not stat.S_ISREG(mode)):
                 raise Unreadable(f"{file} is not a regular file")
             data = handle.read()
     except (OSError, ValueError) as problem:
