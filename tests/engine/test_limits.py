@@ -152,15 +152,13 @@ def test_a_functor_that_failed_fails_again() -> None:
 
 def test_an_interrupted_functor_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     db = Database('s("1"). s("2"). s("3").')
-    engine = db._engine
 
-    def stop(rule: Rule | None) -> None:
+    def stop(watch: Watch, rule: Rule | None) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(running, "TICKS", 3)
-    engine.watch(stop)
+    monkeypatch.setattr(Watch, "tick", stop)
     with pytest.raises(KeyboardInterrupt):
         db.query('s(x), y = cat(x, "!")')
-    engine.watch(None)
     monkeypatch.undo()
     assert db.query('s(x), y = cat(x, "!")') == [("1", "1!"), ("2", "2!"), ("3", "3!")]
