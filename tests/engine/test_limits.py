@@ -9,7 +9,7 @@ from tests.engine.test_growth import closure
 from tidelog import Database
 from tidelog.engines.local import running
 from tidelog.engines.local.engine import LocalEngine
-from tidelog.limits import Limits
+from tidelog.limits import Limits, Watch
 from tidelog.maintain.seminaive import materialise
 from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.program.rules import Constraint, Literal, Rule, Stratum
