@@ -100,6 +100,12 @@ class Body:
                     if op == "=" and isinstance(one, Variable) and self.only_gives(i, one, other):
                         self.bind(one, other)
                         return
+                    if op == "=" and isinstance(one, Variable) and _gives_values(other):
+                        # Bound elsewhere: what it is compared with is no variable of its own.
+                        value = self.setting.fresh(other.kind, other.at)
+                        self.bind(value, other)
+                        self.items.append(constraint_item(Constraint("=", one, value, at)))
+                        return
                 constraint = Constraint(op, self.expression(left), self.expression(right), at)
                 self.items.append(constraint_item(constraint))
 
