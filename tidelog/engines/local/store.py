@@ -21,7 +21,7 @@ from tidelog.engines.local.values import Ids
 from tidelog.program.diagnostics import LimitError
 
 LOAD = 0.7  # of a hash table's slots, at most
-STEP_DOWN = 1 << 18  # from here on, tables grow by half and not twofold: memory matters more
+STEP_DOWN = 1 << 18  # from four times this on, tables grow by half: memory matters more
 PASSED = 4  # slots passed over per row, on average, before another multiplier is tried
 MULTIPLIERS = tuple(
     np.uint64(m) for m in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
@@ -31,7 +31,7 @@ MOST_ROWS = (1 << 32) - 2
 
 
 def _larger(size: int) -> int:
-    return 2 * size if size < STEP_DOWN else size + size // 2
+    return 2 * size if size < 4 * STEP_DOWN else size + size // 2
 
 
 def _new(size: int, kind: type[np.generic]) -> NDArray[Any]:
@@ -113,7 +113,9 @@ class Store:
         """Make room for at least one more row, or for `rows` rows in all."""
         store, rel = self._rows[r], self.rels[r]
         n, capacity, arity = int(rel[at.R_N]), int(rel[at.R_CAP]), int(rel[at.R_ARITY])
-        capacity = max(64, _larger(capacity), rows)
+        # Every growth touches new pages, which cost more than the rows that they hold: grow in
+        # large steps while a relation is small.
+        capacity = max(64, 4 * capacity if capacity < STEP_DOWN else _larger(capacity), rows)
         if capacity > MOST_ROWS:
             raise LimitError(f"a relation holds at most {MOST_ROWS:,} facts")
         size = (int(capacity / LOAD) // 8 + 1) * 8
