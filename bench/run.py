@@ -1,9 +1,10 @@
 """Measures Tidelog and the other systems on every workload, in one run.
 
-    python -m bench.run [--quick] [--only NAME ...]
+    python -m bench.run [--quick] [--only NAME ...] [--again NAME ...]
 
 A full run writes `bench/results/latest.json` and its part of `docs/benchmarks.md`; one with
-`--quick` or `--only` prints the same and leaves the page alone.
+`--quick` or `--only` prints the same and leaves the page alone. `--again` measures workloads
+of the last full run once more, with all systems, and says so on the page.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from importlib import metadata
 from pathlib import Path
 
 from bench import ours, report
+from bench.checksum import Checksum
 from bench.measure import Measurement, measure
 from bench.report import OURS, Row
 from bench.workloads import Workload, workloads
@@ -37,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="bench.run", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="smaller workloads, limit 20 s")
     parser.add_argument("--only", action="append", metavar="NAME", help="only this workload")
+    parser.add_argument("--again", action="append", metavar="NAME", help="measure this once more")
     parser.add_argument("--systems", default=",".join(RUNNERS), help="default: %(default)s")
     parser.add_argument("--limit", type=float, help="seconds per evaluation, 60 by default")
     options = parser.parse_args(arguments)
@@ -45,9 +48,10 @@ def main(arguments: list[str] | None = None) -> int:
 
     every = workloads(options.quick)
     names = [workload.name for workload in every]
-    if unknown := set(options.only or []) - set(names):
+    again = options.again or []
+    if unknown := {*(options.only or []), *again} - set(names):
         parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(names)}")
-    chosen = [w for w in every if not options.only or w.name in options.only]
+    chosen = [w for w in every if not (options.only or again) or w.name in (options.only or again)]
 
     rows, runs = [], []
     with tempfile.TemporaryDirectory() as scratch:
@@ -57,20 +61,22 @@ def main(arguments: list[str] | None = None) -> int:
             rows.append(row)
             runs += found
     alone: dict[str, float | None] = {"startup": None, "weight": None}
-    if OURS in systems and not options.only:
+    if OURS in systems and not options.only and not again:
         alone["startup"] = attempt(ours.startup_seconds)
         facts = 500_000 if options.quick else 5_000_000
         alone["weight"] = attempt(lambda: ours.bytes_per_fact(facts))
 
+    where = machine()
+    if again:
+        where, rows, alone = merged(rows, every, again)
     checked = report.targets(rows, alone["startup"], alone["weight"])
-    text = "\n\n".join(
-        [machine(), report.tables(rows), "\n".join(f"- {target}" for target in checked)]
-    )
+    text = "\n\n".join([where, report.tables(rows), "\n".join(f"- {target}" for target in checked)])
     print(f"\n{text}")
     if options.quick:
         print("\nThe targets speak of the full workloads; these were smaller ones.")
     full = not options.quick and not options.only and systems == RUNNERS
-    save(rows, runs, checked, alone, limit, HERE / "results" / ("latest" if full else "partial"))
+    name = "latest" if full else "partial"
+    save(where, rows, runs, checked, alone, limit, HERE / "results" / name)
     if full:
         report.write_part(PAGE, text)
     return 0 if all(row.equal() for row in rows) else 1
@@ -146,7 +152,27 @@ def machine() -> str:
     )
 
 
+def merged(
+    rows: list[Row], every: list[Workload], again: list[str]
+) -> tuple[str, list[Row], dict[str, float | None]]:
+    """The last full run, with these rows in place of its own."""
+    last = json.loads((HERE / "results" / "latest.json").read_text(encoding="utf-8"))
+    kept = {each["name"]: each["best"] for each in last["workloads"]}
+    new = {row.name: row for row in rows}
+    found = []
+    for workload in every:
+        row = Row(workload.name, workload.title, workload.kind, workload.fact_count)
+        for measured in kept[workload.name].values():
+            outputs = {name: Checksum(*value) for name, value in measured.pop("outputs").items()}
+            row.take(Measurement(**measured, outputs=outputs))
+        found.append(new.get(workload.name, row))
+    alone = {"startup": last["startup_seconds"], "weight": last["bytes_per_binary_fact"]}
+    where = last["machine"].split(" Measured again")[0]
+    return f"{where} Measured again after it: {', '.join(again)}.", found, alone
+
+
 def save(
+    where: str,
     rows: list[Row],
     runs: list[Measurement],
     checked: list[report.Target],
@@ -155,7 +181,7 @@ def save(
     path: Path,
 ) -> None:
     everything = {
-        "machine": machine(),
+        "machine": where,
         "limit_seconds": limit,
         "startup_seconds": alone["startup"],
         "bytes_per_binary_fact": alone["weight"],
