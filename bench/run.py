@@ -158,6 +158,7 @@ def merged(
     """The last full run, with these rows in place of its own."""
     last = json.loads((HERE / "results" / "latest.json").read_text(encoding="utf-8"))
     kept = {each["name"]: each["best"] for each in last["workloads"]}
+    both = {each["name"]: each.get("duckdb_two_cores") for each in last["workloads"]}
     new = {row.name: row for row in rows}
     found = []
     for workload in every:
@@ -165,6 +166,7 @@ def merged(
         for measured in kept[workload.name].values():
             outputs = {name: Checksum(*value) for name, value in measured.pop("outputs").items()}
             row.take(Measurement(**measured, outputs=outputs))
+        row.two_cores = both[workload.name]
         found.append(new.get(workload.name, row))
     alone = {"startup": last["startup_seconds"], "weight": last["bytes_per_binary_fact"]}
     where = last["machine"].split(" Measured again")[0]
@@ -192,6 +194,7 @@ def save(
                 "title": row.title,
                 "facts_in": row.given,
                 "equal": row.equal(),
+                "duckdb_two_cores": row.two_cores,
                 "best": {name: asdict(found) for name, found in row.best.items()},
             }
             for row in rows
