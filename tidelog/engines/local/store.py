@@ -256,7 +256,11 @@ class Store:
         made = self._indexes[x]
         while (why := append_rows(self.rels_at, self.idxs_at, x, upto, self.scratch_at)) != INDEXED:
             if why == GROW_SLOTS:
-                slots = np.zeros(_larger(len(made.slots) // at.SLOT) * at.SLOT, dtype=np.uint32)
+                size = len(made.slots) // at.SLOT
+                done, used = int(self.idxs[x, at.X_DONE]), int(self.idxs[x, at.X_USED])
+                likely = int(used / max(1, done) * upto / LOAD)  # if keys come on as they did
+                size = max(_larger(size), min(likely, 8 * size))
+                slots = np.zeros(size * at.SLOT, dtype=np.uint32)
                 rehash_slots(made.slots, slots)
                 made.slots = slots
             else:
