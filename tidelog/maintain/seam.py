@@ -62,11 +62,45 @@ class FactSet(View):
         raise TypeError(f"{type(self).__name__} has no size")
 
 
+class Counter:
+    """A number for every fact, zero at first."""
+
+    __slots__ = ()
+
+
+class Taken:
+    """Facts that an engine has set aside to compare with those that take their place."""
+
+    __slots__ = ()
+
+
 class Engine(Protocol):
-    """Facts, sets of facts, and the four evaluators."""
+    """Facts, sets of facts, and the four evaluators.
+
+    `add_to` and `take_from` change a counter by one for the head of every instance, whether
+    the guard lets the head into the result or not.
+    """
+
+    @property
+    def nonrecursive(self) -> Counter:
+        """Derivations by nonrecursive rules (C_nr)."""
+
+    @property
+    def recursive(self) -> Counter:
+        """Derivations by recursive rules (C_r)."""
+
+    @property
+    def instances(self) -> int:
+        """Rule instances considered so far."""
 
     def none(self) -> FactSet:
         """A new, empty set."""
+
+    def collect(self, view: View, relations: Sequence[str] | None = None) -> FactSet:
+        """The facts of a view (those of some relations only) as a set of their own."""
+
+    def relations(self, facts: FactSet) -> Sequence[str]:
+        """Names of the relations that the set has facts of."""
 
     def derive(
         self,
@@ -76,9 +110,17 @@ class Engine(Protocol):
         within: View,
         guard: View | None = None,
         negative: View | None = None,
+        touching_negated: FactSet | None = None,
+        add_to: Counter | None = None,
+        take_from: Counter | None = None,
     ) -> FactSet:
         """Heads, those in `guard` if given, of the instances whose body lies in `within` and
-        meets `touching`; each instance is considered once."""
+        meets `touching`; each instance is considered once.
+
+        With `touching_negated`, which must lie outside `negative`, also the instances that meet
+        it in a negated literal (the papers' Δ^n), and those with an aggregate over a group to
+        which either set has a fact.
+        """
 
     def apply(
         self,
@@ -87,6 +129,8 @@ class Engine(Protocol):
         within: View,
         guard: View | None = None,
         negative: View | None = None,
+        add_to: Counter | None = None,
+        take_from: Counter | None = None,
     ) -> FactSet:
         """Heads of all instances whose body lies in `within`."""
 
@@ -107,8 +151,24 @@ class Engine(Protocol):
         *,
         within: View,
         negative: View | None = None,
+        among: Sequence[str] | None = None,
     ) -> FactSet:
-        """Body facts of the instances in `within` whose heads are in `facts`."""
+        """Body facts (those of the relations `among` only, if given) of the instances in
+        `within` whose heads are in `facts`."""
+
+    def positive(self, counter: Counter, facts: FactSet) -> FactSet:
+        """Those of the facts whose counter is above zero."""
+
+    def reset(self, counter: Counter, relations: Sequence[str]) -> None:
+        """Set the counters of all facts of these relations to zero."""
+
+    def take(self, relations: Sequence[str]) -> Taken:
+        """Set all facts of these relations aside: they leave the materialisation. Explicit ones
+        are put back into it. No other set may hold facts of these relations."""
+
+    def compare(self, taken: Taken) -> tuple[FactSet, FactSet]:
+        """Facts that were taken and are not in the materialisation now, and those that are in
+        it now and were not taken."""
 
     def settle(self, facts: FactSet) -> FactSet:
         """Ends a round: an engine may tidy up what earlier rounds left behind."""
