@@ -118,24 +118,29 @@ class Fault(Exception):
 
 
 class Source:
-    """A text with its name; turns offsets into lines and columns."""
+    """A text with its name; turns offsets into lines and columns.
 
-    def __init__(self, file: str, text: str) -> None:
+    It may be a part of a longer one, from the line that is `first` there.
+    """
+
+    def __init__(self, file: str, text: str, first: int = 1) -> None:
         self.file = file
         self.text = text
+        self.first = first
         self.lines = [line.removesuffix("\r") for line in text.split("\n")]
         self._count = len(self.lines)
         self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
 
     def span(self, start: int, width: int = 1) -> Span:
         line = bisect_right(self._starts, start, 0, self._count)
-        return _make(Span, (self.file, line, start - self._starts[line - 1] + 1, width))
+        column = start - self._starts[line - 1] + 1
+        return _make(Span, (self.file, self.first - 1 + line, column, width))
 
     def line_start(self, start: int) -> int:
-        return self._starts[self.span(start).line - 1]
+        return self._starts[self.span(start).line - self.first]
 
     def line_end(self, start: int) -> int:
-        return self._starts[self.span(start).line]
+        return self._starts[self.span(start).line - self.first + 1]
 
 
 Report = Callable[[str, Span, str], None]
@@ -156,25 +161,32 @@ class Lexer:
 
     def facts(self, into: list[Fact]) -> None:
         """Take all plain facts that stand next, up to the first statement of another form."""
-        text, span = self.source.text, self.source.span
-        blank, match, names = _BLANK.match, _FACT.match, self._names
-        while found := match(text, blank(text, self.position).end()):  # type: ignore[union-attr]
-            name, inside = found.groups()
-            if name in RESERVED:
-                return
-            values: tuple[Value, ...]
-            if inside is None:
-                values = ()
-            elif '"' in inside or "." in inside:
-                values = tuple(
-                    (float(digits) if "." in digits else int(digits)) if digits else letters
-                    for letters, digits in _VALUE.findall(inside)
-                )
-            else:
-                values = tuple(map(int, inside.split(",")))
-            name = names.setdefault(name, name)
-            into.append(_make(Fact, (name, values, span(found.start(1), len(name)))))
-            self.position = found.end()
+        add, fact = into.append, self.fact
+        while found := fact():
+            add(found)
+
+    def fact(self) -> Fact | None:
+        """Take the plain fact that stands next, if one does."""
+        text = self.source.text
+        found = _FACT.match(text, _BLANK.match(text, self.position).end())  # type: ignore[union-attr]
+        if found is None:
+            return None
+        name, inside = found.groups()
+        if name in RESERVED:
+            return None
+        values: tuple[Value, ...]
+        if inside is None:
+            values = ()
+        elif '"' in inside or "." in inside:
+            values = tuple(
+                (float(digits) if "." in digits else int(digits)) if digits else letters
+                for letters, digits in _VALUE.findall(inside)
+            )
+        else:
+            values = tuple(map(int, inside.split(",")))
+        name = self._names.setdefault(name, name)
+        self.position = found.end()
+        return _make(Fact, (name, values, self.source.span(found.start(1), len(name))))
 
     def statement(self) -> list[Token]:
         """The next tokens up to and with a `.`, or up to the next directive; then an `end`."""
