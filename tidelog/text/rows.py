@@ -1,0 +1,139 @@
+"""The arguments of one fact as values of its relation's columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+
+from tidelog.program.rules import Relation
+from tidelog.program.syntax import (
+    Atom,
+    Call,
+    Constant,
+    Kind,
+    Span,
+    Term,
+    Value,
+    Variable,
+    Wildcard,
+)
+from tidelog.text.lexer import Fault
+from tidelog.text.write import to_text, value_text
+
+BOUNDS = {"number": (-(2**63), 2**63 - 1), "unsigned": (0, 2**64 - 1)}
+_A = {"number": "a number", "unsigned": "an unsigned", "float": "a float", "symbol": "a symbol"}
+
+
+def fitting(values: Sequence[object], kinds: Sequence[Kind]) -> tuple[Value, ...] | None:
+    """The values as a row of these kinds, or None if one of them is of no such kind.
+
+    A whole number is a float where a float is needed, and -0.0 is 0.0.
+
+    >>> fitting((1, 2, "a"), ("number", "float", "symbol"))
+    (1, 2.0, 'a')
+    >>> fitting((-1,), ("unsigned",)) is None
+    True
+    """
+    if len(values) != len(kinds):
+        return None
+    row = [_FIT[kind](value) for value, kind in zip(values, kinds, strict=True)]
+    return None if None in row else tuple(row)  # type: ignore[arg-type]
+
+
+def _number(value: object) -> int | None:
+    return value if type(value) is int and -(2**63) <= value < 2**63 else None
+
+
+def _unsigned(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value < 2**64 else None
+
+
+def _float(value: object) -> float | None:
+    if type(value) is int:
+        return float(value) if abs(value) < 2**1023 else None
+    return value + 0.0 if type(value) is float and math.isfinite(value) else None
+
+
+def _symbol(value: object) -> str | None:
+    return value if type(value) is str else None
+
+
+_FIT: dict[Kind, Callable[[object], Value | None]] = {
+    "number": _number,
+    "unsigned": _unsigned,
+    "float": _float,
+    "symbol": _symbol,
+}
+
+
+def row_of(atom: Atom, relation: Relation) -> tuple[Value, ...]:
+    """The row that an atom of constants means; a Fault at the first argument that is none."""
+    if len(atom.terms) != relation.arity:
+        takes = "1 column" if relation.arity == 1 else f"{relation.arity} columns"
+        given = "1 is" if len(atom.terms) == 1 else f"{len(atom.terms)} are"
+        message = f"relation {relation.name} has {takes}, but {given} given here"
+        raise Fault(message, atom.at, f"it is {signature(relation)}")
+    columns = zip(atom.terms, relation.attributes, relation.kinds, strict=True)
+    return tuple(_value(term, name, kind) for term, name, kind in columns)
+
+
+def _value(term: Term, name: str, kind: Kind) -> Value:
+    if isinstance(term, Call) and kind == "float" and (infinite := _infinity(term)):
+        return infinite
+    if not isinstance(term, Constant):
+        raise _no_constant(term)
+    value = term.value
+    row = fitting((value,), (kind,))
+    written = "unsigned" if term.kind == "unsigned" else None
+    if row is not None and written in (None, kind):
+        return row[0]
+    shown = value_text(value, term.kind)[:40]
+    advice = f"column {name} is {_A[kind]}"
+    if kind in BOUNDS and type(value) is int and written in (None, kind):
+        least, most = BOUNDS[kind]
+        raise Fault(
+            f"{shown} does not fit {_A[kind]}", term.at, f"{_A[kind]} is from {least} to {most}"
+        )
+    is_ = _A[term.kind or "number"]
+    raise Fault(f"{shown} is {is_}, but {_A[kind]} is needed here", term.at, advice)
+
+
+def _infinity(term: Call) -> float | None:
+    """What `to_float("inf")` stands for; no literal says it."""
+    match term:
+        case Call("to_float", (Constant(("inf" | "-inf") as text),)):
+            return float(text)
+    return None
+
+
+def _no_constant(term: Term) -> Fault:
+    match term:
+        case Variable():
+            message = f"`{term.name}` is a variable, but a change is of one fact"
+            return Fault(message, term.at, f'write a constant, such as 1 or "{term.name}"')
+        case Wildcard():
+            return Fault("`_` is no value, but a change is of one fact", term.at, "write constants")
+    message = f"`{to_text(term)[:40]}` is no constant, but a change is of one fact"
+    return Fault(message, term.at, "write its value")
+
+
+def signature(relation: Relation) -> str:
+    """
+    >>> signature(Relation("edge", ("x", "y"), ("number", "symbol")))
+    'edge(x: number, y: symbol)'
+    """
+    columns = zip(relation.attributes, relation.kinds, strict=True)
+    return f"{relation.name}({', '.join(f'{name}: {kind}' for name, kind in columns)})"
+
+
+def unknown_relation(name: str, known: Iterable[str], at: Span) -> Fault:
+    return Fault(f"unknown relation {name}", at, known_alike(name, known))
+
+
+def known_alike(name: str, known: Iterable[str]) -> str:
+    """Advice for who wrote the name of no relation."""
+    visible = [each for each in known if not each.startswith("%")]
+    alike = [each for each in visible if each.lower() == name.lower()]
+    alike = alike or get_close_matches(name, visible[:2_000], 1)
+    return f"did you mean {alike[0]}?" if alike else "the program or a rule must bring it first"
