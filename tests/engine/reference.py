@@ -47,10 +47,35 @@ def matches(terms: Sequence[Any], row: Sequence[Value], bound: Bound) -> Bound |
 
 def instances(rule: Rule, X: Facts, Y: Facts) -> Iterator[tuple[Fact, tuple[Fact, ...]]]:
     """Head and body facts of every instance: positive literals in X, the others in Y."""
+    return ((head, used) for head, used, _ in bound_instances(rule, X, Y))
 
+
+def touched_instances(rule: Rule, X: Facts, Y: Facts, p: Facts, n: Facts) -> Iterator[Fact]:
+    """Heads of the instances that meet p positively, n negatively, or either in an aggregate."""
+
+    def touches(part: BodyLiteral, bound: Bound) -> bool:
+        if isinstance(part, Literal) and part.negated:
+            return (part.relation, tuple(value(t, bound) for t in part.terms)) in n
+        if isinstance(part, Group):
+            free = {key: cell for key, cell in bound.items() if key != part.result.name}
+            return any(
+                name == part.relation and matches(part.terms, row, free) is not None
+                for name, row in p | n
+            )
+        return False
+
+    for head, used, bound in bound_instances(rule, X, Y):
+        if any(fact in p for fact in used) or any(touches(part, bound) for part in rule.body):
+            yield head
+
+
+def bound_instances(
+    rule: Rule, X: Facts, Y: Facts
+) -> Iterator[tuple[Fact, tuple[Fact, ...], Bound]]:
     def go(left: Sequence[Any], bound: Bound, used: tuple[Fact, ...]) -> Iterator[Any]:
         if not left:
-            yield (rule.head.relation, tuple(value(t, bound) for t in rule.head.terms)), used
+            head = rule.head.relation, tuple(value(t, bound) for t in rule.head.terms)
+            yield head, used, bound
             return
         part, rest = left[0], left[1:]
         if isinstance(part, Literal) and not part.negated:
@@ -139,7 +164,7 @@ def hold(engine: LocalEngine, facts: Iterable[Fact]) -> LocalSet:
 
 
 def facts_of(engine: LocalEngine, view: View) -> Facts:
-    names = {number: name for name, number in engine.relations.items()}
+    names = {number: name for name, number in engine.numbers.items()}
     found: set[Fact] = set()
     for r, rows in engine.members(view):
         if isinstance(rows, slice):

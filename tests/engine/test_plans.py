@@ -69,6 +69,7 @@ def test_every_join_order_gives_the_same(seed: int, monkeypatch: pytest.MonkeyPa
             delta: int,
             given: list[int],
             exact: bool,
+            among: Any,
             order: tuple[int, ...] = order,
             forced: list[list[int]] = forced,
         ) -> Any:
@@ -81,7 +82,7 @@ def test_every_join_order_gives_the_same(seed: int, monkeypatch: pytest.MonkeyPa
             if len(prepared.parts) == len(order) and valid(prepared.parts, tuple(wanted), bound):
                 forced.append(wanted)
                 given = wanted
-            return build(catalog, prepared, mode, delta, given, exact)  # type: ignore[arg-type]
+            return build(catalog, prepared, mode, delta, given, exact, among)  # type: ignore[arg-type]
 
         monkeypatch.setattr(planner, "_build", build_in_order)
         engine = LocalEngine()

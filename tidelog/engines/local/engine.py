@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidelog.engines.local.order import Catalog, Mode
-from tidelog.engines.local.plans import Batch, PlanBook
+from tidelog.engines.local.plans import Ask, Batch, PlanBook
 from tidelog.engines.local.running import Reading, Runner
 from tidelog.engines.local.sets import LocalSet, Rows, bound
 from tidelog.engines.local.steps import Plan, Request
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import ABSENT, Dictionary, fits
-from tidelog.maintain.seam import FactSet, View
+from tidelog.maintain.seam import Counter, FactSet, Taken, View
 from tidelog.program.rules import Relation, Rule, Stratum
 from tidelog.program.syntax import Value
 from tidelog.program.table import Table
 
 BITS = 16  # sets at a time
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCounter(Counter):
+    which: int
+
+
+@dataclass(slots=True)
+class LocalTaken(Taken):
+    """Rows of relations, by number."""
+
+    rows: dict[int, NDArray[np.uint32]]
 
 
 @dataclass(slots=True)
@@ -34,7 +48,7 @@ class Measure:
 
 
 @dataclass(slots=True)
-class Counters:
+class Work:
     instances: int = 0
     evaluations: int = 0
 
@@ -45,13 +59,16 @@ class LocalEngine:
     def __init__(self) -> None:
         self.store = Store()
         self.dictionary = Dictionary()
-        self.counters = Counters()
+        self.counters = Work()
         self.measure: Callable[[Measure], None] | None = None  # where given, rules run one by one
-        self.relations: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self.nonrecursive, self.recursive = LocalCounter(0), LocalCounter(1)
         self.kinds: dict[str, Relation] = {}
         self._free_bits = [1 << i for i in range(BITS - 1, -1, -1)]
         self.explicit = LocalSet(self, self._free_bits.pop(), whole=True)
         self.all = LocalSet(self, self._free_bits.pop(), whole=True)
+        self._sets = weakref.WeakSet[LocalSet]((self.explicit,))
         self._runner = Runner(self.store, self.dictionary, self.all)
         self._book = PlanBook(
             Catalog(
@@ -67,6 +84,10 @@ class LocalEngine:
             self._runner.answers,
         )
 
+    @property
+    def instances(self) -> int:
+        return self.counters.instances
+
     def watch(self, tick: Callable[[Rule | None], None] | None) -> None:
         """Have `tick` called while work goes on; it may raise to stop it."""
         self._runner.tick = tick or (lambda rule: None)
@@ -78,29 +99,33 @@ class LocalEngine:
         return self.relation(relation.name, relation.arity)
 
     def relation(self, name: str, arity: int) -> int:
-        number = self.relations.get(name)
+        number = self.numbers.get(name)
         if number is None:
-            number = self.relations[name] = self.store.add(arity)
+            number = self.numbers[name] = self.store.add(arity)
+            self._names.append(name)
         return number
 
     def load(self, name: str, table: Table, into: Sequence[LocalSet]) -> None:
         """Add a table's rows to these sets."""
-        r = self.relations[name]
-        rows = min(1, table.size) if not table.columns else table.size
-        data = np.empty((rows, len(table.columns)), dtype=np.uint32)
-        for c, (kind, column) in enumerate(zip(table.kinds, table.columns, strict=True)):
-            data[:, c] = self.dictionary.encode(kind, column)
+        r = self.numbers[name]
         before = self.store.size(r)
-        numbers = self.store.load(r, data, 0)
+        numbers = self.store.load(r, self._encode(table), 0)
         fresh = slice(before, self.store.size(r))
         known = np.unique(numbers[numbers < before]).astype(np.uint32)
         for target in into:
             target.add(r, fresh)
             target.add(r, known)
 
+    def _encode(self, table: Table) -> NDArray[np.uint32]:
+        rows = min(1, table.size) if not table.columns else table.size
+        data = np.empty((rows, len(table.columns)), dtype=np.uint32)
+        for c, (kind, column) in enumerate(zip(table.kinds, table.columns, strict=True)):
+            data[:, c] = self.dictionary.encode(kind, column)
+        return data
+
     def table(self, name: str, rows: Rows | None = None) -> Table:
         """A relation's facts in the materialisation, or the given rows of it."""
-        relation, r = self.kinds[name], self.relations[name]
+        relation, r = self.kinds[name], self.numbers[name]
         data = self.store.rows(r)
         if rows is not None:
             data = data[rows]
@@ -111,7 +136,7 @@ class LocalEngine:
         return Table(relation.kinds, columns, len(data))
 
     def size(self, name: str) -> int:
-        return self.all.count(self.relations[name])
+        return self.all.count(self.numbers[name])
 
     def facts(self) -> int:
         """Rows held, of all relations but those that string functors keep."""
@@ -126,7 +151,9 @@ class LocalEngine:
     def none(self) -> LocalSet:
         if not self._free_bits:
             raise RuntimeError(f"more than {BITS} sets at once")
-        return LocalSet(self, self._free_bits.pop())
+        made = LocalSet(self, self._free_bits.pop())
+        self._sets.add(made)
+        return made
 
     def release(self, bit: int) -> None:
         self._free_bits.append(bit)
@@ -134,21 +161,37 @@ class LocalEngine:
     def settle(self, facts: FactSet) -> FactSet:
         return facts
 
-    def members(self, view: View) -> Iterator[tuple[int, slice | Rows]]:
-        """The rows of a view, by relation."""
+    def members(
+        self, view: View, only: Container[int] | None = None
+    ) -> Iterator[tuple[int, slice | Rows]]:
+        """The rows of a view, by relation; of these relations only, if given."""
         if isinstance(view, LocalSet):
             for r in view.relations():
-                yield r, view.span(r) or view.rows(r)
+                if only is None or r in only:
+                    yield r, view.span(r) or view.rows(r)
             return
         sets = bound(view)
         if sets is None:
             raise ValueError("this view has no bounds: it cannot be listed")
         table = self._runner.table(view)
         for r in sorted({r for s in sets for r in s.relations()}):
+            if only is not None and r not in only:
+                continue
             rows = np.unique(np.concatenate([s.rows(r) for s in sets]))
             rows = rows[table[self.store.mask(r)[rows]] != 0]
             if len(rows):
                 yield r, rows
+
+    def collect(self, view: View, relations: Sequence[str] | None = None) -> LocalSet:
+        found = self.none()
+        only = None if relations is None else {self.numbers[name] for name in relations}
+        for r, rows in self.members(view, only):
+            found.add(r, rows)
+        return found
+
+    def relations(self, facts: FactSet) -> list[str]:
+        """Relations that the set has facts of."""
+        return [self._names[r] for r in _local(facts).relations()]
 
     # The four evaluators.
 
@@ -160,8 +203,14 @@ class LocalEngine:
         within: View,
         guard: View | None = None,
         negative: View | None = None,
+        touching_negated: FactSet | None = None,
+        add_to: Counter | None = None,
+        take_from: Counter | None = None,
     ) -> LocalSet:
-        return self._evaluate(rules, "delta", Reading(within, guard, negative, _local(touching)))
+        lost = None if touching_negated is None else _local(touching_negated)
+        counter, sign = _change(add_to, take_from)
+        reading = Reading(within, guard, negative, _local(touching), lost, counter, sign)
+        return self._evaluate(rules, "delta" if lost is None else "change", reading)
 
     def apply(
         self,
@@ -170,8 +219,12 @@ class LocalEngine:
         within: View,
         guard: View | None = None,
         negative: View | None = None,
+        add_to: Counter | None = None,
+        take_from: Counter | None = None,
     ) -> LocalSet:
-        return self._evaluate(rules, "apply", Reading(within, guard, negative))
+        counter, sign = _change(add_to, take_from)
+        reading = Reading(within, guard, negative, counter=counter, sign=sign)
+        return self._evaluate(rules, "apply", reading)
 
     def provable(
         self,
@@ -190,25 +243,54 @@ class LocalEngine:
         *,
         within: View,
         negative: View | None = None,
+        among: Sequence[str] | None = None,
     ) -> LocalSet:
-        return self._evaluate(rules, "support", Reading(within, None, negative, _local(facts)))
+        only = None if among is None else frozenset(among)
+        return self._evaluate(
+            rules, "support", Reading(within, None, negative, _local(facts)), only
+        )
 
-    def _evaluate(self, rules: Sequence[Rule], mode: Mode, reading: Reading) -> LocalSet:
+    def _evaluate(
+        self,
+        rules: Sequence[Rule],
+        mode: Mode,
+        reading: Reading,
+        among: frozenset[str] | None = None,
+    ) -> LocalSet:
         result = self.none()
         touched = tuple(reading.touching.relations()) if reading.touching is not None else ()
-        batch = self._book.batch_for(rules, mode, touched)
+        lost = reading.touching_negated
+        negated = tuple(lost.relations()) if lost is not None else ()
+        batch = self._book.batch_for(rules, Ask(mode, touched, negated, reading.sign != 0, among))
         if batch is None:
             return result
         self.counters.evaluations += 1
-        if self.measure is None:
-            self._run(batch, result, reading)
-            return result
-        for plan in batch.plans:
-            began, facts = time.perf_counter(), len(result)
-            instances = self._run(self._book.batch((plan,)), result, reading)
-            seconds = time.perf_counter() - began
-            self.measure(Measure(plan.rule, seconds, instances, len(result) - facts))
+        try:
+            for r in batch.keys:
+                self._collect_keys(r, reading)
+            if self.measure is None:
+                self._run(batch, result, reading)
+                return result
+            for plan in batch.plans:
+                began, facts = time.perf_counter(), len(result)
+                instances = self._run(self._book.batch((plan,)), result, reading)
+                seconds = time.perf_counter() - began
+                self.measure(Measure(plan.rule, seconds, instances, len(result) - facts))
+        finally:
+            for r in batch.keys:
+                self.store.clear(r)
         return result
+
+    def _collect_keys(self, r: int, reading: Reading) -> None:
+        """Keys of the groups that the change has facts of, as rows of relation r."""
+        for facts in (reading.touching, reading.touching_negated):
+            if facts is not None:
+                ask = Ask("delta", tuple(facts.relations()))
+                batch = self._book.batch_for((self._book.keys[r],), ask)
+                if batch is not None:
+                    found = self.none()
+                    self._runner.run(batch, found, Reading(facts, touching=facts))
+                    del found  # the rows stay
 
     def _run(self, batch: Batch, result: LocalSet, reading: Reading) -> int:
         for request in batch.requests:
@@ -220,7 +302,7 @@ class LocalEngine:
     def _answer(self, request: Request, reading: Reading) -> None:
         """Collect arguments that a string functor has not met, and have it computed."""
         call = request.outside
-        asked, into = self.relations[call.requests], self.relations[call.relation]
+        asked, into = self.numbers[call.requests], self.numbers[call.relation]
         before = self.store.size(asked)
         found = self.none()
         try:
@@ -238,7 +320,89 @@ class LocalEngine:
 
     def plan_of(self, rule: Rule) -> Plan:
         """How the rule would be evaluated now, for `tidelog plan`."""
-        return self._book.plan(rule, "apply", -1)
+        return self._book.plan(rule, Ask("apply"), -1)
+
+    # Counters.
+
+    def positive(self, counter: Counter, facts: FactSet) -> LocalSet:
+        assert isinstance(counter, LocalCounter)
+        found = self.none()
+        for r, rows in self.members(facts):
+            numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            counts = self.store.counts(r, counter.which)[numbers]
+            found.add(r, numbers[counts > 0].astype(np.uint32))
+        return found
+
+    def reset(self, counter: Counter, relations: Sequence[str]) -> None:
+        assert isinstance(counter, LocalCounter)
+        for name in relations:
+            self.store.counts(self.numbers[name], counter.which)[:] = 0
+
+    # Changes.
+
+    def explicit_rows(self, name: str, table: Table) -> tuple[int, Rows, NDArray[np.bool_]]:
+        """The rows of a table's facts, found or added; and whether each is explicit."""
+        r = self.numbers[name]
+        numbers = self.store.load(r, self._encode(table), 0)
+        rows = np.unique(numbers).astype(np.uint32)
+        return r, rows, (self.store.mask(r)[rows] & np.uint16(self.explicit.bit)) != 0
+
+    def take(self, relations: Sequence[str]) -> LocalTaken:
+        taken = LocalTaken({})
+        for name in relations:
+            r = self.numbers[name]
+            data, masks = self.store.rows(r), self.store.mask(r)
+            bit = np.uint16(self.all.bit)
+            taken.rows[r] = data[(masks & bit) != 0]
+            held = (masks & ~bit) != 0
+            data, masks = data[held], masks[held] & ~bit
+            sets = [s for s in self._sets if s.count(r)]
+            self.all.drop(r)
+            self.store.clear(r)
+            self.store.load(r, data, 0)
+            self.store.mask(r)[:] = masks
+            for facts in sets:
+                facts.renumber(r)
+            self.all.add(r, self.explicit.rows(r))
+        return taken
+
+    def compare(self, taken: Taken) -> tuple[LocalSet, LocalSet]:
+        assert isinstance(taken, LocalTaken)
+        before, gone, came = self.none(), self.none(), self.none()
+        for r, data in taken.rows.items():
+            before.add(r, self.store.load(r, data, 0).astype(np.uint32))
+            masks = self.store.mask(r)
+            is_now = (masks & np.uint16(self.all.bit)) != 0
+            was = (masks & np.uint16(before.bit)) != 0
+            gone.add(r, np.flatnonzero(was & ~is_now).astype(np.uint32))
+            came.add(r, np.flatnonzero(is_now & ~was).astype(np.uint32))
+        return gone, came
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows of every relation now; see `sweep`."""
+        return self.store.sizes()[: len(self._names)].copy()
+
+    def sweep(self, before: NDArray[np.int64], gone: Iterable[FactSet]) -> None:
+        """Take away rows that are not in the materialisation: of these sets, and newer ones.
+
+        No other set may be alive but the explicit facts and the materialisation.
+        """
+        bit = np.uint16(self.all.bit)
+        going: dict[int, list[Rows]] = {}
+        for facts in gone:
+            for r in _local(facts).relations():
+                going.setdefault(r, []).append(_local(facts).rows(r))
+            _local(facts).clear()
+        now = self.store.sizes()
+        known = len(before)
+        changed = np.flatnonzero(now[:known] != before).tolist()
+        changed += range(known, len(self._names))
+        for r in changed:
+            start = int(before[r]) if r < known else 0
+            going.setdefault(r, []).append(np.arange(start, now[r], dtype=np.uint32))
+        for r in going.keys() - set(self._book.functors):
+            rows = np.unique(np.concatenate(going[r]))
+            self.store.remove(r, rows[(self.store.mask(r)[rows] & bit) == 0])
 
     # Questions.
 
@@ -250,7 +414,7 @@ class LocalEngine:
         ids = [known(kind, value) for kind, value in zip(relation.kinds, row, strict=True)]
         if ABSENT in ids:
             return False
-        r = self.relations[relation.name]
+        r = self.numbers[relation.name]
         number = self.store.find(r, ids)
         return number >= 0 and bool(self.store.mask(r)[number] & np.uint16(self.all.bit))
 
@@ -262,15 +426,24 @@ class LocalEngine:
             for stratum in strata:
                 view = self.all | found
                 found |= self.apply(stratum.rules, within=view)
-            return self.table(relation.name, found.rows(self.relations[relation.name]))
+            return self.table(relation.name, found.rows(self.numbers[relation.name]))
         finally:
             found.clear()
             for stratum in strata:
                 for name in stratum.relations:
-                    if name in self.relations:
-                        self.store.clear(self.relations[name])
+                    if name in self.numbers:
+                        self.store.clear(self.numbers[name])
             self._book.forget(rule for stratum in strata for rule in stratum.rules)
             del self.kinds[relation.name]
+
+
+def _change(add_to: Counter | None, take_from: Counter | None) -> tuple[int, int]:
+    """The counter to change, and by how much."""
+    counter = add_to or take_from
+    if counter is None:
+        return -1, 0
+    assert isinstance(counter, LocalCounter)
+    return counter.which, 1 if add_to is not None else -1
 
 
 def _local(facts: FactSet) -> LocalSet:

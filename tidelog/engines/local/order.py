@@ -14,11 +14,21 @@ from typing import Literal as Choice
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.engines.local.parts import Outside, Part, Prepared, binds, may_fail, mentions, needs
+from tidelog.engines.local.parts import (
+    Outside,
+    Part,
+    Prepared,
+    binds,
+    may_fail,
+    mentions,
+    needs,
+    occurrences,
+)
 from tidelog.program.rules import Constraint, Group, Literal, Range
 from tidelog.program.syntax import Constant, Kind, Value, Variable
 
-Mode = Choice["apply", "delta", "prove", "support"]
+# "change" is "delta" where negated literals and aggregates may meet the change as well.
+Mode = Choice["apply", "delta", "change", "prove", "support"]
 
 
 @dataclass(slots=True)
@@ -40,7 +50,7 @@ def order_parts(
 ) -> tuple[float, list[int]]:
     """A greedy order of the parts with its estimated cost."""
     parts = prepared.parts
-    everywhere = _occurrences(prepared)
+    everywhere = occurrences(prepared)
     bound: set[str] = set()
     if mode in ("prove", "support"):
         bound |= {t.name for t in prepared.rule.head.terms if isinstance(t, Variable)}
@@ -60,7 +70,7 @@ def order_parts(
     if start is not None:
         literal = parts[start]
         assert isinstance(literal, Literal)
-        size = 1.0 if mode == "delta" else _fanout(catalog, literal, bound)
+        size = 1.0 if mode in ("delta", "change") else _fanout(catalog, literal, bound)
         matches *= max(size, 0.1)
         cost += matches
         take(start)
@@ -95,15 +105,6 @@ def _helps(parts: Sequence[Part], late: int | None, choice: Part, bound: set[str
     if late is None or not bound or mentions(choice) & bound:
         return False
     return bool((mentions(parts[late]) - bound) & mentions(choice))
-
-
-def _occurrences(prepared: Prepared) -> dict[str, int]:
-    """In how many parts (the head is one) each variable occurs."""
-    count: dict[str, int] = {}
-    for part in (prepared.rule.head, *prepared.parts):
-        for name in mentions(part):
-            count[name] = count.get(name, 0) + 1
-    return count
 
 
 def _group_ready(part: Group, bound: set[str], everywhere: dict[str, int]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tidelog.program.rules import Constraint, Expression, Group, Literal, Range, Rule, Simple
 from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable, Wildcard
@@ -40,11 +40,28 @@ Part = Literal | Constraint | Range | Group | Outside
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A rule whose string functors stand as literals of their own."""
+    """A rule whose string functors stand as literals of their own.
+
+    `changed` is for rules with aggregates when a change of lower relations is followed: a
+    literal before each aggregate ranges over the keys of the groups that the change touches,
+    which the rule given here for its place collects.
+    """
 
     rule: Rule
     parts: tuple[Part, ...]
     outside: tuple[Outside, ...]
+    changed: dict[int, Rule] = field(default_factory=dict)
+
+    def around(self, delta: int) -> Prepared:
+        """For instances that meet the change at this place and at none before it."""
+        if not self.changed:
+            return self
+        parts = [
+            replace(part, negated=True) if i in self.changed and i < delta else part  # type: ignore[arg-type]
+            for i, part in enumerate(self.parts)
+            if i not in self.changed or i <= delta
+        ]
+        return replace(self, parts=tuple(parts))
 
 
 def variables(term: Expression | Simple) -> Iterable[Variable]:
@@ -120,6 +137,48 @@ def prepare(rule: Rule) -> Prepared:
         else:
             parts.append(part)
     return Prepared(rule, tuple(parts), tuple(outside))
+
+
+def with_keys(prepared: Prepared) -> Prepared:
+    """The rule with a literal for the changed keys before each aggregate."""
+    if not any(isinstance(part, Group) for part in prepared.parts):
+        return prepared
+    everywhere = occurrences(prepared)
+    parts: list[Part] = []
+    changed: dict[int, Rule] = {}
+    for part in prepared.parts:
+        if isinstance(part, Group):
+            rule = _keys_of(part, everywhere)
+            changed[len(parts)] = rule
+            parts.append(rule.head)
+        parts.append(part)
+    return replace(prepared, parts=tuple(parts), changed=changed)
+
+
+def _keys_of(group: Group, everywhere: dict[str, int]) -> Rule:
+    """The rule from facts of the group's relation to keys of groups, named by its content."""
+    names: dict[str, str] = {}
+    keys: dict[str, Variable] = {}
+    spelled = []
+    for term in group.terms:
+        if isinstance(term, Variable):
+            if everywhere[term.name] > 1:
+                keys.setdefault(term.name, term)
+            spelled.append(names.setdefault(term.name, f"{'vk'[term.name in keys]}{len(names)}"))
+        else:
+            spelled.append(f"{term.kind} {term.value!r}" if isinstance(term, Constant) else "_")
+    head = Literal(f"%changed:{group.relation}({','.join(spelled)})", tuple(keys.values()))
+    body = Literal(group.relation, group.terms)
+    return Rule(head, (body,), f"keys of {group.relation}", group.at)
+
+
+def occurrences(prepared: Prepared) -> dict[str, int]:
+    """In how many parts (the head is one) each variable occurs."""
+    count: dict[str, int] = {}
+    for part in (prepared.rule.head, *prepared.parts):
+        for name in mentions(part):
+            count[name] = count.get(name, 0) + 1
+    return count
 
 
 def can_fail(term: Expression) -> bool:

@@ -17,15 +17,21 @@ NO_BACK = -(1 << 40)  # stays negative when plans are put together
 
 
 def make_plan(
-    catalog: Catalog, prepared: Prepared, mode: Mode, delta: int = -1, exact: bool = False
+    catalog: Catalog,
+    prepared: Prepared,
+    mode: Mode,
+    delta: int = -1,
+    exact: bool = False,
+    among: frozenset[str] | None = None,
 ) -> Plan:
-    """The plan of a rule; in mode "delta", part number `delta` ranges over the delta.
+    """The plan of a rule; in modes "delta" and "change", part number `delta` ranges over it.
 
     `exact` enumerates every instance, also those that differ only in columns that nobody
-    reads; else one of them is enough.
+    reads; else one of them is enough. `among` names the relations whose facts are support.
     """
+    prepared = prepared.around(delta)
     literals = [i for i, p in enumerate(prepared.parts) if isinstance(p, Literal) and not p.negated]
-    if mode == "delta":
+    if mode in ("delta", "change"):
         starts: list[int | None] = [delta]
     elif mode in ("prove", "support") or not literals or len(literals) > 8:
         starts = [None]
@@ -37,7 +43,7 @@ def make_plan(
         if best is None or cost < best[0]:
             best = (cost, order)
     assert best is not None
-    return _build(catalog, prepared, mode, delta, best[1], exact)
+    return _build(catalog, prepared, mode, delta, best[1], exact, among)
 
 
 def _build(
@@ -47,6 +53,7 @@ def _build(
     delta: int,
     order: list[int],
     exact: bool,
+    among: frozenset[str] | None,
 ) -> Plan:
     requests: list[Request] = []
     for place, i in enumerate(order):
@@ -61,14 +68,14 @@ def _build(
         r = catalog.relation(prepared.rule.head.relation, len(prepared.rule.head.terms))
         builder.step(at.OP_PROVE, rel=r, a=builder.where["%%row"])
     elif mode == "support":
-        _support_steps(builder, prepared)
+        _support_steps(builder, prepared, among)
     else:
         builder.emit(prepared.rule.head)
     return builder.finish(requests)
 
 
-def _support_steps(builder: Builder, prepared: Prepared) -> None:
-    literals = [p for p in prepared.parts if isinstance(p, Literal) and not p.negated]
+def _support_steps(builder: Builder, prepared: Prepared, among: frozenset[str] | None) -> None:
+    literals = supporting(prepared, among)
     for place, literal in enumerate(literals):
         r = builder.catalog.relation(literal.relation, len(literal.terms))
         start = len(builder.args)
@@ -77,6 +84,17 @@ def _support_steps(builder: Builder, prepared: Prepared) -> None:
         row = builder.step(at.OP_SUPPORT, rel=r, args=start)
         if place < len(literals) - 1:
             row[at.P_BACK] = NO_BACK
+
+
+def supporting(prepared: Prepared, among: frozenset[str] | None) -> list[Literal]:
+    """The literals whose facts are support."""
+    return [
+        part
+        for part in prepared.parts
+        if isinstance(part, Literal)
+        and not part.negated
+        and (among is None or part.relation in among)
+    ]
 
 
 def _steps(
@@ -108,13 +126,14 @@ def _steps(
         later = [set().union(*map(mentions, prepared.parts)) for _ in order]
     for place, i in enumerate(order):
         part = prepared.parts[i]
-        if isinstance(part, Literal) and part.negated and i != delta:
-            builder.negate(part)
-        elif isinstance(part, Literal):
-            role = at.ROLE_ALL
-            if mode == "delta":
-                role = at.ROLE_DELTA if i == delta else at.ROLE_OLD if i < delta else at.ROLE_ALL
+        if isinstance(part, Literal) and i == delta:
+            role = at.ROLE_NEG_DELTA if part.negated else at.ROLE_DELTA
             builder.match(part, role, later[place], exact)
+        elif isinstance(part, Literal) and part.negated:
+            before = mode == "change" and i < delta
+            builder.negate(part, at.ROLE_NEG_OLD if before else at.ROLE_NEG)
+        elif isinstance(part, Literal):
+            builder.match(part, at.ROLE_OLD if i < delta else at.ROLE_ALL, later[place], exact)
         elif isinstance(part, Outside):
             builder.match(part.literal, at.ROLE_ALL, later[place], True)
         elif isinstance(part, Group):

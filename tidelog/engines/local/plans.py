@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from tidelog.engines.local.kernels import layout as at
 from tidelog.engines.local.kernels.fold import ALL_BOUND
 from tidelog.engines.local.order import Catalog, Mode
-from tidelog.engines.local.parts import Prepared, prepare
-from tidelog.engines.local.planner import NO_BACK, make_plan
+from tidelog.engines.local.parts import Prepared, prepare, with_keys
+from tidelog.engines.local.planner import NO_BACK, make_plan, supporting
 from tidelog.engines.local.steps import Plan, Request
 from tidelog.program.rules import Literal, Rule
 
 MOST_BATCHES = 4096
+FEW = 64  # rules that are looked up one by one; more must come as the same sequence each time
 
 
 @dataclass(slots=True)
@@ -35,6 +36,8 @@ class Batch:
     reads: tuple[int, ...]
     members: tuple[int, ...]  # relations whose facts are looked up one by one
     both: tuple[int, ...]  # members of two columns that are heads as well
+    used: NDArray[np.int64]  # all of these relations
+    keys: tuple[int, ...]  # relations of changed keys that are read
     widest: int  # head
     symbols_ordered: bool
     requests: tuple[Request, ...]
@@ -51,6 +54,28 @@ class _Choice:
     high: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Which plans of some rules are wanted, and the relations that the change has facts of."""
+
+    mode: Mode
+    touched: tuple[int, ...] = ()
+    negated: tuple[int, ...] = ()  # of the change that negated literals see, in mode "change"
+    exact: bool = False
+    among: frozenset[str] | None = None
+
+
+@dataclass(slots=True)
+class _Places:
+    """Where some rules read and write relations."""
+
+    rules: Sequence[Rule]
+    positive: dict[int, list[tuple[Rule, int]]] = field(default_factory=dict)
+    negated: dict[int, list[tuple[Rule, int]]] = field(default_factory=dict)
+    groups: dict[int, list[tuple[Rule, int]]] = field(default_factory=dict)
+    heads: dict[int, list[Rule]] = field(default_factory=dict)
+
+
 class PlanBook:
     """Plans by rule. Rules are known by identity: comparing them each time would cost more."""
 
@@ -58,25 +83,25 @@ class PlanBook:
         self._catalog = catalog
         self._answers = answers  # relations that hold the results of string functors
         self.functors: list[int] = []  # these and their requests
-        self._prepared: dict[int, Prepared] = {}
-        self._plans: dict[tuple[int, Mode, int], tuple[tuple[int, ...], Plan]] = {}
+        self.keys: dict[int, Rule] = {}  # relations of changed keys, with the rules that collect
+        self._prepared: dict[tuple[int, bool], Prepared] = {}
+        self._plans: dict[tuple[object, ...], tuple[tuple[int, ...], Plan]] = {}
         self._batches: dict[tuple[int, ...], Batch] = {}
         self._choices: dict[tuple[object, ...], _Choice] = {}
+        self._places: dict[object, _Places] = {}
 
-    def batch_for(
-        self, rules: Sequence[Rule], mode: Mode, touched: tuple[int, ...]
-    ) -> Batch | None:
+    def batch_for(self, rules: Sequence[Rule], ask: Ask) -> Batch | None:
         """Plans of all rules that have to do with the touched relations; None if none has."""
-        about = id(rules) if isinstance(rules, tuple) else tuple(map(id, rules))
-        key = (about, mode, touched)
+        about: object = tuple(map(id, rules)) if len(rules) < FEW else id(rules)
+        key = (about, ask)
         choice = self._choices.get(key)
         if choice is not None:
             now = self._catalog.sizes()[choice.relations]
             if bool(((now >= choice.low) & (now < choice.high)).all()):
                 return choice.batch
         read: set[int] = set()
-        chosen = self._relevant(rules, mode, set(touched), read)
-        plans = tuple(self.plan(*each) for each in chosen)
+        chosen = self._relevant(self._places_of(about, rules, ask.mode), ask, read)
+        plans = tuple(self.plan(rule, ask, place) for rule, place in chosen)
         batch = self.batch(plans) if plans else None
         relations = np.array(sorted(read), dtype=np.int64)
         buckets = [_bucket(int(n)) for n in self._catalog.sizes()[relations]]
@@ -87,39 +112,69 @@ class PlanBook:
         self._choices[key] = _Choice(rules, batch, relations, low, high)
         return batch
 
-    def _relevant(
-        self, rules: Sequence[Rule], mode: Mode, touched: set[int], read: set[int]
-    ) -> list[tuple[Rule, Mode, int]]:
-        """Rules that could fire, by literal where one ranges over the delta.
+    def _places_of(self, about: object, rules: Sequence[Rule], mode: Mode) -> _Places:
+        change = mode == "change"
+        known = self._places.get((about, change))
+        if known is not None:
+            return known
+        places = _Places(rules)
+        for rule in rules:
+            places.heads.setdefault(self._number(rule.head), []).append(rule)
+            prepared = self.prepare(rule, change)
+            for place, part in enumerate(prepared.parts):
+                if place in prepared.changed:
+                    body = prepared.changed[place].body[0]
+                    assert isinstance(body, Literal)
+                    places.groups.setdefault(self._number(body), []).append((rule, place))
+                elif isinstance(part, Literal):
+                    by_relation = places.negated if part.negated else places.positive
+                    by_relation.setdefault(self._number(part), []).append((rule, place))
+        if len(self._places) > MOST_BATCHES:
+            self._places.clear()
+        self._places[about, change] = places
+        return places
+
+    def _relevant(self, places: _Places, ask: Ask, read: set[int]) -> list[tuple[Rule, int]]:
+        """Rules that could fire, by the place that ranges over the delta.
 
         Notes in `read` the relations whose sizes the choice depends on: a rule with an empty
         relation in its body is left out, which matters to programs with many rules.
         """
-        chosen: list[tuple[Rule, Mode, int]] = []
-        for rule in rules:
+        wanted: list[tuple[Rule, int]] = []
+        if ask.mode == "apply":
+            wanted += ((rule, -1) for rule in places.rules)
+        elif ask.mode in ("delta", "change"):
+            for r in ask.touched:
+                wanted += places.positive.get(r, ())
+            for r in ask.negated:
+                wanted += places.negated.get(r, ())
+            for r in dict.fromkeys(ask.touched + ask.negated):
+                wanted += places.groups.get(r, ())
+        else:
+            for r in ask.touched:
+                wanted += ((rule, -1) for rule in places.heads.get(r, ()))
+        chosen: list[tuple[Rule, int]] = []
+        for rule, place in wanted:
+            prepared = self.prepare(rule)
             positive = [
-                (place, self._number(part))
-                for place, part in enumerate(self.prepare(rule).parts)
+                self._number(part)
+                for part in prepared.parts
                 if isinstance(part, Literal) and not part.negated
             ]
-            read.update(r for _, r in positive)
-            if any(self._catalog.size(r) == 0 for _, r in positive):
+            read.update(positive)
+            if any(self._catalog.size(r) == 0 for r in positive):
                 continue
-            if mode == "apply":
-                chosen.append((rule, mode, -1))
-            elif mode == "delta":
-                chosen += [(rule, mode, place) for place, r in positive if r in touched]
-            elif self._number(rule.head) in touched and (positive or mode == "prove"):
-                chosen.append((rule, mode, -1))
+            if ask.mode != "support" or supporting(prepared, ask.among):
+                chosen.append((rule, place))
         return chosen
 
     def _number(self, literal: Literal) -> int:
         return self._catalog.relation(literal.relation, len(literal.terms))
 
-    def prepare(self, rule: Rule) -> Prepared:
-        prepared = self._prepared.get(id(rule))
+    def prepare(self, rule: Rule, change: bool = False) -> Prepared:
+        prepared = self._prepared.get((id(rule), change))
         if prepared is None:
-            prepared = self._prepared[id(rule)] = prepare(rule)
+            prepared = prepare(rule)
             relation = self._catalog.relation
             for call in prepared.outside:
                 answers = relation(call.relation, len(call.signature))
@@ -127,21 +182,31 @@ class PlanBook:
                 if answers not in self._answers:
                     self._answers.append(answers)
                     self.functors += (answers, requests)
+            if change:
+                prepared = with_keys(prepared)
+                for keys in prepared.changed.values():
+                    r = self._number(keys.head)
+                    self.keys.setdefault(r, keys)
+                    if r not in self._answers:  # in no set; all may be read
+                        self._answers.append(r)
+                        self.functors.append(r)
+            self._prepared[id(rule), change] = prepared
         return prepared
 
-    def plan(self, rule: Rule, mode: Mode, delta: int) -> Plan:
+    def plan(self, rule: Rule, ask: Ask, delta: int) -> Plan:
         """The plan for the sizes of now: it is made again when they have changed much."""
-        prepared = self.prepare(rule)
+        prepared = self.prepare(rule, ask.mode == "change")
         sizes = tuple(
             _bucket(self._catalog.size(self._number(p)))
             for p in prepared.parts
             if isinstance(p, Literal)
         )
-        known = self._plans.get((id(rule), mode, delta))
+        key = (id(rule), ask.mode, delta, ask.exact, ask.among)
+        known = self._plans.get(key)
         if known is not None and known[0] == sizes:
             return known[1]
-        plan = make_plan(self._catalog, prepared, mode, delta)
-        self._plans[id(rule), mode, delta] = (sizes, plan)
+        plan = make_plan(self._catalog, prepared, ask.mode, delta, ask.exact, ask.among)
+        self._plans[key] = (sizes, plan)
         return plan
 
     def batch(self, plans: tuple[Plan, ...]) -> Batch:
@@ -150,18 +215,20 @@ class PlanBook:
         if batch is None:
             if len(self._batches) > MOST_BATCHES:
                 self._batches.clear()
-            batch = self._batches[key] = put_together(plans, self._catalog)
+            batch = self._batches[key] = put_together(plans, self._catalog, self.keys)
         return batch
 
     def forget(self, rules: Iterable[Rule]) -> None:
         """Drop what is known of rules that will not come again."""
         gone = {id(rule) for rule in rules}
         for number in gone:
-            self._prepared.pop(number, None)
+            self._prepared.pop((number, False), None)
+            self._prepared.pop((number, True), None)
         for key in [key for key in self._plans if key[0] in gone]:
             del self._plans[key]
         self._batches.clear()
         self._choices.clear()
+        self._places.clear()
 
 
 def _bucket(size: int) -> int:
@@ -174,7 +241,7 @@ def _floor(bucket: int) -> int:
     return bucket if bucket < 2 else 1 << (2 * bucket - 3)
 
 
-def put_together(plans: tuple[Plan, ...], catalog: Catalog) -> Batch:
+def put_together(plans: tuple[Plan, ...], catalog: Catalog, keys: Container[int] = ()) -> Batch:
     starts = np.cumsum([0] + [len(plan.steps) for plan in plans])
     steps = np.concatenate([plan.steps for plan in plans])
     args_at = 0
@@ -208,6 +275,8 @@ def put_together(plans: tuple[Plan, ...], catalog: Catalog) -> Batch:
         reads,
         members,
         tuple(r for r in members if r in heads and catalog.arity(r) == 2),
+        np.array(sorted({*heads, *reads, *members}), dtype=np.int64),
+        tuple(r for r in reads if r in keys),
         widest,
         any(plan.symbols_ordered for plan in plans),
         tuple(r for plan in plans for r in plan.requests),

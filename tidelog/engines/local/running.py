@@ -28,7 +28,7 @@ FAILURES = {
     at.CONVERSION: "a float that does not fit into an integer",
 }
 _EVERY = np.ones(1 << 16, dtype=np.uint8)
-_ROLES = slice(at.R_FULL, at.R_FULL + at.ROLE_HEADS)
+_ROLES = slice(at.R_FULL, at.R_FULL + at.ROLES)
 
 Flags = NDArray[np.bool_]
 
@@ -41,6 +41,9 @@ class Reading:
     guard: View | None = None
     negative: View | None = None
     touching: LocalSet | None = None
+    touching_negated: LocalSet | None = None
+    counter: int = -1  # the counter that heads change, if any
+    sign: int = 0  # by how much
 
 
 class Runner:
@@ -127,56 +130,79 @@ class Runner:
     # Views.
 
     def _set_views(self, batch: Batch, reading: Reading) -> None:
-        rels, env = self._store.rels, self._dictionary.env
+        rels, env, used = self._store.rels, self._dictionary.env, batch.used
         within, negative, touching = reading.within, reading.negative, reading.touching
-        n = rels[:, at.R_N]
-        rels[:, at.R_START] = n
-        rels[:, at.R_OLD] = n
-        full = self._full(within)
-        rels[:, _ROLES] = full[:, None]
+        n = rels[used, at.R_N]
+        rels[used, at.R_START] = n
+        rels[used, at.R_OLD] = n
+        full = self._full(within, used, n)
+        flags = np.empty((len(used), at.ROLES), dtype=np.int64)
+        flags[:] = full[:, None]
+        flags[:, at.ROLE_HEADS] = 1
+        flags[:, at.ROLE_NEG_DELTA] = 1
         views = [self.table(within)] * at.ROLES
         if negative is not None:
-            rels[:, at.R_FULL + at.ROLE_NEG] = self._full(negative)
-            views[at.ROLE_NEG] = self.table(negative)
-        rels[:, at.R_FULL + at.ROLE_HEADS] = 1
-        olds: dict[int, int] = {}
+            flags[:, at.ROLE_NEG] = flags[:, at.ROLE_NEG_OLD] = self._full(negative, used, n)
+            views[at.ROLE_NEG] = views[at.ROLE_NEG_OLD] = self.table(negative)
+        rels[used, at.R_FULL : at.R_FULL + at.ROLES] = flags
         self._held.clear()
+        for r in batch.keys:  # of the changed groups: collected just before
+            rels[r, at.R_DLIST : at.R_DHI + 1] = (0, 0, rels[r, at.R_N])
+        olds: dict[int, int] = {}
         if touching is not None:
             views[at.ROLE_OLD] = self.table(within - touching)
             for r in touching.relations():
-                span = touching.span(r)
-                if span is not None:
-                    rels[r, at.R_DLIST : at.R_DHI + 1] = (0, span.start, span.stop)
-                else:
-                    rows = touching.rows(r)
-                    self._held.append(rows)
-                    rels[r, at.R_DLIST : at.R_DHI + 1] = (rows.ctypes.data, 0, len(rows))
-                if span is not None and span.stop == n[r] and full[r]:
+                span = self._give(r, touching, at.R_DLIST)
+                whole = span is not None and span.stop == rels[r, at.R_N]
+                if span is not None and whole and rels[r, at.R_FULL + at.ROLE_ALL]:
                     olds[r] = rels[r, at.R_OLD] = span.start
                 else:
                     rels[r, at.R_FULL + at.ROLE_OLD] = 0
+        if reading.touching_negated is not None:
+            lost = reading.touching_negated
+            views[at.ROLE_NEG_OLD] = self.table((negative or within) | lost)
+            for r in lost.relations():
+                self._give(r, lost, at.R_NLIST)
+                rels[r, at.R_FULL + at.ROLE_NEG_OLD] = 0
         for x in batch.indexes:
             r = int(self._store.idxs[x, at.X_REL])
             if not self._store.catch_up(x, olds.get(r)):
                 rels[r, at.R_FULL + at.ROLE_OLD] = 0
-        self._set_guard(reading.guard)
+        self._set_guard(reading, batch, n)
         self._fill(batch)
         self._set_fresh(batch)
         for role in range(at.ROLES):
             env[at.E_VIEWS + role] = views[role].ctypes.data
 
-    def _set_guard(self, guard: View | None) -> None:
-        rels, env = self._store.rels, self._dictionary.env
+    def _give(self, r: int, facts: LocalSet, column: int) -> slice | None:
+        """Tell the kernel a relation's delta: a range of rows (returned), or a list."""
+        span = facts.span(r)
+        if span is not None:
+            given = (0, span.start, span.stop)
+        else:
+            rows = facts.rows(r)
+            self._held.append(rows)
+            given = (rows.ctypes.data, 0, len(rows))
+        self._store.rels[r, column : column + 3] = given
+        return span
+
+    def _set_guard(self, reading: Reading, batch: Batch, n: NDArray[np.int64]) -> None:
+        rels, env, guard = self._store.rels, self._dictionary.env, reading.guard
         table = _EVERY if guard is None else self.table(guard)
         env[at.E_GUARD] = table.ctypes.data
         env[at.E_GUARD_NEW] = table[0]
-        fast = guard is not None and key_of(guard) == self._not_in_all
-        rels[:, at.R_FAST] = self._full(guard.left) if fast else 0  # type: ignore[union-attr]
+        env[at.E_COUNTER] = at.R_COUNT + reading.counter if reading.sign else 0
+        env[at.E_SIGN] = reading.sign
+        if reading.sign:
+            for r in batch.heads:
+                self._store.counts(r, reading.counter)
+        fast = guard is not None and not reading.sign and key_of(guard) == self._not_in_all
+        rels[batch.used, at.R_FAST] = self._full(guard.left, batch.used, n) if fast else 0  # type: ignore[union-attr]
 
     def _set_fresh(self, batch: Batch) -> None:
         """Relations that the run both adds to and looks facts up in note what it adds."""
         rels = self._store.rels
-        rels[:, at.R_FRESH] = 0
+        rels[batch.used, at.R_FRESH] = 0
         for r in batch.both:
             bits = self._fresh.get(r)
             if bits is None:
@@ -196,22 +222,22 @@ class Runner:
             if not rels[r, at.R_FAST]:
                 store.fill(r)
 
-    def _full(self, view: View) -> Flags:
-        """Per relation, True where every row is in the view."""
-        full = self._covers(view)
+    def _full(self, view: View, used: NDArray[np.int64], n: NDArray[np.int64]) -> Flags:
+        """Per relation of those used, True where every row is in the view."""
+        full = self._covers(view, used, n)
         if self.answers:
-            full[self.answers] = True  # in no set; all may be read
+            full[np.isin(used, self.answers)] = True  # in no set; all may be read
         return full
 
-    def _covers(self, view: View) -> Flags:
+    def _covers(self, view: View, used: NDArray[np.int64], n: NDArray[np.int64]) -> Flags:
         if isinstance(view, LocalSet):
-            return np.asarray(view.sizes() == self._store.rels[:, at.R_N])
+            return np.asarray(view.sizes(used) == n)
         assert isinstance(view, Combination)
         if view.op == "not":
             if isinstance(view.left, LocalSet):
-                return np.asarray(view.left.sizes() == 0)
-            return np.zeros(len(self._store.rels), dtype=np.bool_)
-        left, right = self._covers(view.left), self._covers(view.right)
+                return np.asarray(view.left.sizes(used) == 0)
+            return np.zeros(len(used), dtype=np.bool_)
+        left, right = self._covers(view.left, used, n), self._covers(view.right, used, n)
         return left | right if view.op == "or" else left & right
 
     # String functors.

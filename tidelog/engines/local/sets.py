@@ -26,7 +26,7 @@ _ALL_MASKS = np.arange(MASKS, dtype=np.uint16)
 class LocalSet(FactSet):
     """One bit of every row's mask."""
 
-    __slots__ = ("_counts", "_parts", "_total", "bit", "engine", "whole")
+    __slots__ = ("__weakref__", "_counts", "_parts", "_total", "bit", "engine", "whole")
 
     def __init__(self, engine: LocalEngine, bit: int, *, whole: bool = False) -> None:
         self.engine = engine
@@ -52,12 +52,10 @@ class LocalSet(FactSet):
     def count(self, r: int) -> int:
         return self._counts.get(r, 0)
 
-    def sizes(self) -> NDArray[np.int64]:
-        """Facts of every relation."""
-        sizes = np.zeros(len(self.engine.store.rels), dtype=np.int64)
-        for r, count in self._counts.items():
-            sizes[r] = count
-        return sizes
+    def sizes(self, relations: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Facts of each of these relations."""
+        count = self._counts.get
+        return np.array([count(r, 0) for r in relations.tolist()], dtype=np.int64)
 
     def relations(self) -> list[int]:
         return [r for r, count in self._counts.items() if count]
@@ -120,6 +118,18 @@ class LocalSet(FactSet):
         if not self.whole:
             kept = self.rows(r)
             self._parts[r] = [kept[(mask[kept] & bit) != 0]]
+
+    def drop(self, r: int) -> None:
+        """Forget a relation's facts; their bits stay as they are."""
+        self._total -= self._counts.pop(r, 0)
+        self._parts.pop(r, None)
+
+    def renumber(self, r: int) -> None:
+        """List a relation's rows again, by their bits."""
+        self.drop(r)
+        rows = np.flatnonzero(self.engine.store.mask(r) & np.uint16(self.bit)).astype(np.uint32)
+        if len(rows):
+            self._note(r, rows, len(rows))
 
     def clear(self) -> None:
         bit = np.uint16(self.bit)

@@ -41,6 +41,7 @@ ARITHMETIC = {
 }
 UNARY = {"-": ops.NEG, "bnot": ops.BNOT, "lnot": ops.LNOT}
 SAME_WORD = {"ord", "itou", "utoi"}
+_GIVEN = {at.ROLE_DELTA: "new in ", at.ROLE_HEADS: "given ", at.ROLE_NEG_DELTA: "lost by not "}
 
 
 @dataclass(slots=True)
@@ -146,7 +147,7 @@ class Builder:
         self.arities[r] = len(literal.terms)
         key = self.key_columns(literal.terms)
         start = len(self.args)
-        scan = role in (at.ROLE_DELTA, at.ROLE_HEADS)
+        scan = role in _GIVEN
         if len(key) == len(literal.terms) and not scan:
             for term in literal.terms:
                 self.args += self.operand(term)
@@ -158,8 +159,7 @@ class Builder:
             for action in actions:
                 self.args += action
             row = self.generator(at.OP_SCAN, rel=r, args=start, role=role)
-            what = {at.ROLE_DELTA: "new in ", at.ROLE_HEADS: "given "}.get(role, "each ")
-            self.said.append(what + literal.relation)
+            self.said.append(_GIVEN.get(role, "each ") + literal.relation)
         else:
             x = self.catalog.index(r, key)
             self.indexes.append(x)
@@ -176,14 +176,14 @@ class Builder:
         if not exact and not any(how == at.A_BIND for how, _ in actions) and not scan:
             row[at.P_FLAG] |= at.FLAG_FIRST
 
-    def negate(self, literal: Literal) -> None:
+    def negate(self, literal: Literal, role: int) -> None:
         r = self.catalog.relation(literal.relation, len(literal.terms))
         self.reads.append(r)
         self.arities[r] = len(literal.terms)
         start = len(self.args)
         for term in literal.terms:
             self.args += self.operand(term)
-        self.step(at.OP_MEMBER, rel=r, args=start, role=at.ROLE_NEG, flag=at.FLAG_NEGATED)
+        self.step(at.OP_MEMBER, rel=r, args=start, role=role, flag=at.FLAG_NEGATED)
         self.said.append(f"not {literal.relation}")
 
     def group(self, part: Group) -> None:

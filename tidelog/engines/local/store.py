@@ -17,6 +17,7 @@ from tidelog.engines.local.kernels.index import (
     append_rows,
     rehash_slots,
 )
+from tidelog.engines.local.kernels.removal import remove_rows
 from tidelog.engines.local.values import Ids
 from tidelog.program.diagnostics import LimitError
 
@@ -52,11 +53,12 @@ class _Rows:
     keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     slots: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
     out: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    counts: dict[int, NDArray[np.int32]] = field(default_factory=dict)
     indexes: dict[tuple[int, ...], int] = field(default_factory=dict)
 
     def nbytes(self) -> int:
-        arrays = (self.rows, self.mask, self.keys, self.slots, self.out)
-        return sum(array.nbytes for array in arrays)
+        arrays: tuple[NDArray[Any], ...] = (self.rows, self.mask, self.keys, self.slots, self.out)
+        return sum(array.nbytes for array in (*arrays, *self.counts.values()))
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ class _Index:
 
 
 class Store:
-    """Relations by number. Row numbers never change; a row is never taken away."""
+    """Relations by number. Row numbers stay as they are until rows are removed."""
 
     def __init__(self) -> None:
         self.rels: NDArray[np.int64] = np.zeros((16, at.R_WIDTH), dtype=np.int64)
@@ -131,6 +133,10 @@ class Store:
         data[: n * arity] = store.rows[: n * arity]
         mask[:n] = store.mask[:n]
         store.keys, store.slots, store.rows, store.mask = keys, slots, data, mask
+        for which, old in store.counts.items():
+            counts = _new(capacity, np.int32)
+            counts[:n] = old[:n]
+            self._attach_counts(r, which, counts)
         rel[at.R_CAP] = capacity
         rel[at.R_ROWS] = data.ctypes.data
         rel[at.R_MASK] = mask.ctypes.data
@@ -138,6 +144,17 @@ class Store:
         rel[at.R_HROWS] = slots.ctypes.data
         rel[at.R_HSIZE] = size
         rel[at.R_MULT] = multiplier.view(np.int64)
+
+    def counts(self, r: int, which: int) -> NDArray[np.int32]:
+        """Each row's number in a counter, zero at first (a view)."""
+        store = self._rows[r]
+        if which not in store.counts:
+            self._attach_counts(r, which, _new(int(self.rels[r, at.R_CAP]), np.int32))
+        return store.counts[which][: int(self.rels[r, at.R_N])]
+
+    def _attach_counts(self, r: int, which: int, counts: NDArray[np.int32]) -> None:
+        self._rows[r].counts[which] = counts
+        self.rels[r, at.R_COUNT + which] = counts.ctypes.data
 
     def grow_out(self, r: int) -> None:
         store, rel = self._rows[r], self.rels[r]
@@ -184,10 +201,38 @@ class Store:
         rel[at.R_N] = rel[at.R_FILLED] = 0
         store.keys.fill(0)
         store.slots.fill(0)
+        for counts in store.counts.values():
+            counts.fill(0)
         for x in store.indexes.values():
             self._indexes[x].slots.fill(0)
             self._indexes[x].free.fill(-1)
             self.idxs[x, [at.X_USED, at.X_TOP, at.X_DONE, at.X_MARK]] = 0
+
+    def remove(self, r: int, rows: NDArray[np.uint32]) -> None:
+        """Take rows away. The last rows move into the gaps: other row numbers change."""
+        n = self.size(r)
+        if not len(rows):
+            return
+        if 2 * len(rows) > n:  # most of them: put what stays in again
+            self._keep(r, np.delete(np.arange(n), rows))
+            return
+        self.fill(r)
+        which = np.array(list(self._rows[r].indexes.values()), dtype=np.int64)
+        for x in which.tolist():
+            self._append(x, n)
+        going = np.sort(rows)[::-1].copy()
+        remove_rows(self.rels_at, self.idxs_at, r, going, which, self.scratch_at)
+        self.idxs[which, at.X_MARK] = n - len(rows)
+        self.idxs[which, at.X_EPOCH] += 1
+
+    def _keep(self, r: int, kept: NDArray[np.int64]) -> None:
+        data, masks = self.rows(r)[kept], self.mask(r)[kept]
+        counts = {c: self.counts(r, c)[kept] for c in self._rows[r].counts}
+        self.clear(r)
+        self.load(r, data, 0)
+        self.mask(r)[:] = masks
+        for c, numbers in counts.items():
+            self.counts(r, c)[:] = numbers
 
     def rows(self, r: int) -> NDArray[np.uint32]:
         """All rows, one line each (a view)."""

@@ -17,9 +17,11 @@ from tidelog.engines.local.kernels.layout import (
     A_REG,
     BUFFER,
     DONE,
+    E_COUNTER,
     E_GUARD,
     E_GUARD_NEW,
     E_OUTBIT,
+    E_SIGN,
     GROW_OUT,
     GROW_ROWS,
     R_ARITY,
@@ -40,7 +42,7 @@ from tidelog.engines.local.kernels.layout import (
     T_BUFFERED,
     T_WHAT,
 )
-from tidelog.engines.local.kernels.memory import prefetch, u8, u16, u32, u64
+from tidelog.engines.local.kernels.memory import i32, prefetch, u8, u16, u32, u64
 
 DUPLICATE = 0
 ADDED = 1
@@ -73,21 +75,29 @@ def emit(rels, env, r, t):
     if rels[r * R_WIDTH + R_HSIZE] == 0:
         return NO_ROOM if env[E_GUARD_NEW] != 0 else DUPLICATE
     slot = find_slot(rels, r, key, t)
+    counter = env[E_COUNTER]
     if u64(rels[r * R_WIDTH + R_HKEYS])[slot] == EMPTY:
         if env[E_GUARD_NEW] == 0:
             return DUPLICATE
         if rels[r * R_WIDTH + R_N] >= rels[r * R_WIDTH + R_CAP]:
             return NO_ROOM
-        append_row(rels, r, slot, key, t, env[E_OUTBIT])
+        row = append_row(rels, r, slot, key, t, env[E_OUTBIT])
+        if counter != 0:
+            u32(rels[r * R_WIDTH + R_HROWS])[slot] = np.uint32(row + 1)
+            i32(rels[r * R_WIDTH + counter])[row] = np.int32(env[E_SIGN])
         return ADDED
     if rels[r * R_WIDTH + R_FAST] != 0:
         return DUPLICATE
     row = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1
     if row < 0:  # fresh, so in the result already
         return DUPLICATE
-    if u8(env[E_GUARD])[u16(rels[r * R_WIDTH + R_MASK])[row]] == 0:
-        return DUPLICATE
-    return mark(rels, env, r, row)
+    done = DUPLICATE
+    if u8(env[E_GUARD])[u16(rels[r * R_WIDTH + R_MASK])[row]] != 0:
+        done = mark(rels, env, r, row)
+    # What found no room comes again, and must count once.
+    if counter != 0 and done >= 0:
+        i32(rels[r * R_WIDTH + counter])[row] += np.int32(env[E_SIGN])
+    return done
 
 
 @njit

@@ -71,21 +71,21 @@ from tidelog.engines.local.kernels.layout import (
     PRE_MEMBER,
     R_ARITY,
     R_CAP,
-    R_DHI,
     R_DLIST,
-    R_DLO,
     R_FAST,
     R_FULL,
     R_HKEYS,
     R_HSIZE,
     R_MULT,
     R_N,
+    R_NLIST,
     R_OLD,
     R_ROWS,
     R_START,
     R_WIDTH,
     ROLE_DELTA,
     ROLE_HEADS,
+    ROLE_NEG_DELTA,
     ROLE_OLD,
     T_BUFFERED,
     T_DRAIN,
@@ -170,10 +170,14 @@ def run(
                 r = step[P_REL]
                 role = step[P_ROLE]
                 delta = role == ROLE_DELTA or role == ROLE_HEADS
+                given = r * R_WIDTH + R_DLIST
+                if role == ROLE_NEG_DELTA:
+                    delta = True
+                    given = r * R_WIDTH + R_NLIST
                 if entering:
                     if delta:
-                        cur[d] = rels[r * R_WIDTH + R_DLO]
-                        end[d] = rels[r * R_WIDTH + R_DHI]
+                        cur[d] = rels[given + 1]
+                        end[d] = rels[given + 2]
                     else:
                         cur[d] = 0
                         if role == ROLE_OLD and rels[r * R_WIDTH + R_FULL + ROLE_OLD] != 0:
@@ -184,7 +188,7 @@ def run(
                 a = step[P_ARGS]
                 rows_at = rels[r * R_WIDTH + R_ROWS]
                 rows = u32(rows_at)
-                listed = delta and rels[r * R_WIDTH + R_DLIST] != 0
+                listed = delta and rels[given] != 0
                 full = rels[r * R_WIDTH + R_FULL + role] != 0
                 fused = step[P_FUSE] != FUSE_NONE
                 tested = step[P_TESTED]
@@ -196,7 +200,7 @@ def run(
                 i = cur[d]
                 stop = end[d]
                 while i < stop:
-                    row = np.int64(u32(rels[r * R_WIDTH + R_DLIST])[i]) if listed else i
+                    row = np.int64(u32(rels[given])[i]) if listed else i
                     if pre and i + AHEAD < stop:
                         ask_ahead(rels, idxs, step, reg, rows_at + 4 * (i + AHEAD) * arity)
                     i += 1

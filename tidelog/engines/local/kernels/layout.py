@@ -21,10 +21,15 @@ R_OUTN = 14
 R_OUTCAP = 15
 R_FAST = 16  # 1: a row that exists is never new (the guard is 'not in I', all rows are)
 R_FULL = 17  # R_FULL + role: 1 where every row in reach is in that role's view
-R_MULT = 22  # the hash table's multiplier
-R_FILLED = 23  # rows whose numbers the hash table has
-R_FRESH = 24  # address of FRESH_BITS bits that rows added by this run set, or 0
-R_WIDTH = 26
+R_MULT = 24  # the hash table's multiplier
+R_FILLED = 25  # rows whose numbers the hash table has
+R_FRESH = 26  # address of FRESH_BITS bits that rows added by this run set, or 0
+R_NLIST = 27  # the delta of negated literals, as R_DLIST, R_DLO and R_DHI are the other's
+R_NLO = 28
+R_NHI = 29
+R_COUNT = 30  # addresses of int32[capacity]: each row's derivations, by two kinds of rules
+R_WIDTH = 32
+COUNTERS = 2
 FRESH_BITS = 20  # their number as a power of two
 
 # Roles of a body literal in an evaluation; each has a view (a truth table over masks).
@@ -33,7 +38,9 @@ ROLE_OLD = 1  # body facts in X but not in the delta
 ROLE_DELTA = 2  # the literal that ranges over the delta
 ROLE_NEG = 3  # negated literals and aggregates
 ROLE_HEADS = 4  # given heads, for provable and support
-ROLES = 5
+ROLE_NEG_DELTA = 5  # the negated literal that ranges over the delta of its kind
+ROLE_NEG_OLD = 6  # negated literals that must not meet that delta
+ROLES = 7
 
 # One row per index: key columns to a vector of the remaining columns.
 X_REL = 0
@@ -129,9 +136,11 @@ E_GUARD = 6  # address of the guard's truth table
 E_OUTBIT = 7
 E_TICKS = 8  # work left before the kernel returns to Python
 E_VIEWS = 9  # E_VIEWS + role: address of that role's truth table
-E_GUARD_NEW = 14  # 1 if a fact that has no row yet passes the guard
-E_NLABELS = 15
-E_WIDTH = 16
+E_GUARD_NEW = 16  # 1 if a fact that has no row yet passes the guard
+E_NLABELS = 17
+E_COUNTER = 18  # column of `rels` with the counters that heads change, or 0
+E_SIGN = 19  # by how much
+E_WIDTH = 20
 
 # Where an interrupted run goes on.
 T_PLAN = 0

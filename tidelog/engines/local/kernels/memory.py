@@ -35,6 +35,11 @@ def u32(typingctx: Any, address: Any) -> Any:
 
 
 @intrinsic
+def i32(typingctx: Any, address: Any) -> Any:
+    return _pointer(types.int32)(typingctx, address)
+
+
+@intrinsic
 def u64(typingctx: Any, address: Any) -> Any:
     return _pointer(types.uint64)(typingctx, address)
 

@@ -1,0 +1,190 @@
+"""Rows taken away: out of the hash table, out of every index, and the gap closed.
+
+The last row moves into the gap, so that rows stay contiguous and every row that a
+relation has is a fact: joins need not look whether what they read is still there. In
+an open-addressing table the entries after a gap move up as far as their homes allow
+(Knuth, The Art of Computer Programming 6.4, algorithm R), so that searches end where
+they should and no tombstones pile up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tidelog.engines.local.kernels.hashing import EMPTY, find_slot, home, key_of, pack
+from tidelog.engines.local.kernels.index import find_key, index_key, size_class, spread
+from tidelog.engines.local.kernels.layout import (
+    COUNTERS,
+    R_ARITY,
+    R_COUNT,
+    R_FILLED,
+    R_HKEYS,
+    R_HROWS,
+    R_HSIZE,
+    R_MASK,
+    R_MULT,
+    R_N,
+    R_ROWS,
+    R_WIDTH,
+    S_LEN,
+    S_OFF,
+    SLOT,
+    X_ARENA,
+    X_COLS,
+    X_DONE,
+    X_FREE,
+    X_NKEY,
+    X_SIZE,
+    X_SLOTS,
+    X_STRIDE,
+    X_USED,
+    X_WIDTH,
+)
+from tidelog.engines.local.kernels.memory import i32, i64, u16, u32, u64
+
+
+@njit
+def between(low, x, high):
+    """Does x lie in the cyclic interval (low, high]?"""
+    if low <= high:
+        return low < x <= high
+    return low < x or x <= high
+
+
+@njit
+def close_gap(rels, r, slot):
+    """Empty a slot of the relation's table."""
+    keys = u64(rels[r * R_WIDTH + R_HKEYS])
+    numbers = u32(rels[r * R_WIDTH + R_HROWS])
+    size = rels[r * R_WIDTH + R_HSIZE]
+    multiplier = np.uint64(rels[r * R_WIDTH + R_MULT])
+    gap = slot
+    while True:
+        slot += 1
+        if slot == size:
+            slot = 0
+        key = keys[slot]
+        if key == EMPTY:
+            break
+        if not between(gap, home(key, multiplier, size), slot):
+            keys[gap] = key
+            numbers[gap] = numbers[slot]
+            gap = slot
+    keys[gap] = EMPTY
+    numbers[gap] = np.uint32(0)
+
+
+@njit
+def close_index_gap(idxs, x, base):
+    """Empty a slot of an index."""
+    slots = u32(idxs[x * X_WIDTH + X_SLOTS])
+    size = idxs[x * X_WIDTH + X_SIZE]
+    gap = base // SLOT
+    slot = gap
+    while True:
+        slot += 1
+        if slot == size:
+            slot = 0
+        b = slot * SLOT
+        if slots[b + S_LEN] == 0:
+            break
+        if not between(gap, spread(pack(slots[b + 1], slots[b]), size), slot):
+            for j in range(SLOT):
+                slots[gap * SLOT + j] = slots[b + j]
+            gap = slot
+    for j in range(SLOT):
+        slots[gap * SLOT + j] = np.uint32(0)
+
+
+@njit
+def give_back(idxs, x, offset, c):
+    """Put a chunk of size class c on its free list."""
+    free = i64(idxs[x * X_WIDTH + X_FREE])
+    u32(idxs[x * X_WIDTH + X_ARENA])[offset] = np.uint32(free[c] + 1)
+    free[c] = offset
+
+
+@njit
+def unindex(idxs, x, rows, base, t):
+    """Take the row at rows[base] out of an index that has it."""
+    nkey = idxs[x * X_WIDTH + X_NKEY]
+    stride = idxs[x * X_WIDTH + X_STRIDE]
+    cols = i64(idxs[x * X_WIDTH + X_COLS])
+    for k in range(nkey):
+        t[k] = np.int64(rows[base + cols[k]])
+    at = find_key(idxs, x, index_key(t, nkey))
+    slots = u32(idxs[x * X_WIDTH + X_SLOTS])
+    length = np.int64(slots[at + S_LEN])
+    inline = stride == 1
+    if length == 1:
+        if not inline:
+            give_back(idxs, x, np.int64(slots[at + S_OFF]), 0)
+        idxs[x * X_WIDTH + X_USED] -= 1
+        close_index_gap(idxs, x, at)
+        return
+    arena = u32(idxs[x * X_WIDTH + X_ARENA])
+    offset = np.int64(slots[at + S_OFF])
+    i = length - 1  # what goes often came last
+    while i > 0:
+        same = True
+        for c in range(stride):
+            if arena[offset + i * stride + c] != rows[base + cols[nkey + c]]:
+                same = False
+                break
+        if same:
+            break
+        i -= 1
+    length -= 1
+    for c in range(stride):
+        arena[offset + i * stride + c] = arena[offset + length * stride + c]
+    slots[at + S_LEN] = np.uint32(length)
+    if length == 1 and inline:
+        slots[at + S_OFF] = arena[offset]
+        give_back(idxs, x, offset, 1)
+    elif length & (length - 1) == 0:  # the upper half of the chunk is no longer needed
+        give_back(idxs, x, offset + length * stride, size_class(length))
+
+
+@njit(cache=True)
+def remove_rows(relations, indexes, r, going, which, scratch):
+    """Take rows away, given in falling order; `which` are the relation's indexes.
+
+    All rows must have their numbers, and all indexes must be complete.
+    """
+    rels = i64(relations)
+    idxs = i64(indexes)
+    t = i64(scratch)
+    arity = rels[r * R_WIDTH + R_ARITY]
+    rows = u32(rels[r * R_WIDTH + R_ROWS])
+    mask = u16(rels[r * R_WIDTH + R_MASK])
+    n = rels[r * R_WIDTH + R_N]
+    for g in range(len(going)):
+        row = np.int64(going[g])
+        base = row * arity
+        for k in range(len(which)):
+            unindex(idxs, which[k], rows, base, t)
+        for c in range(arity):
+            t[c] = np.int64(rows[base + c])
+        close_gap(rels, r, find_slot(rels, r, key_of(t, arity), t))
+        n -= 1
+        if row != n:
+            for c in range(arity):
+                rows[base + c] = rows[n * arity + c]
+                t[c] = np.int64(rows[base + c])
+            mask[row] = mask[n]
+            for c in range(COUNTERS):
+                counts = rels[r * R_WIDTH + R_COUNT + c]
+                if counts != 0:
+                    i32(counts)[row] = i32(counts)[n]
+            slot = find_slot(rels, r, key_of(t, arity), t)
+            u32(rels[r * R_WIDTH + R_HROWS])[slot] = np.uint32(row + 1)
+    for c in range(COUNTERS):
+        counts = rels[r * R_WIDTH + R_COUNT + c]
+        if counts != 0:
+            for row in range(n, n + len(going)):
+                i32(counts)[row] = np.int32(0)
+    rels[r * R_WIDTH + R_N] = n
+    rels[r * R_WIDTH + R_FILLED] = n
+    for k in range(len(which)):
+        idxs[which[k] * X_WIDTH + X_DONE] = n
