@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, Self
 
-from tidelog.program.rules import Rule
+from tidelog.program.rules import Relation, Rule
 
 
 class View:
@@ -42,6 +42,18 @@ class Combination(View):
     op: Literal["or", "and", "not"]
     left: View
     right: View
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split(View):
+    """Facts of these relations as one view has them, all others as another has them.
+
+    It stands alone, as the view `within` of an evaluator.
+    """
+
+    relations: frozenset[str]
+    inside: View
+    outside: View
 
 
 class FactSet(View):
@@ -93,11 +105,17 @@ class Engine(Protocol):
     def instances(self) -> int:
         """Rule instances considered so far."""
 
+    def declare(self, relation: Relation) -> object:
+        """Make a relation known, such as one that an algorithm keeps for itself."""
+
     def none(self) -> FactSet:
         """A new, empty set."""
 
     def collect(self, view: View, relations: Sequence[str] | None = None) -> FactSet:
         """The facts of a view (those of some relations only) as a set of their own."""
+
+    def some(self, view: View, count: int) -> FactSet:
+        """Facts of a view, `count` of them or all if there are fewer."""
 
     def relations(self, facts: FactSet) -> Sequence[str]:
         """Names of the relations that the set has facts of."""
