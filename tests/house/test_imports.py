@@ -17,7 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     "plan": {"program", "text"},
     "maintain": {"program", "plan"},
     "engines": {"program", "plan", "maintain"},
-    "io": {"program"},
+    "io": {"program", "text"},
     "report": {"program"},
     "limits": {"program"},
     "progress": {"limits"},

@@ -1,0 +1,149 @@
+"""Where deltas go: the standard output at once, or files that appear whole at the end.
+
+In the notation and in JSON Lines every delta ends with a commit; a table holds the rows of
+one relation, with the sign in `op` and the update's number in `commit`. All of it can be
+read as changes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, BinaryIO, Protocol
+
+from tidelog.io.atomic import Staged
+from tidelog.io.cells import float_text, shown
+from tidelog.io.changes import Format, Place
+from tidelog.io.frames import to_arrow
+from tidelog.io.jsonl import jsonl_text
+from tidelog.io.source import FileFault
+from tidelog.program.changes import Change, Commit, FactChange
+from tidelog.program.rules import Relation
+from tidelog.program.syntax import Value
+from tidelog.program.table import Table
+from tidelog.text.changes import change_text
+
+_IN_MEMORY = 2**24  # bytes of text; more than that waits in a temporary file
+_PIECE = 2**20
+
+_TEXTS: dict[Format, Callable[[Change], str]] = {"changes": change_text, "jsonl": jsonl_text}
+
+
+class DeltaWriter(Protocol):
+    """Takes one delta after another; what goes to a file is staged by `save`."""
+
+    def add(self, delta: Iterable[FactChange]) -> None: ...
+    def save(self, staged: Staged) -> None: ...
+
+
+def delta_writer(place: Place, relation: Relation | None, stdout: BinaryIO | None) -> DeltaWriter:
+    """The writer for a place; a table needs its relation."""
+    if place.format in ("csv", "parquet"):
+        if relation is None:
+            raise FileFault(f"the table {place.path} is of no known relation")
+        if place.live:
+            raise FileFault("a table cannot be printed update by update", "name a file for it")
+        return _TableFile(place, relation)
+    if place.live:
+        if stdout is None:
+            raise FileFault("the standard output is closed")
+        return _Printed(stdout, _TEXTS[place.format])
+    return _TextFile(place.path, _TEXTS[place.format])
+
+
+def delta_lines(delta: Iterable[FactChange], text: Callable[[Change], str]) -> bytes:
+    lines = [*map(text, delta), text(Commit())]
+    return ("\n".join(lines) + "\n").encode()
+
+
+class _Printed:
+    def __init__(self, stdout: BinaryIO, text: Callable[[Change], str]) -> None:
+        self._stdout = stdout
+        self._text = text
+
+    def add(self, delta: Iterable[FactChange]) -> None:
+        self._stdout.write(delta_lines(delta, self._text))
+        self._stdout.flush()  # a reader at the other end of a pipe waits for it
+
+    def save(self, staged: Staged) -> None: ...
+
+
+class _TextFile:
+    def __init__(self, path: str, text: Callable[[Change], str]) -> None:
+        self._path = path
+        self._text = text
+        self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+
+    def add(self, delta: Iterable[FactChange]) -> None:
+        self._spool.write(delta_lines(delta, self._text))
+
+    def save(self, staged: Staged) -> None:
+        self._spool.seek(0)
+        pieces = iter(lambda: self._spool.read(_PIECE), b"")
+        staged.write(self._path, pieces, compress=self._path.endswith(".gz"))
+        self._spool.close()
+
+
+class _TableFile:
+    def __init__(self, place: Place, relation: Relation) -> None:
+        self._place = place
+        self._relation = relation
+        self._ops: list[str] = []
+        self._batches: list[int] = []
+        self._rows: list[tuple[Value, ...]] = []
+        self._updates = 0
+
+    def add(self, delta: Iterable[FactChange]) -> None:
+        self._updates += 1
+        for change in delta:
+            if change.relation == self._relation.name:
+                self._ops.append(change.op)
+                self._batches.append(self._updates)
+                self._rows.append(change.row)
+
+    def save(self, staged: Staged) -> None:
+        path = self._place.path
+        pieces = self._parquet() if self._place.format == "parquet" else self._text()
+        staged.write(path, pieces, compress=path.endswith(".gz"))
+
+    def _text(self) -> Iterator[bytes]:
+        tabs = self._place.path.removesuffix(".gz").endswith(".tsv")
+        written = io.StringIO(newline="")
+        quotes = csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
+        writer = csv.writer(
+            written,
+            delimiter="\t" if tabs else ",",
+            quoting=quotes,
+            quotechar=None if tabs else '"',
+            lineterminator="\n",
+        )
+        writer.writerow(("op", "commit", *self._relation.attributes))
+        for op, batch, row in zip(self._ops, self._batches, self._rows, strict=True):
+            cells = [float_text(v) if isinstance(v, float) else v for v in row]
+            if tabs:
+                self._require_plain(row)
+            writer.writerow((op, batch, *cells))
+            if written.tell() > _PIECE:
+                yield written.getvalue().encode()
+                written.seek(0)
+                written.truncate()
+        yield written.getvalue().encode()
+
+    def _require_plain(self, row: tuple[Value, ...]) -> None:
+        for value in row:
+            if isinstance(value, str) and any(c in value for c in "\t\n\r\0"):
+                message = f"{shown(value)} has a tab or a line end, so {self._place.path} cannot"
+                raise FileFault(f"{message} hold it", "name a .csv file, which has quotes")
+
+    def _parquet(self) -> Iterator[bytes]:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        frame = to_arrow(self._relation, Table.from_rows(self._relation.kinds, self._rows))
+        frame = frame.add_column(0, "op", pa.array(self._ops, pa.string()))
+        frame = frame.add_column(1, "commit", pa.array(self._batches, pa.int64()))
+        written = io.BytesIO()
+        parquet.write_table(frame, written)
+        yield written.getvalue()

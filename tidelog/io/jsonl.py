@@ -1,0 +1,190 @@
+"""Changes as JSON Lines, one record a line.
+
+    {"op": "+", "relation": "edge", "args": [1, 2]}
+    {"op": "-", "rule": "path(x, z) :- edge(x, y), edge(y, z)."}
+    {"op": "-", "rule": "path.3fa2c1"}
+    {"op": "commit"}
+
+JSON has no infinities: they are the strings "inf" and "-inf" in a float's place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from json import JSONDecodeError
+from typing import Any
+
+from tidelog.io.cells import shown
+from tidelog.program.changes import Change, Commit, FactChange, Op, RuleChange
+from tidelog.program.diagnostics import DataError, Diagnostic, Sources, render
+from tidelog.program.rules import Relation
+from tidelog.program.syntax import Kind, Span, Value
+from tidelog.text.changes import RULE_NAME, Excerpt, Relations, read_rule
+from tidelog.text.rows import BOUNDS, fitting, known_alike, signature
+from tidelog.text.write import to_text
+
+_FACT = '{"op": "+", "relation": "edge", "args": [1, 2]}'
+_SHAPES = (
+    'write {"op": "+", "relation": …, "args": […]}, {"op": "+", "rule": …} or {"op": "commit"}'
+)
+_INFINITIES = {"inf": math.inf, "-inf": -math.inf}
+
+
+def read_jsonl(
+    blocks: Iterable[str], file: str, relations: Relations
+) -> Iterator[tuple[Change, Sources]]:
+    """The change of each line, with what messages about it show. Empty lines are passed over."""
+    number = 0
+    for block in blocks:
+        lines = block.split("\n")
+        if not lines[-1]:
+            lines.pop()
+        for line in lines:
+            number += 1
+            if line.strip():
+                yield _Line(file, number, line.removesuffix("\r")).change(relations)
+
+
+class _Wrong(Exception):
+    def __init__(self, message: str, advice: str = _SHAPES) -> None:
+        super().__init__(message)
+        self.message, self.advice = message, advice
+
+
+class _Line:
+    """One record and its place."""
+
+    def __init__(self, file: str, number: int, text: str) -> None:
+        self.file = file
+        self.number = number
+        self.text = text
+        self.at = Span(file, number, 1)
+        self.sources: Sources = {file: Excerpt(number, [text])}
+
+    def change(self, relations: Relations) -> tuple[Change, Sources]:
+        try:
+            record = self._record()
+            op, keys = record.get("op"), record.keys()
+            if op == "commit":
+                if len(keys) > 1:
+                    raise _Wrong("a commit has no other keys", 'write {"op": "commit"}')
+                return Commit(self.at), self.sources
+            if op not in ("+", "-"):
+                raise _Wrong('"op" is one of "+", "-" and "commit"')
+            if keys == {"op", "relation", "args"}:
+                return self._fact(op, record["relation"], record["args"], relations)
+            if keys == {"op", "rule"}:
+                return self._rule(op, record["rule"])
+            raise _Wrong("the record is none of a fact, a rule or a commit")
+        except _Wrong as wrong:
+            raise self._error(wrong.message, wrong.advice) from None
+
+    def _error(self, message: str, advice: str, column: int = 1) -> DataError:
+        at = self.at._replace(column=column)
+        return DataError(render(Diagnostic(message, at, advice), self.sources))
+
+    def _record(self) -> dict[str, Any]:
+        try:
+            record = json.loads(self.text, object_pairs_hook=_once, parse_constant=_constant)
+        except JSONDecodeError as error:
+            cut = error.pos >= len(self.text.rstrip()) or "Unterminated" in error.msg
+            advice = "was the record cut off?" if cut else f"write {_FACT}"
+            raise self._error(f"no JSON: {error.msg.lower()}", advice, error.colno) from None
+        except RecursionError:
+            raise _Wrong("nested too deeply") from None
+        except ValueError:  # thousands of digits
+            raise _Wrong("a number of too many digits", "64 bits hold 20 digits") from None
+        if not isinstance(record, dict):
+            raise _Wrong("the record is no object")
+        return record
+
+    def _fact(
+        self, op: Op, name: object, args: object, relations: Relations
+    ) -> tuple[Change, Sources]:
+        known = relations()
+        relation = known.get(name) if isinstance(name, str) else None
+        if relation is None:
+            if not isinstance(name, str):
+                raise _Wrong('"relation" is a string', f"write {_FACT}")
+            raise _Wrong(f"unknown relation {shown(name)}", known_alike(name, known))
+        if not isinstance(args, list):
+            raise _Wrong('"args" is a list', f"write {_FACT}")
+        row = fitting(args, relation.kinds) or _slow_row(args, relation)
+        if "\\u" in self.text or not self.text.isascii():
+            _require_text(row)
+        return FactChange(op, relation.name, row, self.at), self.sources
+
+    def _rule(self, op: Op, text: object) -> tuple[Change, Sources]:
+        if not isinstance(text, str):
+            raise _Wrong('"rule" is a string')
+        if op == "-" and RULE_NAME.fullmatch(text):
+            return RuleChange(op, text, self.at), self.sources
+        file = f"{self.file}:{self.number}"
+        rule = read_rule(text, file)
+        return RuleChange(op, rule, rule.at), {file: text.split("\n")}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _Wrong(f"key {shown(twice)} stands twice", "keep one of them")
+    return record
+
+
+def _constant(word: str) -> None:
+    raise _Wrong(f"{word} is no JSON", 'an infinity is "inf" or "-inf"; no fact can hold NaN')
+
+
+def _slow_row(args: list[object], relation: Relation) -> tuple[Value, ...]:
+    if len(args) != relation.arity:
+        count = "1 value" if len(args) == 1 else f"{len(args)} values"
+        raise _Wrong(f"{count} for {signature(relation)}", "give one value for each column")
+    columns = zip(args, relation.attributes, relation.kinds, strict=True)
+    return tuple(_value(value, name, kind) for value, name, kind in columns)
+
+
+def _value(value: object, name: str, kind: Kind) -> Value:
+    row = fitting((value,), (kind,))
+    if row is not None:
+        return row[0]
+    if kind == "float" and isinstance(value, str) and value in _INFINITIES:
+        return _INFINITIES[value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _Wrong(f"a number in column {name} is too large for a float", 'write "inf"?')
+    text = json.dumps(value)
+    text = text if len(text) <= 40 else f"{text[:40]}…"
+    if type(value) is int and kind in BOUNDS:
+        least, most = BOUNDS[kind]
+        raise _Wrong(f"{text} in column {name} does not fit", f"{kind} is from {least} to {most}")
+    raise _Wrong(f"column {name} is {kind}; {text} is none", "give a value of its type")
+
+
+def _require_text(row: tuple[Value, ...]) -> None:
+    for value in row:
+        if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+            raise _Wrong(f"{value[:40]!a} is no text", "it has half of a surrogate pair")
+
+
+def jsonl_text(change: Change) -> str:
+    """A change as a record, without a line end.
+
+    >>> jsonl_text(FactChange("+", "edge", (1, "a")))
+    '{"op": "+", "relation": "edge", "args": [1, "a"]}'
+    """
+    match change:
+        case FactChange():
+            record: dict[str, object] = {"op": change.op, "relation": change.relation}
+            record["args"] = [_plain(value) for value in change.row]
+        case RuleChange(rule=rule):
+            record = {"op": change.op, "rule": rule if isinstance(rule, str) else to_text(rule)}
+        case _:
+            record = {"op": "commit"}
+    return json.dumps(record, ensure_ascii=False)
+
+
+def _plain(value: Value) -> Value:
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
