@@ -111,39 +111,38 @@ class _TableFile:
     def _text(self) -> Iterator[bytes]:
         tabs = self._place.path.removesuffix(".gz").endswith(".tsv")
         written = io.StringIO(newline="")
-        quotes = csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
-        writer = csv.writer(
-            written,
-            delimiter="\t" if tabs else ",",
-            quoting=quotes,
-            quotechar=None if tabs else '"',
-            lineterminator="\n",
-        )
-        writer.writerow(("op", "commit", *self._relation.attributes))
-        for op, batch, row in zip(self._ops, self._batches, self._rows, strict=True):
-            cells = [float_text(v) if isinstance(v, float) else v for v in row]
+        quoted = csv.writer(written, lineterminator="\n")
+        for record in self._records():
             if tabs:
-                self._require_plain(row)
-            writer.writerow((op, batch, *cells))
+                written.write("\t".join(self._unquoted(record)) + "\n")
+            else:
+                quoted.writerow(record)
             if written.tell() > _PIECE:
                 yield written.getvalue().encode()
                 written.seek(0)
                 written.truncate()
         yield written.getvalue().encode()
 
-    def _require_plain(self, row: tuple[Value, ...]) -> None:
-        for value in row:
-            if isinstance(value, str) and any(c in value for c in "\t\n\r\0"):
-                message = f"{shown(value)} has a tab or a line end, so {self._place.path} cannot"
-                raise FileFault(f"{message} hold it", "name a .csv file, which has quotes")
+    def _records(self) -> Iterator[list[str]]:
+        yield ["op", "commit", *self._relation.attributes]
+        for op, batch, row in zip(self._ops, self._batches, self._rows, strict=True):
+            cells = [float_text(v) if isinstance(v, float) else str(v) for v in row]
+            yield [op, str(batch), *cells]
+
+    def _unquoted(self, cells: list[str]) -> list[str]:
+        for cell in cells:
+            if any(sign in cell for sign in "\t\n\r"):
+                message = f"{shown(cell)} has a tab or a line end"
+                raise FileFault(f"{message}: {self._place.path} cannot hold it", "name a .csv file")
+        return cells
 
     def _parquet(self) -> Iterator[bytes]:
         import pyarrow as pa
         from pyarrow import parquet
 
         frame = to_arrow(self._relation, Table.from_rows(self._relation.kinds, self._rows))
-        frame = frame.add_column(0, "op", pa.array(self._ops, pa.string()))
-        frame = frame.add_column(1, "commit", pa.array(self._batches, pa.int64()))
+        signs = [pa.array(self._ops, pa.string()), pa.array(self._batches, pa.int64())]
+        names = ["op", "commit", *self._relation.attributes]
         written = io.BytesIO()
-        parquet.write_table(frame, written)
+        parquet.write_table(pa.table([*signs, *frame.columns], names=names), written)
         yield written.getvalue()
