@@ -103,7 +103,7 @@ class Changes:
             return change
         before = self._lexer.position
         tokens = self._lexer.statement()
-        if len(tokens) == 1:
+        if len(tokens) == 1 and not self._found:
             return None
         try:
             if not self._is_whole(tokens):
@@ -137,7 +137,7 @@ class Changes:
 
     def _is_whole(self, tokens: list[Token]) -> bool:
         """Is a statement complete? A Fault if it is none, whatever may follow."""
-        first, last, at = tokens[0], tokens[-2], self._cursor.at
+        first, last, at = tokens[0], tokens[max(-2, -len(tokens))], self._cursor.at
         comment = last.kind == "bad" and last.text == "/*"
         if self._found and not (comment and len(self._found) == 1 and not self._ended):
             raise Fault("", at(first))
