@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tidelog.maintain.seam import Engine, FactSet
+from tidelog.maintain.seam import Counter, Engine, FactSet
 from tidelog.program.rules import Rule, Stratum
 
 
@@ -32,9 +32,23 @@ def materialise(engine: Engine, strata: Sequence[Stratum], I: FactSet, watch: Wa
             saturate(engine, stratum.recursive, I, N, watch)
 
 
-def saturate(engine: Engine, rules: Sequence[Rule], I: FactSet, N: FactSet, watch: Watch) -> None:
-    """Close I | N under rules for which only instances that touch N are missing."""
+def saturate(
+    engine: Engine,
+    rules: Sequence[Rule],
+    I: FactSet,
+    N: FactSet,
+    watch: Watch,
+    *,
+    added: FactSet | None = None,
+    add_to: Counter | None = None,
+) -> None:
+    """Close I | N under rules for which only instances that touch N are missing.
+
+    What comes to I comes to `added` too, and the instances are counted, if that is asked for.
+    """
     while N:
         I |= N
+        if added is not None:
+            added |= N
         watch.round()
-        N = engine.settle(engine.derive(rules, touching=N, within=I, guard=~I))
+        N = engine.settle(engine.derive(rules, touching=N, within=I, guard=~I, add_to=add_to))

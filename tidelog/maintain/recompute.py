@@ -1,0 +1,24 @@
+"""Recompute: the stratum's facts are set aside and derived again from scratch.
+
+The baseline of all comparisons, and the best choice where a change reaches most of a
+stratum. Only the strata that the change reaches are recomputed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidelog.maintain.seminaive import saturate
+from tidelog.maintain.update import Update
+from tidelog.program.rules import Rule, Stratum
+
+
+def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+    u.work.algorithm = "recompute"
+    u.memory.keep(stratum)
+    engine, I = u.engine, u.I
+    taken = engine.take(stratum.relations)
+    N = engine.apply(u.memory.known(stratum).rules, within=I, guard=~I)
+    saturate(engine, stratum.recursive, I, N, u.watch)
+    u.note("apply")
+    u.net(*engine.compare(taken))

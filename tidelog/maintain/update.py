@@ -1,0 +1,144 @@
+"""An update: facts and rules change, and the materialisation follows, stratum by stratum.
+
+# E explicit facts, as they are now     I materialisation     X explicit facts that changed
+# D, A facts that went and that came, net, of the strata done so far
+
+While a stratum is worked on, I is new below it and old from it on, and D and A hold
+nothing of it. So the new state is I and the old one (I - A) | D, for all lower facts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+
+from tidelog.maintain.memory import Memory
+from tidelog.maintain.report import Report, Work
+from tidelog.maintain.seam import Engine, FactSet, View
+from tidelog.maintain.seminaive import Watch
+from tidelog.program.rules import Rule, Stratum
+
+__all__ = ["Algorithm", "Memory", "Report", "Update", "Work", "update"]
+
+
+@dataclass(slots=True)
+class Update:
+    """One update under way. Giving it up is `I -= A; I |= D`, then the same for E, and
+    `memory.forget()`."""
+
+    engine: Engine
+    E: FactSet
+    I: FactSet
+    X: FactSet
+    D: FactSet
+    A: FactSet
+    watch: Watch
+    memory: Memory
+    report: Report = field(default_factory=Report)
+    work: Work = field(default_factory=lambda: Work(()))
+    changed: list[str] = field(default_factory=list)  # relations, by the stratum at work
+    _noted: int = 0
+
+    @property
+    def old(self) -> View:
+        """All facts before the update, as far as strata are done or at work."""
+        return (self.I - self.A) | self.D
+
+    def went(self, stratum: Stratum) -> FactSet:
+        """Facts of the stratum that are explicit no more."""
+        return self.engine.collect(self.X - self.E, stratum.relations)
+
+    def came(self, stratum: Stratum) -> FactSet:
+        """Facts of the stratum that are explicit now."""
+        return self.engine.collect(self.X & self.E, stratum.relations)
+
+    def note(self, name: str) -> None:
+        """The instances considered since the last note are of this kind."""
+        now = self.engine.instances
+        self.work.numbers[name] += now - self._noted
+        self._noted = now
+
+    def net(self, D: FactSet, A: FactSet) -> None:
+        """The stratum is done: these of its facts went and came."""
+        for mine, theirs in ((D, self.D), (A, self.A)):
+            if mine:
+                theirs |= mine
+                self.changed += self.engine.relations(mine)
+        self.work.deleted, self.work.added = len(D), len(A)
+
+    def begin(self, work: Work) -> None:
+        self.work = work
+        self.changed = []
+        self._noted = self.engine.instances
+
+
+# What brings one stratum up to date, with the rules that just went from it and came to it.
+# The stratum's rules are those that hold now.
+Algorithm = Callable[[Update, Stratum, Sequence[Rule], Sequence[Rule]], None]
+
+
+def update(
+    u: Update,
+    strata: Sequence[Stratum],
+    stratum_of: Mapping[str, int],
+    readers: Mapping[str, Iterable[str]],
+    gone: Sequence[Rule],
+    come: Sequence[Rule],
+    choose: Algorithm,
+) -> None:
+    """Bring I up to date with E and the rules; D and A say what that changed.
+
+    `readers` has, for each relation, the heads of rules that read it. Only strata that
+    the change reaches are visited.
+    """
+    went, came = _by_stratum(gone, stratum_of), _by_stratum(come, stratum_of)
+    asked = {stratum_of[name]: None for name in u.engine.relations(u.X)}
+    plain = [at for at in asked if not strata[at].rules and at not in went]
+    todo = [at for at in {**asked, **went, **came} if at not in plain]
+    heapify(todo)
+    queued = set(todo)
+
+    def visit(relations: Iterable[str]) -> None:
+        for name in relations:
+            for head in readers.get(name, ()):
+                at = stratum_of[head]
+                if at not in queued:
+                    queued.add(at)
+                    heappush(todo, at)
+
+    if plain:
+        visit(_take_inputs(u, tuple(name for at in plain for name in strata[at].relations)))
+    while todo:
+        at = heappop(todo)
+        stratum = strata[at]
+        u.watch.stratum(stratum)
+        began, instances = time.perf_counter(), u.engine.instances
+        u.begin(Work(stratum.relations))
+        choose(u, stratum, went.get(at, ()), came.get(at, ()))
+        u.work.seconds = time.perf_counter() - began
+        u.work.instances = u.engine.instances - instances
+        u.report.works.append(u.work)
+        visit(u.changed)
+
+
+def _take_inputs(u: Update, relations: tuple[str, ...]) -> list[str]:
+    """Relations without rules hold what is explicit."""
+    began = time.perf_counter()
+    u.begin(Work(relations, "input"))
+    D = u.engine.collect(u.X - u.E, relations)
+    A = u.engine.collect(u.X & u.E, relations)
+    u.I -= D
+    u.I |= A
+    u.net(D, A)
+    u.work.seconds = time.perf_counter() - began
+    u.report.works.append(u.work)
+    return u.changed
+
+
+def _by_stratum(rules: Iterable[Rule], stratum_of: Mapping[str, int]) -> dict[int, list[Rule]]:
+    found: dict[int, list[Rule]] = {}
+    for rule in rules:
+        found.setdefault(stratum_of[rule.head.relation], []).append(rule)
+    return found
