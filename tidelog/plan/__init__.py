@@ -73,6 +73,7 @@ def analyse(program: Program) -> Analysis:
         draft.strata,
         dict(draft.facts),
         draft.program.directives,
+        draft.own,
     )
     return Analysis(draft.program, checked, found)
 

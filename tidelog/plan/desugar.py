@@ -43,13 +43,15 @@ def desugar(draft: Draft) -> Draft:
     for relation, values, _ in program.facts:
         core.facts.setdefault(relation, []).append(values)
     recursive = _recursive(program.clauses)
+    own = []
     for clause in program.clauses:
         around = [recursive.get(head.relation, NOTHING) for head in clause.heads]
-        _add(core, clause, NOTHING.union(*around))
+        own.append(tuple(_add(core, clause, NOTHING.union(*around))))
     return replace(
         draft,
         relations=core.relations,
         rules=tuple(core.rules),
+        own=tuple(own),
         facts=core.facts,
         borrowed=frozenset(core.borrowed),
     )
@@ -108,12 +110,12 @@ def _plain_body(clause: Clause) -> tuple[BodyLiteral, ...] | None:
     return tuple(found)
 
 
-def _add(core: Core, clause: Clause, recursive: frozenset[str]) -> None:
+def _add(core: Core, clause: Clause, recursive: frozenset[str]) -> Iterator[Rule]:
     text = to_text(clause)
     if plain := _plain_body(clause):
         for head in clause.heads:
             literal = Literal(head.relation, head.terms, False, head.at)  # type: ignore[arg-type]
-            core.add(Rule(literal, plain, text, clause.at))
+            yield core.add(Rule(literal, plain, text, clause.at))
         return
     for heads, parts, scope in alternatives(clause):
         body = Body(Setting(core, text, recursive), scope, parts)
@@ -127,4 +129,5 @@ def _add(core: Core, clause: Clause, recursive: frozenset[str]) -> None:
             body.items = list(shared)
             terms = tuple([body.simple(term) for term in head.terms])
             body.resolve()
-            core.add(Rule(Literal(head.relation, terms, at=head.at), body.parts(), text, clause.at))
+            literal = Literal(head.relation, terms, at=head.at)
+            yield core.add(Rule(literal, body.parts(), text, clause.at))

@@ -36,6 +36,7 @@ class Draft:
     types: Mapping[str, Type] = field(default_factory=dict)
     relations: Mapping[str, Relation] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
+    own: tuple[tuple[Rule, ...], ...] = ()  # of each clause
     borrowed: frozenset[tuple[str, str]] = frozenset()  # see desugar: (hidden, relation it reads)
     facts: Mapping[str, list[tuple[Value, ...]]] = field(default_factory=dict)
     strata: tuple[Stratum, ...] = ()

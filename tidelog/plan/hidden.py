@@ -40,12 +40,13 @@ Body = tuple[BodyLiteral, ...]
 class Core:
     def __init__(self) -> None:
         self.relations: dict[str, Relation] = {}
-        self.rules: dict[Rule, None] = {}  # in order, and each once
+        self.rules: dict[Rule, Rule] = {}  # in order, and each once
         self.facts: dict[str, list[tuple[Value, ...]]] = {}
         self.borrowed: set[tuple[str, str]] = set()  # (hidden relation, what it reads)
 
-    def add(self, rule: Rule) -> None:
-        self.rules.setdefault(rule)
+    def add(self, rule: Rule) -> Rule:
+        """Take a rule in, once; returns the one that is in."""
+        return self.rules.setdefault(rule, rule)
 
     def projection(self, atom: Atom, text: str) -> str:
         """The hidden relation of the columns in which a negated atom has no `_`."""

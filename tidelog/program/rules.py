@@ -128,18 +128,24 @@ class Stratum:
     relations: tuple[str, ...]
     nonrecursive: tuple[Rule, ...]
     recursive: tuple[Rule, ...]
+    rules: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
 
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        return self.nonrecursive + self.recursive
+    def __post_init__(self) -> None:
+        # The same tuple each time: engines know sequences of rules by identity.
+        object.__setattr__(self, "rules", self.nonrecursive + self.recursive)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedProgram:
-    """A program without errors: typed, safe, stratified and in core form."""
+    """A program without errors: typed, safe, stratified and in core form.
+
+    `own` has, for each clause, the rules that it became; those of hidden relations, which
+    several clauses may share, are not among them.
+    """
 
     relations: dict[str, Relation]
     rules: tuple[Rule, ...]
     strata: tuple[Stratum, ...]
     facts: dict[str, list[tuple[Value, ...]]]
     directives: tuple[Directive, ...] = ()
+    own: tuple[tuple[Rule, ...], ...] = ()

@@ -69,7 +69,7 @@ class LocalEngine:
         self.explicit = LocalSet(self, self._free_bits.pop(), whole=True)
         self.all = LocalSet(self, self._free_bits.pop(), whole=True)
         self._sets = weakref.WeakSet[LocalSet]((self.explicit,))
-        self._runner = Runner(self.store, self.dictionary, self.all)
+        self._runner = Runner(self.store, self.dictionary, self.all, self.numbers.get)
         self._book = PlanBook(
             Catalog(
                 relation=self.relation,
@@ -187,6 +187,17 @@ class LocalEngine:
         only = None if relations is None else {self.numbers[name] for name in relations}
         for r, rows in self.members(view, only):
             found.add(r, rows)
+        return found
+
+    def some(self, view: View, count: int) -> LocalSet:
+        found = self.none()
+        for r, rows in self.members(view):
+            if len(found) == count:
+                break
+            wanted = count - len(found)
+            if isinstance(rows, slice):
+                rows = slice(rows.start, min(rows.stop, rows.start + wanted))
+            found.add(r, rows if isinstance(rows, slice) else rows[:wanted])
         return found
 
     def relations(self, facts: FactSet) -> list[str]:

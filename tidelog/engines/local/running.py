@@ -16,11 +16,12 @@ from tidelog.engines.local.plans import Batch
 from tidelog.engines.local.sets import Key, LocalSet, Rows, key_of, truth
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import Dictionary
-from tidelog.maintain.seam import Combination, View
+from tidelog.maintain.seam import Combination, Split, View
 from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.rules import Rule
 from tidelog.program.table import Table
 
+MOST_TABLES = 500
 TICKS = 20_000_000  # work between two looks at the clock: some tenths of a second
 FAILURES = {
     at.DIVISION: "division by zero",
@@ -49,11 +50,18 @@ class Reading:
 class Runner:
     """The kernel, its tables and its state."""
 
-    def __init__(self, store: Store, dictionary: Dictionary, everything: LocalSet) -> None:
+    def __init__(
+        self,
+        store: Store,
+        dictionary: Dictionary,
+        everything: LocalSet,
+        number: Callable[[str], int | None],
+    ) -> None:
         self.tick: Callable[[Rule | None], None] = lambda rule: None
         self.answers: list[int] = []  # relations that hold the results of string functors
         self._store = store
         self._dictionary = dictionary
+        self._number = number
         self._not_in_all: Key = ("not", key_of(everything))
         self._tables: dict[Key, NDArray[np.uint8]] = {}
         self._state = np.zeros(at.T_WIDTH, dtype=np.int64)
@@ -61,13 +69,17 @@ class Runner:
         self._buffer = np.zeros(at.BUFFER, dtype=np.uint64)  # of heads, grown to the widest
         self._env_at: int = dictionary.env.ctypes.data
         self._fresh: dict[int, NDArray[np.uint8]] = {}
+        self._guard = _EVERY
+        self._views: tuple[NDArray[np.uint8], ...] = ()
         self._held: list[Rows] = []  # what the kernel reads by address stays alive here
 
     def table(self, view: View) -> NDArray[np.uint8]:
-        """The view's truth table. Tables live on: the kernel knows them by address."""
+        """The view's truth table. It lives on for long: the kernel knows it by address."""
         key = key_of(view)
         table = self._tables.get(key)
         if table is None:
+            if len(self._tables) > MOST_TABLES:
+                self._tables.clear()
             table = self._tables[key] = truth(key).astype(np.uint8)
         return table
 
@@ -135,15 +147,27 @@ class Runner:
         n = rels[used, at.R_N]
         rels[used, at.R_START] = n
         rels[used, at.R_OLD] = n
-        full = self._full(within, used, n)
         flags = np.empty((len(used), at.ROLES), dtype=np.int64)
+        if isinstance(within, Split):
+            assert negative is not None
+            outside = within.outside
+            apart = self._apart(within.relations, used)
+            rels[used, at.R_SIDE] = np.where(apart, 0, at.ROLES)
+            within = within.inside
+            full = np.where(apart, self._full(within, used, n), self._full(outside, used, n))
+        else:
+            outside = within
+            rels[used, at.R_SIDE] = 0
+            full = self._full(within, used, n)
         flags[:] = full[:, None]
         flags[:, at.ROLE_HEADS] = 1
         flags[:, at.ROLE_NEG_DELTA] = 1
         views = [self.table(within)] * at.ROLES
+        others = [self.table(outside)] * at.ROLES
         if negative is not None:
             flags[:, at.ROLE_NEG] = flags[:, at.ROLE_NEG_OLD] = self._full(negative, used, n)
             views[at.ROLE_NEG] = views[at.ROLE_NEG_OLD] = self.table(negative)
+            others[at.ROLE_NEG] = others[at.ROLE_NEG_OLD] = self.table(negative)
         rels[used, at.R_FULL : at.R_FULL + at.ROLES] = flags
         self._held.clear()
         for r in batch.keys:  # of the changed groups: collected just before
@@ -151,6 +175,7 @@ class Runner:
         olds: dict[int, int] = {}
         if touching is not None:
             views[at.ROLE_OLD] = self.table(within - touching)
+            others[at.ROLE_OLD] = self.table(outside - touching)
             for r in touching.relations():
                 span = self._give(r, touching, at.R_DLIST)
                 whole = span is not None and span.stop == rels[r, at.R_N]
@@ -161,6 +186,7 @@ class Runner:
         if reading.touching_negated is not None:
             lost = reading.touching_negated
             views[at.ROLE_NEG_OLD] = self.table((negative or within) | lost)
+            others[at.ROLE_NEG_OLD] = views[at.ROLE_NEG_OLD]
             for r in lost.relations():
                 self._give(r, lost, at.R_NLIST)
                 rels[r, at.R_FULL + at.ROLE_NEG_OLD] = 0
@@ -171,8 +197,14 @@ class Runner:
         self._set_guard(reading, batch, n)
         self._fill(batch)
         self._set_fresh(batch)
-        for role in range(at.ROLES):
-            env[at.E_VIEWS + role] = views[role].ctypes.data
+        self._views = (*views, *others)  # alive as long as the kernel may read them
+        for role, table in enumerate(self._views):
+            env[at.E_VIEWS + role] = table.ctypes.data
+
+    def _apart(self, names: frozenset[str], used: NDArray[np.int64]) -> Flags:
+        """Which of the relations used have these names."""
+        numbers = [r for name in names if (r := self._number(name)) is not None]
+        return np.isin(used, np.array(numbers, dtype=np.int64))
 
     def _give(self, r: int, facts: LocalSet, column: int) -> slice | None:
         """Tell the kernel a relation's delta: a range of rows (returned), or a list."""
@@ -189,6 +221,7 @@ class Runner:
     def _set_guard(self, reading: Reading, batch: Batch, n: NDArray[np.int64]) -> None:
         rels, env, guard = self._store.rels, self._dictionary.env, reading.guard
         table = _EVERY if guard is None else self.table(guard)
+        self._guard = table  # alive while the kernel reads it
         env[at.E_GUARD] = table.ctypes.data
         env[at.E_GUARD_NEW] = table[0]
         env[at.E_COUNTER] = at.R_COUNT + reading.counter if reading.sign else 0

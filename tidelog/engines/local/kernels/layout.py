@@ -28,7 +28,8 @@ R_NLIST = 27  # the delta of negated literals, as R_DLIST, R_DLO and R_DHI are t
 R_NLO = 28
 R_NHI = 29
 R_COUNT = 30  # addresses of int32[capacity]: each row's derivations, by two kinds of rules
-R_WIDTH = 32
+R_SIDE = 32  # 0, or ROLES for relations that have views of their own
+R_WIDTH = 34
 COUNTERS = 2
 FRESH_BITS = 20  # their number as a power of two
 
@@ -135,12 +136,12 @@ E_LABELS = 5  # address of int64: symbols in order
 E_GUARD = 6  # address of the guard's truth table
 E_OUTBIT = 7
 E_TICKS = 8  # work left before the kernel returns to Python
-E_VIEWS = 9  # E_VIEWS + role: address of that role's truth table
-E_GUARD_NEW = 16  # 1 if a fact that has no row yet passes the guard
-E_NLABELS = 17
-E_COUNTER = 18  # column of `rels` with the counters that heads change, or 0
-E_SIGN = 19  # by how much
-E_WIDTH = 20
+E_GUARD_NEW = 9  # 1 if a fact that has no row yet passes the guard
+E_NLABELS = 10
+E_COUNTER = 11  # column of `rels` with the counters that heads change, or 0
+E_SIGN = 12  # by how much
+E_VIEWS = 13  # E_VIEWS + side + role: address of that role's truth table
+E_WIDTH = 28
 
 # Where an interrupted run goes on.
 T_PLAN = 0

@@ -35,6 +35,7 @@ from tidelog.engines.local.kernels.layout import (
     R_MASK,
     R_MULT,
     R_OLD,
+    R_SIDE,
     R_START,
     R_WIDTH,
     ROLE_OLD,
@@ -55,7 +56,7 @@ from tidelog.engines.local.kernels.memory import prefetch, u8, u16, u32, u64
 
 @njit
 def in_view(rels, env, r, row, role):
-    table = u8(env[E_VIEWS + role])
+    table = u8(env[E_VIEWS + rels[r * R_WIDTH + R_SIDE] + role])
     return table[u16(rels[r * R_WIDTH + R_MASK])[row]] != 0
 
 
