@@ -7,10 +7,10 @@ read as changes.
 
 from __future__ import annotations
 
-import csv
 import io
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import IO, BinaryIO, Protocol
 
 from tidelog.io.atomic import Staged
@@ -27,6 +27,7 @@ from tidelog.text.changes import change_text
 
 _IN_MEMORY = 2**24  # bytes of text; more than that waits in a temporary file
 _PIECE = 2**20
+_ROWS = 2**14  # of a table that become text at a time
 
 _TEXTS: dict[Format, Callable[[Change], str]] = {"changes": change_text, "jsonl": jsonl_text}
 
@@ -110,18 +111,11 @@ class _TableFile:
 
     def _text(self) -> Iterator[bytes]:
         tabs = self._place.path.removesuffix(".gz").endswith(".tsv")
-        written = io.StringIO(newline="")
-        quoted = csv.writer(written, lineterminator="\n")
-        for record in self._records():
-            if tabs:
-                written.write("\t".join(self._unquoted(record)) + "\n")
-            else:
-                quoted.writerow(record)
-            if written.tell() > _PIECE:
-                yield written.getvalue().encode()
-                written.seek(0)
-                written.truncate()
-        yield written.getvalue().encode()
+        delimiter, cell = ("\t", self._unquoted) if tabs else (",", _quoted)
+        records = self._records()
+        while some := list(islice(records, _ROWS)):
+            lines = [delimiter.join(map(cell, record)) for record in some]
+            yield ("\n".join(lines) + "\n").encode()
 
     def _records(self) -> Iterator[list[str]]:
         yield ["op", "commit", *self._relation.attributes]
@@ -129,12 +123,11 @@ class _TableFile:
             cells = [float_text(v) if isinstance(v, float) else str(v) for v in row]
             yield [op, str(batch), *cells]
 
-    def _unquoted(self, cells: list[str]) -> list[str]:
-        for cell in cells:
-            if any(sign in cell for sign in "\t\n\r"):
-                message = f"{shown(cell)} has a tab or a line end"
-                raise FileFault(f"{message}: {self._place.path} cannot hold it", "name a .csv file")
-        return cells
+    def _unquoted(self, cell: str) -> str:
+        if any(sign in cell for sign in "\t\n\r"):
+            message = f"{shown(cell)} has a tab or a line end: {self._place.path} cannot hold it"
+            raise FileFault(message, "name a .csv file")
+        return cell
 
     def _parquet(self) -> Iterator[bytes]:
         import pyarrow as pa
@@ -146,3 +139,13 @@ class _TableFile:
         written = io.BytesIO()
         parquet.write_table(pa.table([*signs, *frame.columns], names=names), written)
         yield written.getvalue()
+
+
+def _quoted(cell: str) -> str:
+    """As RFC 4180 has it.
+
+    >>> _quoted('a "b" c'), _quoted("d")
+    ('"a ""b"" c"', 'd')
+    """
+    doubled = cell.replace('"', '""')
+    return f'"{doubled}"' if any(sign in cell for sign in ',"\n\r') else cell
