@@ -1,0 +1,11 @@
+"""The maintenance algorithms by name."""
+
+from __future__ import annotations
+
+from tidelog.maintain import dred, recompute
+from tidelog.maintain.update import Algorithm
+
+ALGORITHMS: dict[str, Algorithm] = {
+    "recompute": recompute.maintain,
+    "dred": dred.maintain,
+}
