@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.accept import Accepted, accept
+from tidelog.deltas import Delta
 from tidelog.engines.local import cache
 from tidelog.engines.local.engine import LocalEngine, Measure
 from tidelog.io.directives import inputs, read_inputs
@@ -18,12 +19,17 @@ from tidelog.io.frames import kinds_of, to_arrow, to_pandas, to_polars, to_table
 from tidelog.io.order import sorted_table
 from tidelog.limits import Interrupts, Limits, Show, Watch
 from tidelog.maintain.seminaive import materialise
-from tidelog.program.diagnostics import DataError, TidelogError
+from tidelog.plan.rulebook import Rulebook
+from tidelog.program.changes import Change, Commit
+from tidelog.program.diagnostics import DataError, Sources, TidelogError
 from tidelog.program.rules import Relation, Rule
 from tidelog.program.syntax import Attribute, Program, RelationDecl, Value
 from tidelog.program.table import Table
 from tidelog.questions import compile_question
 from tidelog.text import Parsed, parse, parse_file
+from tidelog.text.changes import Changes
+from tidelog.text.write import to_text
+from tidelog.transactions import State, Transaction, check_algorithm
 
 if TYPE_CHECKING:
     import pandas
@@ -71,6 +77,8 @@ class Database:
         program: str | Path,
         facts: Mapping[str, Any] | str | Path | None = None,
         *,
+        algorithm: str = "auto",
+        strict: bool = False,
         limits: Limits | None = None,
         profile: bool = False,
         progress: Show | None = None,
@@ -80,7 +88,7 @@ class Database:
         given = _given(facts)
         parsed = _parse(program, allow_paths)
         accepted = accept(parsed, _declare_given(parsed.program, given))
-        self._begin(accepted, began)
+        self._begin(accepted, began, algorithm, strict)
         self._finish(self._tables(facts, given, allow_paths), limits, profile, progress)
 
     @classmethod
@@ -89,21 +97,26 @@ class Database:
         accepted: Accepted,
         tables: Iterable[tuple[str, Table]] = (),
         *,
+        algorithm: str = "auto",
+        strict: bool = False,
         limits: Limits | None = None,
         profile: bool = False,
         progress: Show | None = None,
     ) -> Database:
         """A database of a program that has been read already, with tables for its relations."""
         database = cls.__new__(cls)
-        database._begin(accepted, time.perf_counter())
+        database._begin(accepted, time.perf_counter(), algorithm, strict)
         database._finish(tables, limits, profile, progress)
         return database
 
-    def _begin(self, accepted: Accepted, began: float) -> None:
+    def _begin(self, accepted: Accepted, began: float, algorithm: str, strict: bool) -> None:
+        check_algorithm(algorithm)
         self._began = began
         self._sources = accepted.sources
-        self._checked = accepted.checked
-        self._typed = accepted.typed
+        self._checked = accepted.checked  # the program of the start
+        self._state = State(Rulebook.of(accepted.typed, accepted.checked))
+        self._algorithm = algorithm
+        self._strict = strict
         self.warnings = accepted.warnings
         self.stats = Stats()
         self._engine = LocalEngine()
@@ -149,7 +162,7 @@ class Database:
             watch = Watch(limits, engine.facts, progress, interrupts)
             engine.watch(watch.tick)
             engine.measure = _recorder(stats, watch) if profile else None
-            materialise(engine, self._checked.strata, engine.all, watch)
+            materialise(engine, self._state.book.strata, engine.all, watch)
             watch.tick(None)
         engine.watch(None)
         engine.measure = None
@@ -163,8 +176,21 @@ class Database:
     @property
     def relations(self) -> tuple[str, ...]:
         """Names of the program's relations, in the order of their strata."""
-        names = (name for stratum in self._checked.strata for name in stratum.relations)
-        return tuple(name for name in names if not name.startswith("%"))
+        return tuple(self._state.book.visible)
+
+    @property
+    def schema(self) -> Mapping[str, Relation]:
+        """The relations by name, with their attributes and kinds."""
+        return self._state.book.visible
+
+    @property
+    def rules(self) -> dict[str, str]:
+        """The rules' texts by their names, which stay the same while other rules change.
+
+        >>> Database("p(x) :- q(x). q(1).").rules
+        {'p.4a63da': 'p(x) :- q(x).'}
+        """
+        return {name: to_text(clause) for name, clause in self._state.book.clauses.items()}
 
     def relation(self, name: str) -> RelationView:
         """The facts of one relation, to iterate over or to take as a frame."""
@@ -204,7 +230,7 @@ class Database:
         >>> db.query('age("bob", 12)')
         [()]
         """
-        asked = compile_question(question, self._typed)
+        asked = compile_question(question, self._state.book.program)
         if asked.holds:
             return Answer(asked.columns, [()])
         with Interrupts() as interrupts:
@@ -222,16 +248,78 @@ class Database:
         return self._engine.plan_of(rule).text
 
     def _named(self, name: str) -> Relation:
-        relation = self._checked.relations.get(name)
+        relation = self._state.book.relations.get(name)
         if relation is None or relation.hidden:
             known = ", ".join(self.relations) or "none"
             raise TidelogError(f"there is no relation {name}; the program has {known}")
         return relation
 
+    # Changing.
+
+    def transaction(
+        self,
+        *,
+        algorithm: str | None = None,
+        strict: bool | None = None,
+        dry_run: bool = False,
+        limits: Limits | None = None,
+        progress: Show | None = None,
+    ) -> Transaction:
+        """Begin to change facts and rules; see `Transaction`.
+
+        `algorithm` is how the consequences are maintained: auto (it chooses), recompute,
+        counting, dred, dredc, bf or bfc; all give the same result. `strict` makes changes that
+        change nothing an error, such as deleting a fact that is not there. With `dry_run` the
+        commit tells what would change, and changes nothing.
+
+        >>> db = Database("big(x) :- size(x, n), n > 10.", facts={"size": [("a", 12)]})
+        >>> with db.transaction() as tx:
+        ...     tx.insert("size", [("b", 20)])
+        >>> list(db.relation("big"))
+        [('a',), ('b',)]
+        """
+        return Transaction(
+            self,
+            algorithm=self._algorithm if algorithm is None else algorithm,
+            strict=self._strict if strict is None else strict,
+            dry_run=dry_run,
+            limits=limits or self._limits,
+            progress=progress,
+        )
+
+    def apply(self, changes: str | Iterable[Change]) -> list[Delta]:
+        """Apply changes, given as text in the change notation or as values; one delta a commit.
+
+        Where one of them is at fault, the commits before it stay.
+
+        >>> db = Database("p(x) :- q(x). q(1).")
+        >>> for delta in db.apply("+q(2). commit. -q(1). +q(3). commit."):
+        ...     print(delta.counts)
+        {'q': (1, 0), 'p': (1, 0)}
+        {'q': (1, 1), 'p': (1, 1)}
+        """
+        reader = _ChangeText(changes) if isinstance(changes, str) else _Given(iter(changes))
+        deltas: list[Delta] = []
+        more = True
+        while more:
+            with self.transaction() as tx:
+                some = more = False
+                while not more and (change := reader.next(tx)) is not None:
+                    some = True
+                    if isinstance(change, Commit):
+                        more = True
+                    else:
+                        tx.change(change, reader.sources)
+                if not some:
+                    tx.rollback()
+            if some:
+                deltas.append(tx.delta)
+        return deltas
+
     # Notebooks and prompts.
 
     def __repr__(self) -> str:
-        return f"<Database: {len(self)} relations, {self.stats.facts:,} facts>"
+        return f"<Database: {len(self)} relations, {len(self._engine.all):,} facts>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -297,6 +385,35 @@ class RelationView:
 
     def _repr_html_(self) -> str:
         return _html_table(self.columns, self.rows()[:SHOWN], len(self))
+
+
+class _ChangeText:
+    """Changes in the notation, read against the relations of a transaction under way."""
+
+    def __init__(self, text: str) -> None:
+        self._schema: Mapping[str, Relation] = {}
+        self._changes = Changes("<changes>", lambda: self._schema)
+        self._changes.feed(text)
+        self._changes.end()
+
+    def next(self, tx: Transaction) -> Change | None:
+        self._schema = tx.schema
+        return self._changes.next()
+
+    @property
+    def sources(self) -> Sources:
+        return self._changes.sources
+
+
+@dataclass(slots=True)
+class _Given:
+    """Changes that are values already."""
+
+    changes: Iterator[Change]
+    sources: Sources | None = None
+
+    def next(self, tx: Transaction) -> Change | None:
+        return next(self.changes, None)
 
 
 def _given(facts: Mapping[str, Any] | str | Path | None) -> dict[str, Any]:

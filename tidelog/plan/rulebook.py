@@ -81,6 +81,17 @@ class Rulebook:
             sum(map(has_aggregate, clauses.values())),
         )
 
+    @property
+    def visible(self) -> dict[str, Relation]:
+        """The relations that a user knows, in the order of strata."""
+        names = (name for stratum in self.strata for name in stratum.relations)
+        return {name: self.relations[name] for name in names if not name.startswith("%")}
+
+    def place_of(self, relation: str) -> tuple[int, int]:
+        """Where a relation stands in the order of strata."""
+        s = self.stratum_of[relation]
+        return s, self.strata[s].relations.index(relation)
+
     def typed(self) -> Program:
         """The program with the clauses of now."""
         return replace(self.program, clauses=tuple(self.clauses.values()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tidelog.engines.local.order import Catalog, Mode
 from tidelog.engines.local.plans import Ask, Batch, PlanBook
 from tidelog.engines.local.running import Reading, Runner
-from tidelog.engines.local.sets import LocalSet, Rows, bound
+from tidelog.engines.local.sets import LocalSet, Rows, Saved, bound
 from tidelog.engines.local.steps import Plan, Request
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import ABSENT, Dictionary, fits
@@ -200,6 +200,9 @@ class LocalEngine:
             found.add(r, rows if isinstance(rows, slice) else rows[:wanted])
         return found
 
+    def name(self, r: int) -> str:
+        return self._names[r]
+
     def relations(self, facts: FactSet) -> list[str]:
         """Relations that the set has facts of."""
         return [self._names[r] for r in _local(facts).relations()]
@@ -365,6 +368,8 @@ class LocalEngine:
             data, masks = self.store.rows(r), self.store.mask(r)
             bit = np.uint16(self.all.bit)
             taken.rows[r] = data[(masks & bit) != 0]
+            if self.all.journal is not None:
+                self.all.journal.append((False, r, taken.rows[r]))
             held = (masks & ~bit) != 0
             data, masks = data[held], masks[held] & ~bit
             sets = [s for s in self._sets if s.count(r)]
@@ -389,21 +394,62 @@ class LocalEngine:
             came.add(r, np.flatnonzero(is_now & ~was).astype(np.uint32))
         return gone, came
 
+    def save(self, facts: FactSet) -> Saved:
+        """The facts of a set in a form that lasts."""
+        mine = _local(facts)
+        return {r: self.store.rows(r)[mine.rows(r)] for r in mine.relations()}
+
+    def hold(self, saved: Saved) -> LocalSet:
+        """A set of facts that were saved."""
+        found = self.none()
+        for r, data in saved.items():
+            found.add(r, self.store.load(r, data, 0).astype(np.uint32))
+        return found
+
+    def begin(self) -> None:
+        """From now on, changes of the materialisation can be undone."""
+        self.all.journal = []
+
+    def end(self, undo: bool) -> None:
+        """Let go of all sets but the two that stay, after undoing what was changed if asked."""
+        journal, self.all.journal = self.all.journal or [], None
+        for facts in list(self._sets):
+            facts.release()
+        if undo:
+            for came, r, data in reversed(journal):
+                rows = self.store.load(r, data, 0).astype(np.uint32)
+                (self.all.remove if came else self.all.add)(r, rows)
+
+    def decoded(self, relation: Relation, ids: NDArray[np.uint32]) -> Table:
+        """Facts that were saved, as values."""
+        decode = self.dictionary.decode
+        columns = tuple(decode(kind, ids[:, c]) for c, kind in enumerate(relation.kinds))
+        return Table(relation.kinds, columns, len(ids))
+
+    def undeclare(self, name: str) -> None:
+        """Forget a relation, which has no facts."""
+        del self.numbers[name], self.kinds[name]
+
+    def forget(self, rules: Collection[Rule]) -> None:
+        """Drop what is known of rules that will not come again."""
+        if rules:
+            self._book.forget(rules)
+
     def sizes(self) -> NDArray[np.int64]:
         """Rows of every relation now; see `sweep`."""
         return self.store.sizes()[: len(self._names)].copy()
 
-    def sweep(self, before: NDArray[np.int64], gone: Iterable[FactSet]) -> None:
-        """Take away rows that are not in the materialisation: of these sets, and newer ones.
+    def sweep(self, before: NDArray[np.int64], gone: Iterable[Saved]) -> None:
+        """Take away rows that are not in the materialisation: of these facts, and newer ones.
 
-        No other set may be alive but the explicit facts and the materialisation.
+        Row numbers change: no other set may be alive but the explicit facts and the
+        materialisation.
         """
         bit = np.uint16(self.all.bit)
         going: dict[int, list[Rows]] = {}
-        for facts in gone:
-            for r in _local(facts).relations():
-                going.setdefault(r, []).append(_local(facts).rows(r))
-            _local(facts).clear()
+        for saved in gone:
+            for r, data in saved.items():
+                going.setdefault(r, []).append(self.store.load(r, data, 0).astype(np.uint32))
         now = self.store.sizes()
         known = len(before)
         changed = np.flatnonzero(now[:known] != before).tolist()
@@ -419,6 +465,12 @@ class LocalEngine:
 
     def holds(self, relation: Relation, row: Sequence[Value]) -> bool:
         """Is this fact in the materialisation?"""
+        return self._is_in(self.all, relation, row)
+
+    def is_explicit(self, relation: Relation, row: Sequence[Value]) -> bool:
+        return self._is_in(self.explicit, relation, row)
+
+    def _is_in(self, facts: LocalSet, relation: Relation, row: Sequence[Value]) -> bool:
         if len(row) != relation.arity or not all(map(fits, relation.kinds, row)):
             return False
         known = self.dictionary.known
@@ -427,7 +479,7 @@ class LocalEngine:
             return False
         r = self.numbers[relation.name]
         number = self.store.find(r, ids)
-        return number >= 0 and bool(self.store.mask(r)[number] & np.uint16(self.all.bit))
+        return number >= 0 and bool(self.store.mask(r)[number] & np.uint16(facts.bit))
 
     def ask(self, strata: Sequence[Stratum], relation: Relation) -> Table:
         """Evaluate rules over relations of their own, and forget all but the answer."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.uint32]
 Key = tuple[object, ...]
+Saved = dict[int, NDArray[np.uint32]]  # facts by relation, as ids: row numbers may change
+Journal = list[tuple[bool, int, NDArray[np.uint32]]]  # came or went, relation, facts
 MASKS = 1 << 16
 _ALL_MASKS = np.arange(MASKS, dtype=np.uint16)
 
@@ -26,12 +28,13 @@ _ALL_MASKS = np.arange(MASKS, dtype=np.uint16)
 class LocalSet(FactSet):
     """One bit of every row's mask."""
 
-    __slots__ = ("__weakref__", "_counts", "_parts", "_total", "bit", "engine", "whole")
+    __slots__ = ("__weakref__", "_counts", "_parts", "_total", "bit", "engine", "journal", "whole")
 
     def __init__(self, engine: LocalEngine, bit: int, *, whole: bool = False) -> None:
         self.engine = engine
         self.bit = bit
         self.whole = whole
+        self.journal: Journal | None = None  # where changes are noted, to be undone
         self._parts: dict[int, list[slice | Rows]] = {}  # relation to its rows, where listed
         self._counts: dict[int, int] = {}
         self._total = 0
@@ -94,6 +97,8 @@ class LocalSet(FactSet):
         if len(masks):
             mask[rows] = masks | bit
             self._note(r, rows, len(masks))
+            if self.journal is not None:
+                self.journal.append((True, r, self.engine.store.rows(r)[rows].copy()))
 
     def adopt(self, r: int, rows: slice | Rows, count: int) -> None:
         """Rows whose bit a kernel has set."""
@@ -112,12 +117,19 @@ class LocalSet(FactSet):
         had = int(np.count_nonzero(masks & bit))
         if not had:
             return
+        if self.journal is not None:
+            going = self.engine.store.rows(r)[rows][(masks & bit) != 0]
+            self.journal.append((False, r, going))
         mask[rows] = masks & ~bit
         self._total -= had
         self._counts[r] -= had
         if not self.whole:
             kept = self.rows(r)
             self._parts[r] = [kept[(mask[kept] & bit) != 0]]
+
+    def has(self, r: int, rows: Rows) -> NDArray[np.bool_]:
+        """Of each row, whether it is in the set."""
+        return np.asarray((self.engine.store.mask(r)[rows] & np.uint16(self.bit)) != 0)
 
     def drop(self, r: int) -> None:
         """Forget a relation's facts; their bits stay as they are."""
@@ -141,10 +153,15 @@ class LocalSet(FactSet):
         self._counts.clear()
         self._total = 0
 
-    def __del__(self) -> None:
-        if not self.whole:
+    def release(self) -> None:
+        """Empty the set and give its bit back: it is of no use any more."""
+        if self.bit and not self.whole:
             self.clear()
             self.engine.release(self.bit)
+            self.bit = 0
+
+    def __del__(self) -> None:
+        self.release()
 
 
 def key_of(view: View) -> Key:

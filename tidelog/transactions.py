@@ -1,0 +1,451 @@
+"""Transactions: facts and rules change together, or not at all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.deltas import Delta, Part
+from tidelog.engines.local.engine import LocalEngine
+from tidelog.engines.local.sets import LocalSet, Saved
+from tidelog.io.frames import to_table
+from tidelog.limits import Interrupts, Limits, Show, Watch
+from tidelog.maintain.algorithms import ALGORITHMS
+from tidelog.maintain.update import Memory, Report, Update, update
+from tidelog.plan.draft import did_you_mean
+from tidelog.plan.rulebook import Rulebook
+from tidelog.program.changes import FactChange, Op, RuleChange
+from tidelog.program.diagnostics import DataError, Diagnostic, ProgramError, Sources, TidelogError
+from tidelog.program.rules import Relation, Rule
+from tidelog.program.syntax import Clause, Value
+from tidelog.program.table import Table
+from tidelog.text import parse
+from tidelog.text.changes import change_text
+
+if TYPE_CHECKING:
+    from tidelog.api import Database
+
+Row = tuple[Value, ...]
+Ids = NDArray[np.uint32]
+
+
+@dataclass(slots=True)
+class State:
+    """What a database keeps between transactions, beside its facts."""
+
+    book: Rulebook
+    memory: Memory = field(default_factory=Memory)
+    open: bool = False  # a transaction is under way
+
+
+def check_algorithm(name: str) -> None:
+    if name not in ALGORITHMS:
+        advice = did_you_mean(str(name), ALGORITHMS, f"there are {', '.join(ALGORITHMS)}")
+        raise TidelogError(f"error: there is no algorithm {name!r}\n    {advice}")
+
+
+class Transaction:
+    """Changes of facts and rules that take effect together.
+
+    Made by `Database.transaction`. A transaction is a sequence: of several changes of one fact
+    the last counts. Leaving the `with` block commits; an exception in it, or in the commit,
+    leaves everything as it was before.
+
+    >>> from tidelog import Database
+    >>> db = Database("path(x, y) :- edge(x, y).", facts={"edge": [(1, 2), (2, 3)]})
+    >>> with db.transaction() as tx:
+    ...     name = tx.add_rule("path(x, z) :- path(x, y), edge(y, z).")
+    >>> print(tx.delta)
+    +path(1, 3).
+    >>> with db.transaction() as tx:
+    ...     tx.remove_rule(name)
+    'path.c24b9a'
+    >>> print(tx.delta)
+    -path(1, 3).
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        algorithm: str,
+        strict: bool,
+        dry_run: bool,
+        limits: Limits,
+        progress: Show | None,
+    ) -> None:
+        check_algorithm(algorithm)
+        if database._state.open:
+            raise TidelogError(
+                "error: a transaction is open\n    commit it or roll it back before the next one"
+            )
+        self._database = database
+        self._state = database._state
+        self._engine = database._engine
+        self._algorithm = algorithm
+        self._strict = strict
+        self._dry_run = dry_run
+        self._limits = limits
+        self._progress = progress
+        self._book = self._state.book
+        self._gone: dict[str, None] = {}  # names of rules to remove, and of rules to add
+        self._come: dict[str, Clause] = {}
+        self._declared: list[str] = []
+        self._pending: dict[str, dict[Row, FactChange]] = {}
+        self._sources: Sources | None = None
+        self._before = self._engine.sizes()
+        self._explicit = self._engine.none()  # X: explicit facts whose state is another now
+        self._delta: Delta | None = None
+        self.report = Report()
+        self.seconds = 0.0
+        self._state.open = True
+
+    # Changes.
+
+    def insert(self, relation: str, rows: Any) -> None:
+        """Make facts explicit: rows of values, or a pandas, Polars or Arrow frame."""
+        self._change_table("+", relation, rows)
+
+    def delete(self, relation: str, rows: Any) -> None:
+        """Make facts explicit no more. One that rules derive stays true."""
+        self._change_table("-", relation, rows)
+
+    def add_rule(self, rule: str | Clause, sources: Sources | None = None) -> str:
+        """Add a rule, given as text; returns the name that it can be removed by."""
+        self._check_open()
+        clause, sources = _clause(rule, sources)
+        book, name, _ = self._book.plus(clause, sources)
+        if name in self._book.clauses and self._strict:
+            _refuse("the rule is there already", clause, sources)
+        for added in book.relations.keys() - self._book.relations.keys():
+            self._engine.declare(book.relations[added])
+            self._declared.append(added)
+        self._book = book
+        if name in self._gone:
+            del self._gone[name]
+        elif name not in self._state.book.clauses:
+            self._come[name] = book.clauses[name]
+        return name
+
+    def remove_rule(self, rule: str | Clause, sources: Sources | None = None) -> str:
+        """Remove a rule, given by its text, up to names of variables, or by its name."""
+        self._check_open()
+        if isinstance(rule, str) and rule not in self._book.clauses and ":-" in rule:
+            rule, sources = _clause(rule, sources)
+        name = self._book.find(rule, sources)
+        self._book = self._book.without([name])[0]
+        if name in self._come:
+            del self._come[name]
+        else:
+            self._gone[name] = None
+        return name
+
+    def change(self, change: FactChange | RuleChange, sources: Sources | None = None) -> None:
+        """One change of either kind; `sources` has the text that messages should show."""
+        self._check_open()
+        if isinstance(change, RuleChange):
+            act = self.add_rule if change.op == "+" else self.remove_rule
+            act(change.rule, sources)
+            return
+        self._relation(change.relation)
+        pending = self._pending.setdefault(change.relation, {})
+        before = pending.get(change.row)
+        if self._strict:
+            self._sources = sources
+            if before is None:
+                self._be_strict(change)
+            elif before.op == change.op:
+                raise _strict(change, "the transaction has the same change twice", sources)
+        pending[change.row] = change
+
+    def _change_table(self, op: Op, name: str, rows: Any) -> None:
+        self._check_open()
+        relation = self._relation(name)
+        table = to_table(relation, rows)
+        self._flush()
+        if self._strict:
+            for row in dict.fromkeys(table.rows()):
+                self._be_strict(FactChange(op, name, row))
+        self._set(op, name, table)
+
+    def _set(self, op: Op, name: str, table: Table) -> None:
+        """Facts are explicit now, or no more; X has those that were not so before."""
+        engine = self._engine
+        r, rows, explicit = engine.explicit_rows(name, table)
+        rows = rows[~explicit] if op == "+" else rows[explicit]
+        if not len(rows):
+            return
+        if op == "+":
+            engine.explicit.add(r, rows)
+        else:
+            engine.explicit.remove(r, rows)
+        again = self._explicit.has(r, rows)
+        self._explicit.remove(r, rows[again])
+        self._explicit.add(r, rows[~again])
+
+    def _flush(self) -> None:
+        """Set the facts that came one by one."""
+        for name, changes in self._pending.items():
+            for op in ("+", "-"):
+                rows = [row for row, change in changes.items() if change.op == op]
+                if rows:
+                    self._set(op, name, to_table(self._book.relations[name], rows))
+        self._pending.clear()
+
+    def _be_strict(self, change: FactChange) -> None:
+        relation = self._book.relations[change.relation]
+        explicit = self._engine.is_explicit(relation, change.row)
+        if change.op == "+" and explicit:
+            raise _strict(change, "the fact is there already", self._sources)
+        if change.op == "-" and not explicit:
+            derived = self._engine.holds(relation, change.row)
+            why = "the fact is derived, not explicit" if derived else "there is no such fact"
+            raise _strict(change, why, self._sources)
+
+    @property
+    def schema(self) -> Mapping[str, Relation]:
+        """The relations by name, those of rules that the transaction adds included."""
+        return self._book.visible
+
+    def _relation(self, name: str) -> Relation:
+        relation = self._book.relations.get(name)
+        if relation is None or relation.hidden:
+            known = [n for n, r in self._book.relations.items() if not r.hidden]
+            advice = did_you_mean(name, known, f"the program has {', '.join(known) or 'none'}")
+            raise DataError(f"error: there is no relation {name}\n    {advice}")
+        return relation
+
+    # The end.
+
+    @property
+    def delta(self) -> Delta:
+        """What the transaction changed; known once it is committed."""
+        if self._delta is None:
+            raise TidelogError("error: the transaction is not committed: it has no delta yet")
+        return self._delta
+
+    def commit(self) -> Delta:
+        """Let the changes take effect; returns what they changed."""
+        self._check_open()
+        began = time.perf_counter()
+        with self._or_as_before():
+            self._flush()
+            self._book = self._book.settled()
+            with Interrupts() as interrupts:
+                watch = Watch(self._limits, self._engine.facts, self._progress, interrupts)
+                self._engine.begin()
+                self._engine.watch(watch.tick)
+                phases = self._maintain(watch)
+                watch.tick(None)
+                self._delta = self._changed(*_net(phases))
+                if self._dry_run:
+                    raise _DryRun
+            self._adopt(phases)
+        self.seconds = time.perf_counter() - began
+        return self.delta
+
+    def rollback(self) -> None:
+        """Forget the changes."""
+        self._check_open()
+        self._back()
+
+    def _maintain(self, watch: Watch) -> list[tuple[Saved, Saved]]:
+        """What went and came in each phase: rules that go and facts first, under the strata of
+        before; then rules that come, under the new ones. Where none go, one phase does all."""
+        book, gone = self._state.book.without(self._gone)
+        come = _new_rules(self._book, self._come, book)
+        if not gone:
+            return [self._phase(watch, self._explicit, self._book, (), come)]
+        phases = [self._phase(watch, self._explicit, book, gone, ())]
+        if come:
+            phases.append(self._phase(watch, self._engine.none(), self._book, (), come))
+        return phases
+
+    def _phase(
+        self,
+        watch: Watch,
+        X: LocalSet,
+        book: Rulebook,
+        gone: Sequence[Rule],
+        come: Sequence[Rule],
+    ) -> tuple[Saved, Saved]:
+        engine, memory = self._engine, self._state.memory
+        D, A = engine.none(), engine.none()
+        u = Update(engine, engine.explicit, engine.all, X, D, A, watch, memory, self.report)
+        choose = ALGORITHMS[self._algorithm]
+        update(u, book.strata, book.stratum_of, book.readers, gone, come, choose)
+        return engine.save(D), engine.save(A)
+
+    def _changed(self, went: Saved, came: Saved) -> Delta:
+        """The delta of the relations that a user sees."""
+        engine, book = self._engine, self._book
+        names = {engine.name(r): r for r in went.keys() | came.keys()}
+        parts: dict[str, Part] = {}
+        visible = self._visible()
+        for name in sorted(names.keys() & visible.keys(), key=book.place_of):
+            r = names[name]
+            rows: dict[Op, Ids] = {"+": came.get(r, _NOTHING), "-": went.get(r, _NOTHING)}
+            sizes = {op: len(ids) for op, ids in rows.items()}
+            parts[name] = Part(visible[name], sizes, partial(_decode, engine, visible[name], rows))
+        return Delta(parts, visible)
+
+    def _visible(self) -> Mapping[str, Relation]:
+        book = self._book
+        outputs = {d.relation for d in book.program.directives if d.action == "output"}
+        if outputs:
+            return {name: book.relations[name] for name in sorted(outputs, key=book.place_of)}
+        return book.visible
+
+    def _adopt(self, phases: Sequence[tuple[Saved, Saved]]) -> None:
+        """The changes are made: keep the rules, and give back what is no longer needed."""
+        old, engine = self._state.book, self._engine
+        self._state.book = self._book
+        engine.end(undo=False)
+        engine.sweep(self._before, [went for went, _ in phases])
+        if self._gone:
+            engine.forget(old.uses.keys() - self._book.uses.keys())
+        self._close()
+
+    @contextmanager
+    def _or_as_before(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as problem:
+            self._back()
+            if not isinstance(problem, _DryRun):
+                raise
+
+    def _back(self) -> None:
+        """The facts and the rules as they were, and nothing left of this."""
+        engine, X = self._engine, self._explicit
+        for r in X.relations():
+            rows = X.rows(r)
+            explicit = engine.explicit.has(r, rows)
+            engine.explicit.remove(r, rows[explicit])
+            engine.explicit.add(r, rows[~explicit])
+        self._pending.clear()
+        engine.end(undo=True)
+        engine.sweep(self._before, ())
+        self._state.memory.forget()
+        for name in self._declared:
+            engine.undeclare(name)
+        if self._come or self._gone:
+            engine.forget(self._book.uses.keys() - self._state.book.uses.keys())
+        self._close()
+
+    def _close(self) -> None:
+        self._engine.watch(None)
+        self._state.open = False
+        self._closed = True
+
+    _closed = False
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise TidelogError("error: the transaction has ended: begin another one")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._closed:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+    def __del__(self) -> None:
+        if not self._closed and hasattr(self, "_explicit"):
+            self._back()
+
+
+class _DryRun(BaseException):
+    """The changes were to be shown only."""
+
+
+_NOTHING = np.empty((0, 0), dtype=np.uint32)
+
+
+def _decode(engine: LocalEngine, relation: Relation, rows: dict[Op, Ids], op: Op) -> Table:
+    return engine.decoded(relation, rows[op])
+
+
+def _net(phases: Sequence[tuple[Saved, Saved]]) -> tuple[Saved, Saved]:
+    """What went and what came, over phases: what went and came again did neither."""
+    if len(phases) == 1:
+        return phases[0]
+    went: Saved = {}
+    came: Saved = {}
+    for gone, new in phases:
+        for r in gone.keys() | new.keys():
+            d, a = gone.get(r), new.get(r)
+            went[r], came[r] = _after(went.get(r), came.get(r), d, a)
+    return went, came
+
+
+def _after(
+    went: Ids | None, came: Ids | None, gone: Ids | None, new: Ids | None
+) -> tuple[Ids, Ids]:
+    sides = (went, came, gone, new)
+    arity = next(side.shape[1] for side in sides if side is not None)
+    d, a, d2, a2 = (set() if side is None else set(map(tuple, side.tolist())) for side in sides)
+    left, right = (d - a2) | (d2 - a), (a - d2) | (a2 - d)
+    return _ids(left, arity), _ids(right, arity)
+
+
+def _ids(rows: set[tuple[int, ...]], arity: int) -> Ids:
+    return np.array(sorted(rows), dtype=np.uint32).reshape(len(rows), arity)
+
+
+def _new_rules(after: Rulebook, come: Iterable[str], before: Rulebook) -> tuple[Rule, ...]:
+    """Core rules that the added clauses bring and that were not there, as the strata have them."""
+    found: dict[Rule, None] = {}
+    for name in come:
+        for rule in after.rules[name]:
+            if rule not in before.uses:
+                stratum = after.strata[after.stratum_of[rule.head.relation]]
+                found.setdefault(stratum.rules[stratum.rules.index(rule)])
+    return tuple(found)
+
+
+def _clause(rule: str | Clause, sources: Sources | None) -> tuple[Clause, Sources | None]:
+    if isinstance(rule, Clause):
+        return rule, sources
+    if not isinstance(rule, str):
+        raise TidelogError(f"error: a rule is text; {rule!r} is none")
+    text = rule if rule.rstrip().endswith(".") else rule + "."
+    parsed = parse(text, "<rule>")
+    errors = [d for d in parsed.diagnostics if d.severity == "error"]
+    program = parsed.program
+    if not errors and (len(program.clauses) != 1 or program.facts or program.relations):
+        advice = "a rule has a head and a body: path(x, z) :- path(x, y), edge(y, z)."
+        errors = [Diagnostic("this is not one rule", None, advice)]
+    if errors:
+        raise ProgramError(errors, parsed.sources)
+    return program.clauses[0], parsed.sources
+
+
+def _refuse(message: str, clause: Clause, sources: Sources | None) -> None:
+    raise ProgramError([Diagnostic(message, clause.at)], sources)
+
+
+def _strict(change: FactChange, why: str, sources: Sources | None) -> TidelogError:
+    message = f"{why}: {change_text(change)}"
+    advice = "without strict mode such a change does nothing"
+    if change.at.line:
+        return ProgramError([Diagnostic(message, change.at, advice)], sources)
+    return DataError(f"error: {message}\n    {advice}")
