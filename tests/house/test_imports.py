@@ -31,7 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "cli": {
         *("program", "text", "plan", "engines", "io", "report", "naive"),
-        *("limits", "progress", "accept", "api", "__version__"),
+        *("limits", "progress", "accept", "api", "deltas", "transactions", "maintain", "__version__"),
     },
     "__init__": {"api", "limits", "program"},
     "__main__": {"cli"},

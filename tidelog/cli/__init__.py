@@ -1,4 +1,4 @@
-"""The command line: `tidelog run`, `check`, `plan` and `doctor`.
+"""The command line: `tidelog run`, `apply`, `repl`, `check`, `plan` and `doctor`.
 
 Exit codes: 0 fine, 1 a check failed, 2 bad input, 130 interrupted. Heavy modules are
 imported by the commands that need them, so that the others start at once.
@@ -21,6 +21,8 @@ __all__ = ["main"]
 
 COMMANDS = {
     "run": "evaluate a program and write its outputs",
+    "apply": "evaluate a program, then change its facts and rules, update by update",
+    "repl": "change and ask a program at a prompt",
     "check": "look for errors and doubtful places, without evaluating",
     "plan": "show strata, join orders and closures, as text or as a picture",
     "doctor": "show versions, the kernel cache, Java and Spark",

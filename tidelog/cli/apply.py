@@ -1,0 +1,212 @@
+"""`tidelog apply`: evaluate a program, then change its facts and rules, update by update."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tidelog.accept import Accepted, accept, read_program
+from tidelog.cli import arguments
+from tidelog.cli.files import Files, decide, output_folder
+from tidelog.cli.opening import open_database, warn
+from tidelog.cli.reports import Reports
+from tidelog.cli.terminal import Interrupted, fault, say, stdin, stdout
+from tidelog.io.changes import FORMATS, STDIN, Place, place_of, read_changes
+from tidelog.io.directives import require_writable, write_outputs
+from tidelog.program.changes import Commit
+from tidelog.program.diagnostics import Diagnostic, ProgramError, TidelogError, render
+from tidelog.progress import Progress
+
+if TYPE_CHECKING:
+    from tidelog.cli.updates import Updates
+
+DESCRIPTION = """\
+Evaluate a program as `tidelog run` does, apply changes of facts and rules, and write what
+.output asks for. Changes are read from files, or live from the standard input: an update
+takes effect when its `commit.` is read. One that fails is rolled back, and nothing follows
+it. Exit codes: 0 fine, 2 bad input, 130 interrupted."""
+EXAMPLE = """\
+example:
+  $ cat edges.changes
+  +edge(3, 4).
+  -edge(1, 2).
+  commit.
+  -path(x, z) :- path(x, y), edge(y, z).
+  commit.
+  $ tidelog apply reach.dl edges.changes -F facts --deltas -
+  $ follow-a-log | tidelog apply reach.dl - -F facts --deltas -
+
+Names of files tell their format: .changes or .dl (the notation), .jsonl or .ndjson, and
+tables with a column `op`, .csv, .tsv or .parquet, which are of the relation that they are
+named after (edge.csv) or given as RELATION=FILE. Text may be compressed (.gz)."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    arguments.add_program(parser)
+    parser.add_argument(
+        "changes",
+        metavar="CHANGES",
+        nargs="+",
+        help="files of changes, in the order in which they are applied, or - for the standard "
+        "input; a table may be given as RELATION=FILE",
+    )
+    parser.add_argument(
+        "--format", choices=FORMATS, help="the format of CHANGES, whatever their names say"
+    )
+    arguments.add_facts(parser, ".")
+    parser.add_argument(
+        "-D",
+        "--output",
+        metavar="FOLDER",
+        default=".",
+        help="where .output files go at the end, the current folder unless given; the last "
+        "folder of the path is created if it is missing; - prints every output",
+    )
+    parser.add_argument(
+        "--algorithm",
+        metavar="NAME",
+        default="auto",
+        help="how consequences are maintained: auto (unless given), recompute, counting, dred, "
+        "dredc, bf or bfc",
+    )
+    parser.add_argument(
+        "--deltas",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="write what each update changed, in a format that the name tells as for CHANGES; "
+        "- prints each delta when its update is done; may be given more than once",
+    )
+    parser.add_argument(
+        "--stats",
+        metavar="FILE.json",
+        help="write what each update did and took: algorithms, reasons, numbers, sizes",
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print what the changes would do, and write no outputs",
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse changes that do nothing, such as deleting a fact that is not there",
+    )
+    arguments.add_allow_paths(parser)
+    arguments.add_limits(parser)
+    parser.add_argument("--no-warnings", action="store_true", help="do not print warnings")
+
+
+def main(options: argparse.Namespace) -> int:
+    if options.dry_run:
+        _settle_dry_run(options)
+    places = [place_of(name, options.format) for name in options.changes]
+    _refuse_two_readers(options, places)
+    accepted = accept(read_program(options.program, stdin(), allow_paths=options.allow_paths))
+    files = decide(
+        accepted,
+        options.facts,
+        options.output,
+        program=options.program,
+        allow_paths=options.allow_paths,
+    )
+    if any(place.live for place in places):
+        _refuse_facts_from_stdin(accepted, files)
+    reports = Reports(options, places, accepted, files)
+    if not options.no_warnings:
+        _warn(options, accepted, files)
+    printed = stdout() if files.printed and not options.dry_run else io.BytesIO()
+    with output_folder(options.output if files.written else "-"):
+        require_writable(files.outputs, sources=accepted.sources)
+        updates = _opened(accepted, files, options)
+        with _told(updates), reports.saved():
+            for place in places:
+                _apply(place, updates, reports)
+        if options.dry_run:
+            return 0
+        names = {each.relation.name for each in files.outputs}
+        tables = {name: updates.database.table(name) for name in names}
+        warnings = write_outputs(files.outputs, tables, printed, sources=accepted.sources)
+        if not options.no_warnings:
+            for warning in warnings:
+                say(render(warning, accepted.sources))
+    return 0
+
+
+def _opened(accepted: Accepted, files: Files, options: argparse.Namespace) -> Updates:
+    from tidelog.cli.updates import Updates
+
+    try:
+        database = open_database(accepted, files, options)
+    except KeyboardInterrupt:
+        raise Interrupted("nothing was written") from None
+    return Updates(database)
+
+
+def _apply(place: Place, updates: Updates, reports: Reports) -> None:
+    """The updates of one file; what follows its last commit is an update, too."""
+    with Progress() as progress:
+        updates.progress = progress if progress.on else None
+        for change, sources in read_changes(place, updates.relations, stdin()):
+            if isinstance(change, Commit):
+                reports.add(updates.commit())
+            else:
+                updates.change(change, sources)
+        if updates.pending:
+            reports.add(updates.commit())
+
+
+@contextmanager
+def _told(updates: Updates) -> Iterator[None]:
+    """Ends with a word on what was applied, if it does not end well."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        updates.rollback()
+        raise Interrupted(_applied(updates)) from None
+    except TidelogError as error:
+        updates.rollback()
+        raise TidelogError(f"{fault(str(error))}\n    note: {_applied(updates)}") from None
+
+
+def _applied(updates: Updates) -> str:
+    """
+    >>> from types import SimpleNamespace
+    >>> _applied(SimpleNamespace(committed=2))
+    '2 updates were applied before; no outputs were written'
+    """
+    done = updates.committed
+    applied = (
+        "no update was" if not done else "1 update was" if done == 1 else f"{done:,} updates were"
+    )
+    return f"{applied} applied before; no outputs were written"
+
+
+def _warn(options: argparse.Namespace, accepted: Accepted, files: Files) -> None:
+    warn(accepted)
+    if not files.outputs and not options.deltas:
+        advice = "add `.output RELATION` to the program, or --deltas to the command"
+        say(render(Diagnostic("nothing is written", None, advice, "warning"), {}))
+
+
+def _settle_dry_run(options: argparse.Namespace) -> None:
+    options.output = "-"
+    options.deltas = options.deltas or ["-"]
+    if options.deltas != ["-"]:
+        options.parser.error("argument --dry-run: it writes no files, so --deltas can only be -")
+
+
+def _refuse_two_readers(options: argparse.Namespace, places: list[Place]) -> None:
+    if sum(place.live for place in places) + (options.program == "-") > 1:
+        raise TidelogError("error: the standard input can be read only once")
+
+
+def _refuse_facts_from_stdin(accepted: Accepted, files: Files) -> None:
+    message = "the standard input holds changes, so no facts can be read from it"
+    wrong = [each for each in files.inputs if each.path is None]
+    if wrong:
+        found = Diagnostic(message, wrong[0].at, f"put the changes into a file, not {STDIN}")
+        raise ProgramError([found], accepted.sources)

@@ -1,0 +1,42 @@
+"""A database from the command line: its program, its facts, and what is said on the way."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from tidelog.accept import Accepted
+from tidelog.cli import arguments
+from tidelog.cli.files import Files
+from tidelog.cli.terminal import say, stdin
+from tidelog.io.directives import read_inputs
+from tidelog.program.diagnostics import render
+from tidelog.progress import Progress, is_terminal
+
+if TYPE_CHECKING:
+    from tidelog.api import Database
+
+
+def open_database(accepted: Accepted, files: Files, options: argparse.Namespace) -> Database:
+    """The program with its facts, evaluated, under the limits that the options set."""
+    from tidelog.api import Database
+    from tidelog.engines.local import cache
+
+    if is_terminal(sys.stderr) and not cache.is_warm():
+        say("compiling kernels, once: about 20 seconds")
+    tables = read_inputs(files.inputs, stdin(), sources=accepted.sources)
+    with Progress() as progress:
+        return Database.of(
+            accepted,
+            tables,
+            algorithm=options.algorithm,
+            strict=options.strict,
+            limits=arguments.limits(options),
+            progress=progress if progress.on else None,
+        )
+
+
+def warn(accepted: Accepted) -> None:
+    for warning in accepted.warnings:
+        say(render(warning, accepted.sources))

@@ -1,0 +1,118 @@
+"""What `tidelog apply` tells of its updates: their deltas and their statistics."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tidelog.accept import Accepted
+from tidelog.cli.files import Files
+from tidelog.cli.terminal import stdout
+from tidelog.io.atomic import Staged, check_target
+from tidelog.io.changes import Place, place_of
+from tidelog.io.deltas import delta_writer
+from tidelog.io.source import FileFault
+from tidelog.program.diagnostics import TidelogError
+from tidelog.text.rows import known_alike
+
+if TYPE_CHECKING:
+    from tidelog.cli.updates import Done
+
+
+class Reports:
+    """Where deltas and statistics go; what cannot be written is refused beforehand."""
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        changes: list[Place],
+        accepted: Accepted,
+        files: Files,
+    ) -> None:
+        deltas = [_delta_place(name) for name in options.deltas]
+        named = [place.path for place in deltas if not place.live]
+        if options.stats is not None:
+            named.append(options.stats)
+        _refuse_overwriting(named, changes, accepted, files)
+        live = sum(place.live for place in deltas)
+        if live > 1:
+            raise TidelogError("error: deltas can be printed only once")
+        printed = stdout() if live else None
+        relations = accepted.checked.relations
+        for place in deltas:
+            if place.relation:
+                _require_told(place, accepted, files)
+        self._deltas = [delta_writer(p, relations.get(p.relation), printed) for p in deltas]
+        self._stats = options.stats
+        self._program = options.program
+        self._records: list[dict[str, Any]] = []
+
+    def add(self, done: Done) -> None:
+        changes = list(done.delta) if self._deltas else []
+        for writer in self._deltas:
+            writer.add(changes)
+        if self._stats is not None:
+            self._records.append(done.record())
+
+    @contextmanager
+    def saved(self) -> Iterator[None]:
+        """However the block ends, files tell of the updates that were committed in it."""
+        try:
+            yield
+        finally:
+            with Staged() as staged:
+                for writer in self._deltas:
+                    writer.save(staged)
+                if self._stats is not None:
+                    staged.write(self._stats, [self._statistics().encode()], compress=False)
+                staged.commit()
+
+    def _statistics(self) -> str:
+        """One object, with a line for each update."""
+        lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in self._records)
+        return f'{{"program": {json.dumps(self._program)}, "commits": [\n{lines}\n]}}\n'
+
+
+def _delta_place(name: str) -> Place:
+    try:
+        return place_of(name)
+    except FileFault:
+        return Place(name, "changes", "")
+
+
+def _require_told(place: Place, accepted: Accepted, files: Files) -> None:
+    """Deltas tell of outputs, or of every relation if the program names none."""
+    name, known = place.relation, accepted.checked.relations
+    if name not in known:
+        advice = f"{known_alike(name, known)}\n    a table is given as RELATION=FILE"
+        raise TidelogError(
+            f"error: unknown relation {name} of the table {place.path}\n    {advice}"
+        )
+    outputs = {each.relation.name for each in files.outputs if each.form != "size"}
+    if outputs and name not in outputs:
+        advice = f"add `.output {name}` to the program"
+        raise TidelogError(f"error: {name} is no output, so deltas do not tell of it\n    {advice}")
+
+
+def _refuse_overwriting(
+    named: list[str], changes: list[Place], accepted: Accepted, files: Files
+) -> None:
+    taken = {os.path.realpath(name): "the program" for name in accepted.sources}
+    taken |= {os.path.realpath(each.path): "a file of changes" for each in changes}
+    taken |= {os.path.realpath(e.path): "an output" for e in files.outputs if e.path is not None}
+    taken |= {
+        os.path.realpath(e.path): "a file of facts" for e in files.inputs if e.path is not None
+    }
+    for path in named:
+        place = os.path.realpath(path)
+        if place in taken:
+            advice = "choose another name"
+            raise TidelogError(
+                f"error: {path} cannot be written, it is {taken[place]}\n    {advice}"
+            )
+        taken[place] = "written already"
+        check_target(path)
