@@ -173,7 +173,7 @@ class LocalEngine:
         sets = bound(view)
         if sets is None:
             raise ValueError("this view has no bounds: it cannot be listed")
-        table = self._runner.table(view)
+        table = self._runner.table(view).holds
         for r in sorted({r for s in sets for r in s.relations()}):
             if only is not None and r not in only:
                 continue

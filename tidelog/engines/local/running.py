@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +29,21 @@ FAILURES = {
     at.POWER: "zero to a negative power",
     at.CONVERSION: "a float that does not fit into an integer",
 }
-_EVERY = np.ones(1 << 16, dtype=np.uint8)
 _ROLES = slice(at.R_FULL, at.R_FULL + at.ROLES)
 
 Flags = NDArray[np.bool_]
+
+
+class Truth(NamedTuple):
+    """For every mask, whether a row with it is in a view."""
+
+    holds: NDArray[np.uint8]
+    address: int
+    of_nothing: int  # whether a fact that is in no set is in the view
+
+    @classmethod
+    def of(cls, holds: NDArray[np.uint8]) -> Truth:
+        return cls(holds, holds.ctypes.data, int(holds[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,9 @@ class Reading:
     touching_negated: LocalSet | None = None
     counter: int = -1  # the counter that heads change, if any
     sign: int = 0  # by how much
+
+
+_EVERY = Truth.of(np.ones(1 << 16, dtype=np.uint8))
 
 
 class Runner:
@@ -63,24 +78,24 @@ class Runner:
         self._dictionary = dictionary
         self._number = number
         self._not_in_all: Key = ("not", key_of(everything))
-        self._tables: dict[Key, NDArray[np.uint8]] = {}
+        self._tables: dict[Key, Truth] = {}
         self._state = np.zeros(at.T_WIDTH, dtype=np.int64)
         self._state_at: int = self._state.ctypes.data
         self._buffer = np.zeros(at.BUFFER, dtype=np.uint64)  # of heads, grown to the widest
         self._env_at: int = dictionary.env.ctypes.data
         self._fresh: dict[int, NDArray[np.uint8]] = {}
         self._guard = _EVERY
-        self._views: tuple[NDArray[np.uint8], ...] = ()
+        self._views: tuple[Truth, ...] = ()
         self._held: list[Rows] = []  # what the kernel reads by address stays alive here
 
-    def table(self, view: View) -> NDArray[np.uint8]:
+    def table(self, view: View) -> Truth:
         """The view's truth table. It lives on for long: the kernel knows it by address."""
         key = key_of(view)
         table = self._tables.get(key)
         if table is None:
             if len(self._tables) > MOST_TABLES:
                 self._tables.clear()
-            table = self._tables[key] = truth(key).astype(np.uint8)
+            table = self._tables[key] = Truth.of(truth(key).astype(np.uint8))
         return table
 
     def run(self, batch: Batch, result: LocalSet, reading: Reading) -> int:
@@ -163,7 +178,7 @@ class Runner:
         flags[:, at.ROLE_HEADS] = 1
         flags[:, at.ROLE_NEG_DELTA] = 1
         views = [self.table(within)] * at.ROLES
-        others = [self.table(outside)] * at.ROLES
+        others = views if outside is within else [self.table(outside)] * at.ROLES
         if negative is not None:
             flags[:, at.ROLE_NEG] = flags[:, at.ROLE_NEG_OLD] = self._full(negative, used, n)
             views[at.ROLE_NEG] = views[at.ROLE_NEG_OLD] = self.table(negative)
@@ -175,7 +190,8 @@ class Runner:
         olds: dict[int, int] = {}
         if touching is not None:
             views[at.ROLE_OLD] = self.table(within - touching)
-            others[at.ROLE_OLD] = self.table(outside - touching)
+            if others is not views:
+                others[at.ROLE_OLD] = self.table(outside - touching)
             for r in touching.relations():
                 span = self._give(r, touching, at.R_DLIST)
                 whole = span is not None and span.stop == rels[r, at.R_N]
@@ -198,8 +214,8 @@ class Runner:
         self._fill(batch)
         self._set_fresh(batch)
         self._views = (*views, *others)  # alive as long as the kernel may read them
-        for role, table in enumerate(self._views):
-            env[at.E_VIEWS + role] = table.ctypes.data
+        first, last = at.E_VIEWS, at.E_VIEWS + 2 * at.ROLES
+        env[first:last] = [table.address for table in self._views]
 
     def _apart(self, names: frozenset[str], used: NDArray[np.int64]) -> Flags:
         """Which of the relations used have these names."""
@@ -222,8 +238,8 @@ class Runner:
         rels, env, guard = self._store.rels, self._dictionary.env, reading.guard
         table = _EVERY if guard is None else self.table(guard)
         self._guard = table  # alive while the kernel reads it
-        env[at.E_GUARD] = table.ctypes.data
-        env[at.E_GUARD_NEW] = table[0]
+        env[at.E_GUARD] = table.address
+        env[at.E_GUARD_NEW] = table.of_nothing
         env[at.E_COUNTER] = at.R_COUNT + reading.counter if reading.sign else 0
         env[at.E_SIGN] = reading.sign
         if reading.sign:

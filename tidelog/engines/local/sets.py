@@ -48,7 +48,7 @@ class LocalSet(FactSet):
         return self
 
     def __isub__(self, other: View) -> Self:
-        for r, rows in self.engine.members(other if bound(other) else self & other):
+        for r, rows in self.engine.members(self & other):
             self.remove(r, rows)
         return self
 
