@@ -236,7 +236,11 @@ def instances(rule: Rule, X: Facts, Y: Facts, given: Env | None = None) -> Itera
                         yield from go(rest, env | {side.name: value(term, env)}, used)
                         break
                 else:
-                    true = holds(op.removeprefix("!") if op != "!=" else op, value(one, env), value(other, env))
+                    true = holds(
+                        op.removeprefix("!") if op != "!=" else op,
+                        value(one, env),
+                        value(other, env),
+                    )
                     if true != (op[0] == "!" and op != "!="):
                         yield from go(rest, env, used)
 

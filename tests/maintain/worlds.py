@@ -202,7 +202,7 @@ def naive(relations: Iterable[str], rules: Sequence[Rule], E: Iterable[Fact]) ->
         while True:
             facts = Facts.of(I)
             N = {i.head for rule in stratum.rules for i in instances(rule, facts, facts)}
-            if N <= I.facts:
+            if I.facts >= N:
                 break
             I.facts |= N
     return frozenset(I.facts)
