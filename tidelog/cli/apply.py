@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from tidelog.accept import Accepted, accept, read_program
 from tidelog.cli import arguments
 from tidelog.cli.files import Files, decide, output_folder
-from tidelog.cli.opening import open_database, warn
+from tidelog.cli.opening import open_database, refuse_stdin, warn
 from tidelog.cli.reports import Reports
 from tidelog.cli.terminal import Interrupted, fault, say, stdin, stdout
-from tidelog.io.changes import FORMATS, STDIN, Place, place_of, read_changes
+from tidelog.io.changes import FORMATS, Place, place_of, read_changes
 from tidelog.io.directives import require_writable, write_outputs
 from tidelog.program.changes import Commit
-from tidelog.program.diagnostics import Diagnostic, ProgramError, TidelogError, render
-from tidelog.progress import Progress
+from tidelog.program.diagnostics import Diagnostic, TidelogError, render
 
 if TYPE_CHECKING:
     from tidelog.cli.updates import Updates
@@ -114,7 +113,7 @@ def main(options: argparse.Namespace) -> int:
         allow_paths=options.allow_paths,
     )
     if any(place.live for place in places):
-        _refuse_facts_from_stdin(accepted, files)
+        refuse_stdin(accepted, files, "the standard input holds changes")
     reports = Reports(options, places, accepted, files)
     if not options.no_warnings:
         _warn(options, accepted, files)
@@ -148,11 +147,15 @@ def _opened(accepted: Accepted, files: Files, options: argparse.Namespace) -> Up
 
 def _apply(place: Place, updates: Updates, reports: Reports) -> None:
     """The updates of one file; what follows its last commit is an update, too."""
-    with Progress() as progress:
-        updates.progress = progress if progress.on else None
+    from tidelog.cli.updates import Count
+
+    with Count() as count:
         for change, sources in read_changes(place, updates.relations, stdin()):
             if isinstance(change, Commit):
-                reports.add(updates.commit())
+                done = updates.commit()
+                count.clear()
+                reports.add(done)
+                count.tell(place.path, updates.committed)
             else:
                 updates.change(change, sources)
         if updates.pending:
@@ -202,11 +205,3 @@ def _settle_dry_run(options: argparse.Namespace) -> None:
 def _refuse_two_readers(options: argparse.Namespace, places: list[Place]) -> None:
     if sum(place.live for place in places) + (options.program == "-") > 1:
         raise TidelogError("error: the standard input can be read only once")
-
-
-def _refuse_facts_from_stdin(accepted: Accepted, files: Files) -> None:
-    message = "the standard input holds changes, so no facts can be read from it"
-    wrong = [each for each in files.inputs if each.path is None]
-    if wrong:
-        found = Diagnostic(message, wrong[0].at, f"put the changes into a file, not {STDIN}")
-        raise ProgramError([found], accepted.sources)

@@ -11,7 +11,7 @@ from tidelog.cli import arguments
 from tidelog.cli.files import Files
 from tidelog.cli.terminal import say, stdin
 from tidelog.io.directives import read_inputs
-from tidelog.program.diagnostics import render
+from tidelog.program.diagnostics import Diagnostic, ProgramError, render
 from tidelog.progress import Progress, is_terminal
 
 if TYPE_CHECKING:
@@ -40,3 +40,12 @@ def open_database(accepted: Accepted, files: Files, options: argparse.Namespace)
 def warn(accepted: Accepted) -> None:
     for warning in accepted.warnings:
         say(render(warning, accepted.sources))
+
+
+def refuse_stdin(accepted: Accepted, files: Files, why: str) -> None:
+    """No facts come from the standard input if it is for something else."""
+    for each in files.inputs:
+        if each.path is None:
+            message = f"{why}, so no facts can be read from it"
+            found = Diagnostic(message, each.at, "put the facts into a file")
+            raise ProgramError([found], accepted.sources)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from tidelog.program.changes import FactChange, RuleChange
 from tidelog.program.diagnostics import Sources
 from tidelog.program.rules import Relation
+from tidelog.progress import BETWEEN, Progress
 
 if TYPE_CHECKING:
     from tidelog.api import Database
     from tidelog.deltas import Delta
-    from tidelog.limits import Show
+    from tidelog.limits import Position
     from tidelog.maintain.report import Report
     from tidelog.transactions import Transaction
 
@@ -66,7 +67,7 @@ class Updates:
         self.algorithm: str | None = None  # the database's own
         self.committed = 0
         self.pending = 0  # changes of the update under way
-        self.progress: Show | None = None
+        self._line = Progress()
         self._transaction: Transaction | None = None
 
     def relations(self) -> Mapping[str, Relation]:
@@ -84,7 +85,8 @@ class Updates:
         transaction, changes = self._begun(), self.pending
         began = perf_counter()
         self._transaction, self.pending = None, 0
-        delta = transaction.commit()
+        with Progress() as self._line:
+            delta = transaction.commit()
         self.committed += 1
         seconds = perf_counter() - began
         return Done(self.committed, changes, seconds, delta, transaction.report)
@@ -99,6 +101,27 @@ class Updates:
     def _begun(self) -> Transaction:
         if self._transaction is None:
             self._transaction = self.database.transaction(
-                algorithm=self.algorithm, progress=self.progress
+                algorithm=self.algorithm, progress=self._show if self._line.on else None
             )
         return self._transaction
+
+    def _show(self, position: Position) -> None:
+        self._line(position)
+
+
+class Count(Progress):
+    """One line that tells how many updates are done, for people who wait at a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._began = perf_counter()
+
+    def tell(self, file: str, updates: int) -> None:
+        """
+        >>> Count().tell("edges.changes", 12)
+        """
+        seconds = perf_counter() - self._began
+        if self.on and seconds >= self._next:
+            self._next = seconds + BETWEEN
+            self._write(f"{file}: {updates:,} updates"[:79])
+            self._shown = True
