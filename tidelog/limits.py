@@ -125,6 +125,8 @@ class Watch:
     def __post_init__(self) -> None:
         given = self.limits.max_memory
         self._memory = default_memory() if given is None else given
+        if given is None:
+            self._next = self.began + 0.1  # a short update need not even ask
 
     def stratum(self, stratum: Stratum) -> None:
         self.strata += 1

@@ -260,7 +260,7 @@ class Transaction:
     def _maintain(self, watch: Watch) -> list[tuple[Saved, Saved]]:
         """What went and came in each phase: rules that go and facts first, under the strata of
         before; then rules that come, under the new ones. Where none go, one phase does all."""
-        book, gone = self._state.book.without(self._gone)
+        book, gone = self._state.book.without(self._gone) if self._gone else (self._state.book, ())
         come = _new_rules(self._book, self._come, book)
         if not gone:
             return [self._phase(watch, self._explicit, self._book, (), come)]

@@ -36,7 +36,7 @@ class Batch:
     reads: tuple[int, ...]
     members: tuple[int, ...]  # relations whose facts are looked up one by one
     both: tuple[int, ...]  # members of two columns that are heads as well
-    used: NDArray[np.int64]  # all of these relations
+    used: tuple[int, ...]  # all of these relations
     keys: tuple[int, ...]  # relations of changed keys that are read
     widest: int  # head
     symbols_ordered: bool
@@ -79,7 +79,7 @@ class _Places:
 class PlanBook:
     """Plans by rule. Rules are known by identity: comparing them each time would cost more."""
 
-    def __init__(self, catalog: Catalog, answers: list[int]) -> None:
+    def __init__(self, catalog: Catalog, answers: set[int]) -> None:
         self._catalog = catalog
         self._answers = answers  # relations that hold the results of string functors
         self.functors: list[int] = []  # these and their requests
@@ -180,7 +180,7 @@ class PlanBook:
                 answers = relation(call.relation, len(call.signature))
                 requests = relation(call.requests, len(call.signature) - 1)
                 if answers not in self._answers:
-                    self._answers.append(answers)
+                    self._answers.add(answers)
                     self.functors += (answers, requests)
             if change:
                 prepared = with_keys(prepared)
@@ -188,7 +188,7 @@ class PlanBook:
                     r = self._number(keys.head)
                     self.keys.setdefault(r, keys)
                     if r not in self._answers:  # in no set; all may be read
-                        self._answers.append(r)
+                        self._answers.add(r)
                         self.functors.append(r)
             self._prepared[id(rule), change] = prepared
         return prepared
@@ -275,7 +275,7 @@ def put_together(plans: tuple[Plan, ...], catalog: Catalog, keys: Container[int]
         reads,
         members,
         tuple(r for r in members if r in heads and catalog.arity(r) == 2),
-        np.array(sorted({*heads, *reads, *members}), dtype=np.int64),
+        tuple(sorted({*heads, *reads, *members})),
         tuple(r for r in reads if r in keys),
         widest,
         any(plan.symbols_ordered for plan in plans),

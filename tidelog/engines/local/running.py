@@ -31,8 +31,6 @@ FAILURES = {
 }
 _ROLES = slice(at.R_FULL, at.R_FULL + at.ROLES)
 
-Flags = NDArray[np.bool_]
-
 
 class Truth(NamedTuple):
     """For every mask, whether a row with it is in a view."""
@@ -73,7 +71,7 @@ class Runner:
         number: Callable[[str], int | None],
     ) -> None:
         self.tick: Callable[[Rule | None], None] = lambda rule: None
-        self.answers: list[int] = []  # relations that hold the results of string functors
+        self.answers: set[int] = set()  # relations that hold the results of string functors
         self._store = store
         self._dictionary = dictionary
         self._number = number
@@ -157,39 +155,24 @@ class Runner:
     # Views.
 
     def _set_views(self, batch: Batch, reading: Reading) -> None:
-        rels, env, used = self._store.rels, self._dictionary.env, batch.used
-        within, negative, touching = reading.within, reading.negative, reading.touching
-        n = rels[used, at.R_N]
-        rels[used, at.R_START] = n
-        rels[used, at.R_OLD] = n
-        flags = np.empty((len(used), at.ROLES), dtype=np.int64)
-        if isinstance(within, Split):
-            assert negative is not None
-            outside = within.outside
-            apart = self._apart(within.relations, used)
-            rels[used, at.R_SIDE] = np.where(apart, 0, at.ROLES)
-            within = within.inside
-            full = np.where(apart, self._full(within, used, n), self._full(outside, used, n))
-        else:
-            outside = within
-            rels[used, at.R_SIDE] = 0
-            full = self._full(within, used, n)
-        flags[:] = full[:, None]
-        flags[:, at.ROLE_HEADS] = 1
-        flags[:, at.ROLE_NEG_DELTA] = 1
-        views = [self.table(within)] * at.ROLES
-        others = views if outside is within else [self.table(outside)] * at.ROLES
+        rels, env = self._store.rels, self._dictionary.env
+        negative, touching, lost = reading.negative, reading.touching, reading.touching_negated
+        inside = outside = reading.within
+        apart: set[int | None] = set()
+        if isinstance(reading.within, Split):
+            inside, outside = reading.within.inside, reading.within.outside
+            apart = {self._number(name) for name in reading.within.relations}
+        self._set_flags(batch, reading, inside, outside, apart)
+        views = [self.table(inside)] * at.ROLES
+        others = views if inside is outside else [self.table(outside)] * at.ROLES
         if negative is not None:
-            flags[:, at.ROLE_NEG] = flags[:, at.ROLE_NEG_OLD] = self._full(negative, used, n)
             views[at.ROLE_NEG] = views[at.ROLE_NEG_OLD] = self.table(negative)
-            others[at.ROLE_NEG] = others[at.ROLE_NEG_OLD] = self.table(negative)
-        rels[used, at.R_FULL : at.R_FULL + at.ROLES] = flags
         self._held.clear()
         for r in batch.keys:  # of the changed groups: collected just before
             rels[r, at.R_DLIST : at.R_DHI + 1] = (0, 0, rels[r, at.R_N])
         olds: dict[int, int] = {}
         if touching is not None:
-            views[at.ROLE_OLD] = self.table(within - touching)
+            views[at.ROLE_OLD] = self.table(inside - touching)
             if others is not views:
                 others[at.ROLE_OLD] = self.table(outside - touching)
             for r in touching.relations():
@@ -199,28 +182,48 @@ class Runner:
                     olds[r] = rels[r, at.R_OLD] = span.start
                 else:
                     rels[r, at.R_FULL + at.ROLE_OLD] = 0
-        if reading.touching_negated is not None:
-            lost = reading.touching_negated
-            views[at.ROLE_NEG_OLD] = self.table((negative or within) | lost)
-            others[at.ROLE_NEG_OLD] = views[at.ROLE_NEG_OLD]
+        if lost is not None:
+            views[at.ROLE_NEG_OLD] = self.table((negative or inside) | lost)
             for r in lost.relations():
                 self._give(r, lost, at.R_NLIST)
                 rels[r, at.R_FULL + at.ROLE_NEG_OLD] = 0
+        if others is not views:
+            others[at.ROLE_NEG], others[at.ROLE_NEG_OLD] = (
+                views[at.ROLE_NEG],
+                views[at.ROLE_NEG_OLD],
+            )
         for x in batch.indexes:
             r = int(self._store.idxs[x, at.X_REL])
             if not self._store.catch_up(x, olds.get(r)):
                 rels[r, at.R_FULL + at.ROLE_OLD] = 0
-        self._set_guard(reading, batch, n)
+        self._set_guard(reading, batch)
         self._fill(batch)
         self._set_fresh(batch)
         self._views = (*views, *others)  # alive as long as the kernel may read them
         first, last = at.E_VIEWS, at.E_VIEWS + 2 * at.ROLES
         env[first:last] = [table.address for table in self._views]
 
-    def _apart(self, names: frozenset[str], used: NDArray[np.int64]) -> Flags:
-        """Which of the relations used have these names."""
-        numbers = [r for name in names if (r := self._number(name)) is not None]
-        return np.isin(used, np.array(numbers, dtype=np.int64))
+    def _set_flags(
+        self, batch: Batch, reading: Reading, inside: View, outside: View, apart: set[int | None]
+    ) -> None:
+        """Per relation and role, whether every row is in the view: then joins need no masks."""
+        rels, negative, guard = self._store.rels, reading.negative, reading.guard
+        fast = guard is not None and not reading.sign and key_of(guard) == self._not_in_all
+        split = inside is not outside
+        for r in batch.used:
+            row = rels[r]
+            n = int(row[at.R_N])
+            if r in self.answers:  # in no set; all may be read
+                full = sure = known = True
+            else:
+                full = _covers(inside if not split or r in apart else outside, r, n)
+                sure = full if negative is None else _covers(negative, r, n)
+                known = fast and _covers(guard.left, r, n)  # type: ignore[union-attr]
+            row[at.R_START : at.R_OLD + 1] = (n, n)
+            # R_FAST, then R_FULL by role: all, old, delta, neg, heads, neg delta, neg old
+            row[at.R_FAST : at.R_FULL + at.ROLES] = (known, full, full, full, sure, 1, 1, sure)
+            row[at.R_SIDE] = at.ROLES if split and r not in apart else 0
+            row[at.R_FRESH] = 0
 
     def _give(self, r: int, facts: LocalSet, column: int) -> slice | None:
         """Tell the kernel a relation's delta: a range of rows (returned), or a list."""
@@ -234,30 +237,25 @@ class Runner:
         self._store.rels[r, column : column + 3] = given
         return span
 
-    def _set_guard(self, reading: Reading, batch: Batch, n: NDArray[np.int64]) -> None:
-        rels, env, guard = self._store.rels, self._dictionary.env, reading.guard
-        table = _EVERY if guard is None else self.table(guard)
-        self._guard = table  # alive while the kernel reads it
-        env[at.E_GUARD] = table.address
-        env[at.E_GUARD_NEW] = table.of_nothing
+    def _set_guard(self, reading: Reading, batch: Batch) -> None:
+        env, guard = self._dictionary.env, reading.guard
+        self._guard = _EVERY if guard is None else self.table(guard)  # alive while it is read
+        env[at.E_GUARD] = self._guard.address
+        env[at.E_GUARD_NEW] = self._guard.of_nothing
         env[at.E_COUNTER] = at.R_COUNT + reading.counter if reading.sign else 0
         env[at.E_SIGN] = reading.sign
         if reading.sign:
             for r in batch.heads:
                 self._store.counts(r, reading.counter)
-        fast = guard is not None and not reading.sign and key_of(guard) == self._not_in_all
-        rels[batch.used, at.R_FAST] = self._full(guard.left, batch.used, n) if fast else 0  # type: ignore[union-attr]
 
     def _set_fresh(self, batch: Batch) -> None:
         """Relations that the run both adds to and looks facts up in note what it adds."""
-        rels = self._store.rels
-        rels[batch.used, at.R_FRESH] = 0
         for r in batch.both:
             bits = self._fresh.get(r)
             if bits is None:
                 bits = self._fresh[r] = np.zeros(1 << (at.FRESH_BITS - 3), dtype=np.uint8)
             bits.fill(0)
-            rels[r, at.R_FRESH] = bits.ctypes.data
+            self._store.rels[r, at.R_FRESH] = bits.ctypes.data
 
     def _fill(self, batch: Batch) -> None:
         """Row numbers are needed where single facts are looked up or masks are read."""
@@ -270,24 +268,6 @@ class Runner:
         for r in batch.heads:
             if not rels[r, at.R_FAST]:
                 store.fill(r)
-
-    def _full(self, view: View, used: NDArray[np.int64], n: NDArray[np.int64]) -> Flags:
-        """Per relation of those used, True where every row is in the view."""
-        full = self._covers(view, used, n)
-        if self.answers:
-            full[np.isin(used, self.answers)] = True  # in no set; all may be read
-        return full
-
-    def _covers(self, view: View, used: NDArray[np.int64], n: NDArray[np.int64]) -> Flags:
-        if isinstance(view, LocalSet):
-            return np.asarray(view.sizes(used) == n)
-        assert isinstance(view, Combination)
-        if view.op == "not":
-            if isinstance(view.left, LocalSet):
-                return np.asarray(view.left.sizes(used) == 0)
-            return np.zeros(len(used), dtype=np.bool_)
-        left, right = self._covers(view.left, used, n), self._covers(view.right, used, n)
-        return left | right if view.op == "or" else left & right
 
     # String functors.
 
@@ -307,6 +287,18 @@ class Runner:
         column = Table.from_rows((kinds[-1],), [(v,) for v in results]).columns[0]
         answers[:, -1] = dictionary.encode(kinds[-1], column)
         self._store.load(into, answers, 0)
+
+
+def _covers(view: View, r: int, n: int) -> bool:
+    """Is every one of the n rows of a relation in the view? False where it is hard to tell."""
+    if isinstance(view, LocalSet):
+        return view.count(r) == n
+    assert isinstance(view, Combination)
+    if view.op == "not":
+        return isinstance(view.left, LocalSet) and not view.left.count(r)
+    if view.op == "or":
+        return _covers(view.left, r, n) or _covers(view.right, r, n)
+    return _covers(view.left, r, n) and _covers(view.right, r, n)
 
 
 def in_rule(message: str, rule: Rule) -> str:

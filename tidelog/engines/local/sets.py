@@ -55,11 +55,6 @@ class LocalSet(FactSet):
     def count(self, r: int) -> int:
         return self._counts.get(r, 0)
 
-    def sizes(self, relations: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Facts of each of these relations."""
-        count = self._counts.get
-        return np.array([count(r, 0) for r in relations.tolist()], dtype=np.int64)
-
     def relations(self) -> list[int]:
         return [r for r, count in self._counts.items() if count]
 
