@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from tidelog.maintain import bf, bfc, dred, dredc, recompute
+from tidelog.maintain import bf, bfc, counting, dred, dredc, recompute
 from tidelog.maintain.update import Algorithm
 
 ALGORITHMS: dict[str, Algorithm] = {
     "recompute": recompute.maintain,
+    "counting": counting.maintain,
     "dred": dred.maintain,
     "dredc": dredc.maintain,
     "bf": bf.maintain,
     "bfc": bfc.maintain,
+    "auto": dred.maintain,
 }

@@ -118,7 +118,7 @@ class Check:
             del F
             K |= V
             while V:
-                V = engine.derive(self.rules, touching=V, within=proofs, guard=I - K)
+                V = engine.derive(self.rules, touching=V, within=proofs, negative=I, guard=I - K)
                 K |= V
                 V -= ~(C | B)  # these are delayed
             del V
@@ -132,6 +132,6 @@ class Check:
                 return True
             W -= F
             size *= 2
-            F = engine.support(self.rules, F, within=candidates, among=self.among)
+            F = engine.support(self.rules, F, within=candidates, negative=I, among=self.among)
             F -= C | B
             u.note("backward")

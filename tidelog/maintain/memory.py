@@ -6,12 +6,13 @@ can be forgotten: counters are then counted again when an algorithm needs them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from tidelog.program.rules import Group, Rule, Stratum
 
+T = TypeVar("T")
 Kept = Literal["nonrecursive", "recursive", "trace"]
 
 
@@ -19,9 +20,13 @@ Kept = Literal["nonrecursive", "recursive", "trace"]
 class Known:
     """What is worked out once for a stratum."""
 
-    stratum: Stratum
     rules: tuple[Rule, ...]  # one tuple, the same each time: engines know it again
     grouped: frozenset[str]  # relations that aggregates of its rules read
+
+    @classmethod
+    def of(cls, stratum: Stratum) -> Known:
+        groups = (part for rule in stratum.rules for part in rule.body if isinstance(part, Group))
+        return cls(stratum.rules, frozenset(group.relation for group in groups))
 
 
 @dataclass(slots=True)
@@ -31,7 +36,7 @@ class Memory:
     _kept: dict[Kept, dict[str, tuple[str, ...]]] = field(
         default_factory=lambda: {"nonrecursive": {}, "recursive": {}, "trace": {}}
     )
-    _known: dict[int, Known] = field(default_factory=dict)
+    _once: dict[tuple[int, object], tuple[Stratum, Any]] = field(default_factory=dict)
 
     def has(self, kept: Kept, stratum: Stratum) -> bool:
         """Are these counters of the stratum's facts in step?"""
@@ -54,12 +59,15 @@ class Memory:
                         noted.pop(other, None)
 
     def known(self, stratum: Stratum) -> Known:
-        known = self._known.get(id(stratum))
-        if known is None or known.stratum is not stratum:
-            if len(self._known) > 4096:
-                self._known.clear()
-            rules = stratum.rules
-            groups = (part for rule in rules for part in rule.body if isinstance(part, Group))
-            known = Known(stratum, rules, frozenset(group.relation for group in groups))
-            self._known[id(stratum)] = known
-        return known
+        return self.once(Known.of, stratum)
+
+    def once(self, make: Callable[..., T], stratum: Stratum, *more: object) -> T:
+        """What `make` gives for the stratum and what else it needs; strata are known by
+        identity."""
+        found = self._once.get((id(stratum), make))
+        if found is None or found[0] is not stratum:
+            if len(self._once) > 4096:
+                self._once.clear()
+            found = self._once[id(stratum), make] = (stratum, make(stratum, *more))
+        made: T = found[1]
+        return made

@@ -12,7 +12,7 @@ a complement such as `~D` holds whatever facts an engine happens to know.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, Self
 
@@ -48,7 +48,7 @@ class Combination(View):
 class Split(View):
     """Facts of these relations as one view has them, all others as another has them.
 
-    It stands alone, as the view `within` of an evaluator.
+    It stands alone, as the view `within` of an evaluator that is given a `negative` too.
     """
 
     relations: frozenset[str]
@@ -100,6 +100,10 @@ class Engine(Protocol):
     @property
     def recursive(self) -> Counter:
         """Derivations by recursive rules (C_r)."""
+
+    @property
+    def kinds(self) -> Mapping[str, Relation]:
+        """Relations that have been declared, by name."""
 
     @property
     def instances(self) -> int:

@@ -1,0 +1,117 @@
+"""Counting for recursive strata, by rounds (Motik, Nenov, Piro and Horrocks 2019, as described
+by Illich and Glimm).
+
+The trace is a multiset: how many instances derive a fact in which round of seminaive
+evaluation. An instance counts for the round after the first rounds of its body facts, so no
+fact keeps its own counter up. A change is followed by rising rounds: a fact whose first
+round loses its last instance goes on to its next round, or goes. Departure: the trace lives
+in hidden relations of I, and the rules of `rounds` do the work.
+
+# T pairs of fact and round to look at: their count changed, or the fact needs a next round
+# P those of the present round   F first rounds that facts now have   L those that they lost
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tidelog.maintain.rounds import ROUND, START, TICK, Rounds, timed
+from tidelog.maintain.seam import FactSet, View
+from tidelog.maintain.steps import kept
+from tidelog.maintain.update import Update
+from tidelog.program.rules import Relation, Rule, Stratum
+
+
+def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+    u.work.algorithm = "counting"
+    engine, I, C, old = u.engine, u.I, u.engine.nonrecursive, u.old
+    rounds = u.memory.once(Rounds.of, stratum, engine.kinds)
+
+    def with_rounds(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+        return tuple(timed(rule, rounds.inside) for rule in rules)
+
+    rules = with_rounds(kept(stratum.rules, come)) if come else rounds.rules
+    gone, come = with_rounds(gone), with_rounds(come)
+    if not u.memory.has("trace", stratum):
+        build(u, rounds, (*rules, *gone), stratum)
+    u.memory.keep(stratum, "trace")
+    T = engine.derive(rules, touching=u.D, touching_negated=u.A, within=old, take_from=C)
+    T |= engine.apply(gone, within=old, take_from=C)
+    T |= engine.derive(rules, touching=u.A, touching_negated=u.D, within=I, add_to=C)
+    T |= engine.apply(come, within=I, add_to=C)
+    X = engine.collect(u.X, stratum.relations)
+    D, A = follow(u, rounds, rounds.rules, T, X, u.E, I)
+    D -= A
+    A -= I
+    I -= D
+    I |= A
+    u.note("counts")
+    u.net(D, A)
+
+
+def build(u: Update, rounds: Rounds, rules: Sequence[Rule], stratum: Stratum) -> None:
+    """The trace of the old state."""
+    engine, I, C = u.engine, u.I, u.engine.nonrecursive
+    engine.declare(Relation(ROUND, ("round",), ("number",)))
+    for relation in rounds.relations:
+        engine.declare(relation)
+    hidden = [relation.name for relation in rounds.relations]
+    I -= engine.collect(I, hidden)
+    engine.reset(C, hidden)
+    explicit = (u.E - u.X) | (u.X - u.E)
+    T = engine.apply(rules, within=u.old, add_to=C)
+    X = engine.collect(explicit, stratum.relations)
+    follow(u, rounds, rules, T, X, explicit, u.old)
+
+
+def follow(
+    u: Update,
+    rounds: Rounds,
+    rules: Sequence[Rule],
+    T: FactSet,
+    X: FactSet,
+    explicit: View,
+    within: View,
+) -> tuple[FactSet, FactSet]:
+    """Bring the trace up to date, round by round, where the pairs T have changed counts and the
+    facts X may be explicit now or no more. Returns the facts that lost a first round, and those
+    that got one."""
+    engine, I, C = u.engine, u.I, u.engine.nonrecursive
+    F, L = engine.none(), engine.none()
+    present = engine.apply(START, within=F)
+    P = engine.derive(rounds.at_start, touching=X, within=X)
+    note(u, T)
+    while T or P:
+        u.watch.round()
+        P |= engine.derive(rounds.present, touching=T, within=T | present)
+        T -= P
+        held = engine.positive(C, P)
+        held |= engine.derive(rounds.explicit, touching=P, within=P | explicit)
+        P -= held
+        # A first round that no instance is left for: the fact may have another.
+        lost = engine.derive(rounds.same, touching=P, within=P | I)
+        T |= engine.derive(rounds.after, touching=lost, within=I)
+        held -= engine.derive(rounds.known, touching=held, within=held | I)
+        lost |= engine.derive(rounds.later, touching=held, within=held | I)
+        P = engine.derive(rules, touching=lost, within=within, take_from=C)
+        I -= lost
+        L |= lost
+        del lost
+        first = engine.derive(rounds.begin, touching=held, within=held)
+        del held
+        I |= first
+        F |= first
+        P |= engine.derive(rules, touching=first, within=within, add_to=C)
+        del first
+        note(u, P)
+        T |= P
+        P -= P
+        present = engine.apply(TICK, within=present)
+    D = engine.derive(rounds.facts, touching=L, within=L)
+    return D, engine.derive(rounds.facts, touching=F, within=F)
+
+
+def note(u: Update, T: FactSet) -> None:
+    """Pairs whose count is above zero are in I, others are not."""
+    u.I -= T
+    u.I |= u.engine.positive(u.engine.nonrecursive, T)
