@@ -149,13 +149,14 @@ def _apply(place: Place, updates: Updates, reports: Reports) -> None:
     """The updates of one file; what follows its last commit is an update, too."""
     from tidelog.cli.updates import Count
 
-    with Count() as count:
+    count = Count()
+    with count:
         for change, sources in read_changes(place, updates.relations, stdin()):
             if isinstance(change, Commit):
                 done = updates.commit()
                 count.clear()
                 reports.add(done)
-                count.tell(place.path, updates.committed)
+                count.tell(place.name, updates.committed)
             else:
                 updates.change(change, sources)
         if updates.pending:

@@ -117,9 +117,6 @@ class Count(Progress):
         self._began = perf_counter()
 
     def tell(self, file: str, updates: int) -> None:
-        """
-        >>> Count().tell("edges.changes", 12)
-        """
         seconds = perf_counter() - self._began
         if self.on and seconds >= self._next:
             self._next = seconds + BETWEEN

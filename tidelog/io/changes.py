@@ -48,6 +48,11 @@ class Place:
     def live(self) -> bool:
         return self.path == "-"
 
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return STDIN if self.live else self.path
+
 
 def place_of(name: str, format: Format | None = None) -> Place:
     """What a name such as `edge.csv`, `edge=changes.parquet` or `-` means.
@@ -84,7 +89,7 @@ def read_changes(
 
     `relations` tells the relations as they are when a change is read.
     """
-    file = STDIN if place.live else place.path
+    file = place.name
     if place.live and stdin is None:
         raise FileFault("the standard input is closed", "give a file of changes")
     source = stdin if place.live and stdin is not None else place.path
