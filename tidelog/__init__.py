@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidelog.api import Answer, Database, RelationView, Stats
+    from tidelog.deltas import Delta
     from tidelog.limits import Limits
+    from tidelog.maintain.report import Report
+    from tidelog.program.changes import Commit, FactChange, RuleChange
     from tidelog.program.diagnostics import (
         DataError,
         EvaluationError,
@@ -15,27 +18,37 @@ if TYPE_CHECKING:
         ProgramError,
         TidelogError,
     )
+    from tidelog.transactions import Transaction
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Answer",
+    "Commit",
     "DataError",
     "Database",
+    "Delta",
     "EvaluationError",
+    "FactChange",
     "LimitError",
     "Limits",
     "ProgramError",
     "RelationView",
+    "Report",
+    "RuleChange",
     "Stats",
     "TidelogError",
+    "Transaction",
 ]
 
 # Imported on first use: the compiler behind the engine takes most of a second to load, and
 # half of the commands do without it.
 _HOMES = {
     "tidelog.api": ("Answer", "Database", "RelationView", "Stats"),
+    "tidelog.deltas": ("Delta",),
     "tidelog.limits": ("Limits",),
+    "tidelog.maintain.report": ("Report",),
+    "tidelog.program.changes": ("Commit", "FactChange", "RuleChange"),
     "tidelog.program.diagnostics": (
         "DataError",
         "EvaluationError",
@@ -43,6 +56,7 @@ _HOMES = {
         "ProgramError",
         "TidelogError",
     ),
+    "tidelog.transactions": ("Transaction",),
 }
 
 

@@ -122,7 +122,7 @@ class Delta:
         >>> with db.transaction() as tx:
         ...     tx.insert("p", [(2,)])
         >>> tx.delta.to_arrow("p").to_pylist()
-        [{'op': '+', 'x0': 2}]
+        [{'op': '+', 'column1': 2}]
         """
         return to_arrow(*self._signed(relation))
 

@@ -67,7 +67,7 @@ class Transaction:
     +path(1, 3).
     >>> with db.transaction() as tx:
     ...     tx.remove_rule(name)
-    'path.c24b9a'
+    'path.ebf846'
     >>> print(tx.delta)
     -path(1, 3).
     """
