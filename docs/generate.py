@@ -33,6 +33,7 @@ DOCUMENTS = (
     "docs/getting-started.md",
     "docs/python.md",
     "docs/command-line.md",
+    "docs/changes.md",
 )
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SECONDS = 120  # for one command

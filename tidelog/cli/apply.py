@@ -30,10 +30,9 @@ it. Exit codes: 0 fine, 2 bad input, 130 interrupted."""
 EXAMPLE = """\
 example:
   $ cat edges.changes
-  +edge(3, 4).
-  -edge(1, 2).
+  +edge(3, 4). -edge(1, 2).
   commit.
-  -path(x, z) :- path(x, y), edge(y, z).
+  +path(y, x) :- path(x, y).
   commit.
   $ tidelog apply reach.dl edges.changes -F facts --deltas -
   $ follow-a-log | tidelog apply reach.dl - -F facts --deltas -
