@@ -6,103 +6,39 @@ relations) and their rules. A failing seed is shown with its program.
 
 from __future__ import annotations
 
-from random import Random
-
 import pytest
 
-from tests.law.adapters import oracle, surface
-from tests.law.generate import CONSTANTS, from_seed
-from tests.maintain.reference import Fact
-from tests.maintain.worlds import ENGINES, World, naive
+from tests.law.adapters import oracle
+from tests.law.generate import from_seed
+from tests.maintain.histories import History, checked
+from tests.maintain.worlds import naive
+from tidelog.maintain import bf
 from tidelog.maintain.algorithms import ALGORITHMS
-from tidelog.plan import analyse
-from tidelog.program.rules import CheckedProgram, Relation, Rule
 
-SEEDS = 60
 UPDATES = 6
+SEEDS = [("python", seed) for seed in range(15)] + [("local", seed) for seed in range(45)]
 
 
-def checked(text: str) -> CheckedProgram:
-    found = analyse(surface(text)).checked
-    assert found is not None
-    return found
-
-
-class History:
-    """A generated program, and random changes to it."""
-
-    def __init__(self, seed: int, on: str) -> None:
-        self.random = Random(seed)
-        self.program = from_seed(seed)
-        core = checked(self.program.text)
-        given = {name: set(rows) for name, rows in core.facts.items()}
-        for name, rows in self.program.facts.items():
-            given.setdefault(name, set()).update(rows)
-        self.pool: set[Fact] = {(name, row) for name, rows in given.items() for row in rows}
-        self.visible = [r for r in core.relations.values() if not r.hidden]
-        self.every = core.rules
-        rules = [rule for rule in core.rules if self.random.random() < 0.8]
-        self.world = World(core.relations.values(), rules, self.pool, on)
-
-    def fact(self, relation: Relation) -> Fact:
-        row = tuple(self.random.choice(CONSTANTS[kind]) for kind in relation.kinds)
-        return relation.name, row
-
-    def facts(self) -> list[Fact]:
-        """Some that are there, some that were, some new, some that are derived."""
-        random = self.random
-        found = [self.fact(random.choice(self.visible)) for _ in range(random.choice((0, 1, 3)))]
-        names = {relation.name for relation in self.visible}
-        for source in (self.pool, self.world.E, self.world.state):
-            known = sorted((f for f in source if f[0] in names), key=repr)
-            found += random.sample(known, min(len(known), random.choice((0, 1, 2))))
-        return found
-
-    def rules(self) -> tuple[list[Rule], list[Rule]]:
-        """Rules to remove and rules to add."""
-        random, held = self.random, set(self.world.rules)
-        others = [rule for rule in self.every if rule not in held]
-        counts = random.choice(((0, 0), (0, 0), (1, 0), (0, 1), (1, 1), (2, 2)))
-        gone = random.sample(self.world.rules, min(len(held), counts[0]))
-        return gone, random.sample(others, min(len(others), counts[1]))
-
-    def step(self, algorithm: str) -> None:
-        world, before = self.world, self.world.state
-        gone, come = self.rules()
-        if self.random.random() < 0.2:
-            insert, delete = self.facts(), sorted(world.E, key=repr)
-        else:
-            insert, delete = self.facts(), self.facts()
-        phases = self.random.choice(("two", "old", "one"))
-        D, A = world.change(
-            algorithm, insert=insert, delete=delete, gone=gone, come=come, phases=phases
-        )
-        said = f"{algorithm}, {phases}: +{insert} -{delete} rules -{gone} +{come}\n{self.program}"
-        after = naive(world.relations, world.rules, world.E)
-        assert world.state == after, said
-        mine = world.relations.keys()
-        assert {f for f in D if f[0] in mine} == before - after, said
-        assert {f for f in A if f[0] in mine} == after - before, said
-
-
-@pytest.mark.parametrize("on", ENGINES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_maintaining_equals_recomputing(seed: int, algorithm: str, on: str) -> None:
+@pytest.mark.parametrize(("on", "seed"), SEEDS)
+def test_maintaining_equals_recomputing(on: str, seed: int, algorithm: str) -> None:
     history = History(seed, on)
     for _ in range(UPDATES):
         history.step(algorithm)
 
 
-@pytest.mark.parametrize("on", ENGINES)
-@pytest.mark.parametrize("seed", range(1000, 1000 + SEEDS))
-def test_algorithms_may_follow_each_other(seed: int, on: str) -> None:
-    history = History(seed, on)
+@pytest.mark.parametrize(("on", "seed"), SEEDS)
+def test_algorithms_may_follow_each_other(
+    on: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = History(1000 + seed, on)
     for _ in range(2 * UPDATES):
+        # B/F in small steps too: generated programs are small.
+        monkeypatch.setattr(bf, "FIRST", history.random.choice((1, 2, 64)))
         history.step(history.random.choice(sorted(ALGORITHMS)))
 
 
-@pytest.mark.parametrize("seed", range(2000, 2000 + SEEDS))
+@pytest.mark.parametrize("seed", range(2000, 2060))
 def test_the_reference_equals_the_oracle(seed: int) -> None:
     """What these tests hold algorithms against is what the program means."""
     program = from_seed(seed)

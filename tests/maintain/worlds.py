@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from tests.engine.test_changes import counts as local_counts
 from tests.maintain.reference import Fact, Facts, PyEngine, PySet, extent, instances
 from tidelog.engines.local.engine import LocalEngine
 from tidelog.maintain.algorithms import ALGORITHMS
-from tidelog.maintain.memory import Memory
+from tidelog.maintain.memory import Kept, Memory
 from tidelog.maintain.report import Report, Work
 from tidelog.maintain.seam import Counter, FactSet, View
 from tidelog.maintain.seminaive import materialise
@@ -21,6 +22,7 @@ from tidelog.plan.strata import strata
 from tidelog.program.rules import Relation, Rule, Stratum
 
 Set = frozenset[Fact]
+KEPT: tuple[Kept, ...] = ("nonrecursive", "recursive", "trace")
 NOTHING: Set = frozenset()
 
 
@@ -110,9 +112,32 @@ class World:
         return frozenset(f for f in found if f[0] in self.relations)
 
     def counts(self) -> tuple[dict[Fact, int], dict[Fact, int]]:
-        found = (self.way.counts(c) for c in (self.engine.nonrecursive, self.engine.recursive))
-        a, b = ({f: n for f, n in c.items() if f[0] in self.relations} for c in found)
-        return a, b
+        """All of C_nr and C_r; what is zero is left out."""
+        return self.way.counts(self.engine.nonrecursive), self.way.counts(self.engine.recursive)
+
+    def miscounts(self) -> list[str]:
+        """Where counters that are said to be in step differ from the instances there are."""
+        found = []
+        I = Facts.of(PySet(self.state))
+        C_nr, C_r = self.counts()
+        for s in self.strata:
+            has = {kept: self.memory.has(kept, s) for kept in KEPT}
+            mine = (f"%trace:{name}" for name in s.relations)
+            for kept, rules, counter, names in (
+                ("nonrecursive", s.nonrecursive, C_nr, s.relations),
+                ("recursive", s.recursive, C_r, s.relations),
+                ("trace", s.rules, C_nr, tuple(mine)),
+            ):
+                if has[kept]:
+                    right = (
+                        trace_of(s, self.E, I)
+                        if kept == "trace"
+                        else Tally(i.head for rule in rules for i in instances(rule, I, I))
+                    )
+                    counted = {f: n for f, n in counter.items() if f[0] in names}
+                    if counted != right:
+                        found.append(f"{kept} of {s.relations}: {counted}, but {dict(right)}")
+        return found
 
     def change(
         self,
@@ -193,6 +218,25 @@ def _without(stratum: Stratum, gone: Sequence[Rule]) -> Stratum:
         nonrecursive=tuple(rule for rule in stratum.nonrecursive if rule not in gone),
         recursive=tuple(rule for rule in stratum.recursive if rule not in gone),
     )
+
+
+def trace_of(stratum: Stratum, E: Set, I: Facts) -> Tally[Fact]:
+    """How many instances derive each fact of the stratum in which round, by naive evaluation."""
+    every = [i for rule in stratum.rules for i in instances(rule, I, I)]
+    first = {fact: 0 for fact in E if fact[0] in stratum.relations}
+    while True:
+        rounds = Tally[Fact]()
+        found = dict.fromkeys((f for f in E if f[0] in stratum.relations), 0)
+        for i in every:
+            mine = [f for f in i.body if f[0] in stratum.relations]
+            if all(f in first for f in mine):
+                at = max(first[f] for f in mine) + 1 if mine else 0
+                name, row = i.head
+                rounds[f"%trace:{name}", (*row, at)] += 1
+                found[i.head] = min(at, found.get(i.head, at))
+        if found == first:
+            return rounds
+        first = found
 
 
 def naive(relations: Iterable[str], rules: Sequence[Rule], E: Iterable[Fact]) -> Set:

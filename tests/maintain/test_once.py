@@ -1,0 +1,53 @@
+"""What the papers prove of the instances that an algorithm considers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tests.maintain.histories import History
+from tests.maintain.reference import Instance
+from tidelog.maintain import bf
+from tidelog.program.rules import Group, Literal, Rule
+
+STAGES = {
+    "dred": [("DR2",), ("DR4", "DR5")],
+    "dredc": [("DR2",), ("DR5",)],
+    # Theorem 1 of Motik et al. (2015).
+    "bf": [("del prop", "saturate"), ("DR5",)],
+    "bfc": [("del prop", "saturate"), ("DR5",)],
+}
+
+
+def as_written(rule: Rule) -> Rule:
+    """Without the literals that leave out groups."""
+    parts = (p for p in rule.body if not (isinstance(p, Literal) and "%touched" in p.relation))
+    return replace(rule, body=tuple(parts))
+
+
+def is_plain(instance: Instance) -> bool:
+    """An aggregate over a group that changes may keep its value: such an instance is lost and
+    found again."""
+    return not any(isinstance(part, Group) for part in instance.rule.body)
+
+
+def is_of_the_program(instance: Instance) -> bool:
+    return not instance.head[0].startswith("%touched")
+
+
+@pytest.mark.parametrize("algorithm", STAGES)
+@pytest.mark.parametrize("seed", range(3000, 3030))
+def test_no_instance_twice(seed: int, algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(seed, "python")
+    monkeypatch.setattr(bf, "FIRST", history.random.choice((1, 3, 64)))
+    for _ in range(6):
+        history.step(algorithm, phases=["one"])
+        for stages in STAGES[algorithm]:
+            considered = Counter(
+                replace(instance, rule=as_written(instance.rule))
+                for instance in history.world.logged(*stages)
+                if is_of_the_program(instance) and (is_plain(instance) or "dred" in algorithm)
+            )
+            assert [i for i, n in considered.items() if n > 1] == [], f"{stages}\n{history.program}"
