@@ -87,7 +87,9 @@ class World:
         rules: Sequence[Rule],
         facts: Iterable[Fact] = (),
         on: str = "python",
+        stratify: Callable[[Iterable[str], Sequence[Rule]], list[Stratum]] = strata,
     ) -> None:
+        self.stratify = stratify
         self.way = ENGINES[on]()
         self.engine = self.way.engine
         self.relations = {relation.name: relation for relation in relations}
@@ -103,7 +105,7 @@ class World:
         self.stages: dict[str, list[tuple[int, int]]] = {}
 
     def _strata(self, rules: Sequence[Rule]) -> list[Stratum]:
-        return strata(list(self.relations), rules)
+        return self.stratify(self.relations, rules)
 
     @property
     def state(self) -> Set:
@@ -212,6 +214,16 @@ class World:
         return next(work for work in self.report.works if relation in work.relations)
 
 
+def one_stratum(relations: Iterable[str], rules: Sequence[Rule]) -> list[Stratum]:
+    """All derived relations in one stratum, as in papers without negation."""
+    derived = {rule.head.relation: None for rule in rules}
+    parts: tuple[list[Rule], list[Rule]] = [], []
+    for rule in rules:
+        parts[any(name in derived for name, _ in rule.reads())].append(rule)
+    inputs = [Stratum((name,), (), ()) for name in relations if name not in derived]
+    return [*inputs, Stratum(tuple(derived), tuple(parts[0]), tuple(parts[1]))]
+
+
 def _without(stratum: Stratum, gone: Sequence[Rule]) -> Stratum:
     return replace(
         stratum,
@@ -242,7 +254,7 @@ def trace_of(stratum: Stratum, E: Set, I: Facts) -> Tally[Fact]:
 def naive(relations: Iterable[str], rules: Sequence[Rule], E: Iterable[Fact]) -> Set:
     """All that follows: every rule over all facts, until nothing is new."""
     I = PySet(E)
-    for stratum in strata(list(relations), rules):
+    for stratum in strata(relations, rules):
         while True:
             facts = Facts.of(I)
             N = {i.head for rule in stratum.rules for i in instances(rule, facts, facts)}
