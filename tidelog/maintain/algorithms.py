@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tidelog.maintain import bf, bfc, counting, dred, dredc, recompute
+from tidelog.maintain import auto, bf, bfc, counting, dred, dredc, recompute
 from tidelog.maintain.update import Algorithm
 
 ALGORITHMS: dict[str, Algorithm] = {
+    "auto": auto.maintain,
     "recompute": recompute.maintain,
     "counting": counting.maintain,
     "dred": dred.maintain,
