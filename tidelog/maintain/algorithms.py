@@ -13,5 +13,4 @@ ALGORITHMS: dict[str, Algorithm] = {
     "dredc": dredc.maintain,
     "bf": bf.maintain,
     "bfc": bfc.maintain,
-    "auto": dred.maintain,
 }
