@@ -319,7 +319,8 @@ class Database:
     # Notebooks and prompts.
 
     def __repr__(self) -> str:
-        return f"<Database: {len(self)} relations, {len(self._engine.all):,} facts>"
+        facts = sum(map(self.size, self.relations))
+        return f"<Database: {len(self)} relations, {facts:,} facts>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
