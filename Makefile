@@ -3,12 +3,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo test lint bench bench-updates clean
 
 help:
 	@echo "make demo    set up and run the example"
 	@echo "make test    set up, lint, check types, run all tests"
 	@echo "make bench   set up and run the benchmarks"
+	@echo "make bench-updates   set up and measure updates, by every algorithm"
 
 setup: $(STAMP)
 
@@ -34,6 +35,9 @@ test: lint
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	$(BIN)/python -m bench.run
+
+bench-updates: setup
+	$(BIN)/python -m bench.updates.run
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Benchmarks of updates: every maintenance algorithm on the same changes, beside recomputing."""

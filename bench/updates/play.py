@@ -1,0 +1,167 @@
+"""Plays a scene with every algorithm, each in a database of its own, and measures the updates."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba.core.event import install_recorder
+
+from bench.checksum import Checksum, checksum
+from bench.updates.changes import Change
+from bench.updates.figures import BASE, Row, Sample, Series, State
+from bench.updates.scenes import Scene
+from tidelog import Database, LimitError, Limits
+
+TURNS = 2  # an algorithm plays a part of the changes, then the next one does
+BUDGET = 0.75  # of the limit: when an algorithm's updates took so long, the others are left out
+
+
+def play(scene: Scene, algorithms: Sequence[str], limit: float) -> list[Row]:
+    """A row for each step of the scene. `recompute` is the first of the algorithms."""
+    players = [Player(scene, name, limit) for name in algorithms]
+    # The databases of all algorithms live at once; what one costs the collector, all would pay.
+    gc.collect()
+    gc.freeze()
+    turns = TURNS if scene.shape == "there and back" and not scene.best else 1
+    places = np.arange(len(scene.changes))
+    with install_recorder("numba:compile") as compiling:
+        for turn, part in enumerate(np.array_split(places, turns)):
+            for player in players:
+                player.play(part.tolist(), first=turn == 0)
+    for player in players:
+        player.look_back()
+    gc.unfreeze()
+    fresh = fresh_seconds(scene) if scene.case == "rules" else None
+    facts = max(player.facts for player in players)
+    return [
+        Row(
+            scene=scene.name,
+            title=scene.title,
+            step=step,
+            given=scene.given,
+            facts=facts,
+            case=scene.case,
+            best=scene.best,
+            limit=limit,
+            series={player.algorithm: player.series[number] for player in players},
+            fresh=fresh,
+            compiled=len(compiling.buffer),
+        )
+        for number, step in enumerate(scene.steps)
+    ]
+
+
+@dataclass
+class Player:
+    """One algorithm on one scene."""
+
+    scene: Scene
+    algorithm: str
+    limit: float
+    series: list[Series] = field(default_factory=list)
+    spent: float = 0.0
+    done: int = -1  # the last change that was made and not taken back
+
+    def __post_init__(self) -> None:
+        self.series = [Series() for _ in self.scene.steps]
+        self.database = Database(self.scene.program, facts=self.scene.facts)
+        self.facts = self.size()
+        self.start = state(self.database)
+
+    def size(self) -> int:
+        return sum(map(self.database.size, self.database.relations))
+
+    def play(self, places: Sequence[int], first: bool) -> None:
+        """Make the changes at these places; the first one warms up and does not count."""
+        for number, place in enumerate(places):
+            if any(series.status in ("stopped", "failed") for series in self.series):
+                return
+            if self.spent > self.limit * BUDGET and any(s.samples for s in self.series):
+                return
+            self._one(place, counts=number > 0, look=first and number == 0)
+
+    def _one(self, place: int, counts: bool, look: bool) -> None:
+        there = self.scene.changes[place]
+        steps = [there, there.back()] if self.scene.shape == "there and back" else [there]
+        for series, change in zip(self.series, steps, strict=True):
+            sample = self._update(series, place, change)
+            if sample is None:
+                return
+            if counts:
+                series.take(sample)
+            if look and len(steps) > 1:
+                series.states[place] = state(self.database)
+        if len(steps) == 1:
+            self.done = place
+            self.facts = max(self.facts, self.size())
+
+    def _update(self, series: Series, place: int, change: Change) -> Sample | None:
+        """One measured transaction; None if it was stopped, with everything as before."""
+        limits = Limits(max_seconds=self.limit)
+        wall, cpu = time.perf_counter(), time.process_time()
+        try:
+            with self.database.transaction(algorithm=self.algorithm, limits=limits) as tx:
+                change.make(tx)
+        except LimitError:
+            series.status = "stopped"
+            self._undone(place, series)
+            return None
+        except Exception as error:
+            series.status = "failed"
+            series.detail = f"{type(error).__name__}: {error}"[:300]
+            return None
+        finally:
+            # On a busy machine a process waits for its turn, which is not its fault.
+            seconds = min(time.perf_counter() - wall, time.process_time() - cpu)
+            self.spent += seconds
+        works = tx.report.works
+        return Sample(
+            place,
+            seconds,
+            (sum(work.added for work in works), sum(work.deleted for work in works)),
+            dict(tx.report.numbers),
+            tuple(work.algorithm for work in works if work.algorithm != "input"),
+        )
+
+    def _undone(self, place: int, series: Series) -> None:
+        """A stopped update has left no trace; what its first half did is taken back."""
+        if series is not self.series[0]:
+            with self.database.transaction(algorithm=BASE) as tx:
+                self.scene.changes[place].back().make(tx)
+        if self.scene.shape == "there and back" and state(self.database) != self.start:
+            series.status, series.detail = "failed", "a stopped update has left a trace"
+
+    def look_back(self) -> None:
+        """The last state: after changes there and back it must be that of the start."""
+        last = self.series[-1]
+        if any(series.status == "failed" for series in self.series):
+            return
+        now = state(self.database)
+        if self.done >= 0:
+            last.states[self.done] = now
+        elif now != self.start:
+            last.status, last.detail = "failed", "the state is not that of the start"
+
+
+def state(database: Database) -> State:
+    """Checksums of all relations; facts of numbers only."""
+    return {name: of_relation(database, name) for name in database.relations if database.size(name)}
+
+
+def of_relation(database: Database, name: str) -> Checksum:
+    columns = database.table(name).columns
+    return checksum(np.column_stack([np.asarray(column, dtype=np.int64) for column in columns]))
+
+
+def fresh_seconds(scene: Scene, runs: int = 5) -> float:
+    """An evaluation from the start, as someone without updates would do after a rule's change."""
+    times = []
+    for _ in range(runs):
+        wall, cpu = time.perf_counter(), time.process_time()
+        Database(scene.program, facts=scene.facts)
+        times.append(min(time.perf_counter() - wall, time.process_time() - cpu))
+    return min(times)

@@ -1,0 +1,147 @@
+"""Rows as tables: times beside recomputing, and the papers' numbers."""
+
+from __future__ import annotations
+
+from bench.report import table
+from bench.updates.figures import AUTO, BASE, Row, Series
+from bench.updates.plot import Line, plot
+
+# Table 2 of Motik et al. (2015), for the algorithms that have the numbers.
+PAPERS = (
+    ("dred", ("|D|", "DR2", "DR4", "DR5")),
+    ("dredc", ("|D|", "DR2", "DR5", "counts")),
+    ("bf", ("|C|", "backward", "saturate", "del prop")),
+    ("bfc", ("|C|", "backward", "saturate", "del prop", "counts")),
+)
+
+
+def milliseconds(seconds: float) -> str:
+    """
+    >>> [milliseconds(value) for value in (0.00012, 0.0456, 12.3)]
+    ['0.12', '45.6', '12,300']
+    """
+    value = 1000 * seconds
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:,.0f}"
+
+
+def factor(value: float) -> str:
+    return f"{value:.2f}×" if value < 10 else f"{value:,.0f}×"
+
+
+def cell(row: Row, algorithm: str) -> str:
+    """Milliseconds, and how many times as fast as recomputing that is."""
+    found = row.series.get(algorithm, Series())
+    if found.status == "stopped":
+        return f"> {row.limit:g} s"
+    seconds = row.seconds(algorithm)
+    if seconds is None:
+        return "failed" if found.status == "failed" else "–"
+    ratio = row.times_faster(algorithm)
+    mark = "" if ratio is None or algorithm == BASE else f" ({factor(ratio)})"
+    return milliseconds(seconds) + mark
+
+
+def behind(row: Row) -> str:
+    value, fastest = row.behind(), row.fastest()
+    return "–" if value is None or fastest is None else f"{value:.2f} of {fastest[0]}"
+
+
+def times(rows: list[Row], algorithms: list[str]) -> str:
+    header = ["workload", "update", "facts in", "all facts", "changed", *algorithms]
+    lines = [
+        [
+            row.title,
+            row.step,
+            f"{row.given:,}",
+            f"{row.facts:,}",
+            f"{row.changed():,.0f}",
+            *(cell(row, name) for name in algorithms),
+        ]
+        for row in rows
+    ]
+    if AUTO not in algorithms:
+        return table(header, lines)
+    return table(
+        [*header, "auto is"],
+        [[*line, behind(row)] for line, row in zip(lines, rows, strict=True)],
+    )
+
+
+def numbers(rows: list[Row]) -> str:
+    """Averages over the updates of a row, where facts or rules go."""
+    known = {name for row in rows for name in row.series}
+    columns = [(name, number) for name, some in PAPERS if name in known for number in some]
+    lines = []
+    for row in rows:
+        if "again" in row.step:
+            continue
+        figures = [
+            f"{series.number(number):,.0f}" if (series := row.series[name]).samples else "–"
+            for name, number in columns
+        ]
+        lines.append([row.title, row.step, *figures])
+    # A bar would end the cell.
+    names = [f"{name} {number}".replace("|", "\\|") for name, number in columns]
+    return table(["workload", "update", *names], lines)
+
+
+def choices(rows: list[Row]) -> str:
+    """What `auto` chose for the strata of a row's updates."""
+    lines = [
+        [row.title, row.step, ", ".join(f"{name} {count}" for name, count in chosen.most_common())]
+        for row in rows
+        if AUTO in row.series and (chosen := row.series[AUTO].chosen())
+    ]
+    return table(["workload", "update", "strata maintained by"], lines) if lines else ""
+
+
+def rule_changes(rows: list[Row]) -> str:
+    """One rule comes or goes, against an evaluation from the start."""
+    lines = []
+    for row in rows:
+        seconds = row.seconds(AUTO)
+        if row.fresh is not None and seconds is not None:
+            lines.append(
+                [
+                    row.step,
+                    str(len(row.series[AUTO].samples)),
+                    f"{row.changed():,.0f}",
+                    milliseconds(seconds),
+                    milliseconds(max(sample.seconds for sample in row.series[AUTO].samples)),
+                    milliseconds(row.fresh),
+                    factor(row.fresh / seconds),
+                ]
+            )
+    header = ["update", "rules", "facts changed", "median ms", "at most", "fresh, ms", "faster"]
+    return table(header, lines) if lines else ""
+
+
+def scale_plot(rows: list[Row], algorithms: list[str]) -> str | None:
+    """Milliseconds of deleting one fact against the size of the materialisation."""
+    part = [row for row in rows if row.case == "same part" and "delete" in row.step]
+    lines = []
+    for name in algorithms:
+        points = [(row.facts, 1000 * s) for row in part if (s := row.seconds(name)) is not None]
+        if points:
+            lines.append(Line(name, points))
+    if len(part) < 2 or not lines:
+        return None
+    title = "One edge of a chain of ten nodes goes: 26 facts change"
+    return plot(title, "facts of the materialisation", "milliseconds, median", lines)
+
+
+def rule_plot(rows: list[Row]) -> str | None:
+    """Milliseconds of a rule's change against the facts that it changes, a point a rule."""
+    lines = []
+    for row in rows:
+        if row.case == "rules" and AUTO in row.series and row.series[AUTO].samples:
+            # Many rules change nothing, and the axis has no zero.
+            points = [
+                (max(1, sum(sample.changed)), 1000 * sample.seconds)
+                for sample in row.series[AUTO].samples
+            ]
+            lines.append(Line(row.step, points, joined=False))
+    if not lines:
+        return None
+    title = "One of Claros' rules goes or comes (1 stands for no facts, too)"
+    return plot(title, "facts that change", "milliseconds", lines)
