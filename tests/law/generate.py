@@ -98,6 +98,7 @@ class Generated:
     text: str
     facts: dict[str, list[tuple[Value, ...]]]
     features: frozenset[str] = field(compare=False, repr=False, default=frozenset())
+    relations: tuple[Relation, ...] = field(compare=False, repr=False, default=())
 
     def __str__(self) -> str:
         given = [f"// {name}: {rows}" for name, rows in self.facts.items()]
@@ -114,6 +115,22 @@ def programs() -> st.SearchStrategy[Generated]:
 
 def generate(random: Random) -> Generated:
     return _Generator(random).program()
+
+
+def another_rule(program: Generated, random: Random) -> str:
+    """One more rule over the program's relations.
+
+    Now and then its body reads relations above its head. Then it may close a cycle through
+    negation, or one in which unbounded values of other rules run away.
+    """
+    generator = _Generator(random)
+    generator.relations = list(program.relations)
+    derived = [relation for relation in program.relations if relation.group]
+    if generator.chance(0.3):
+        rule = _Rule(generator, random.choice(derived).group, recursive=True)
+        rule.fill(random.choice(derived), (0, 1))
+        return f"{rule.head(random.choice(program.relations))} :- {', '.join(rule.literals)}."
+    return generator.rule(random.choice(derived), generator.chance(0.4), (0, 1, 2))
 
 
 def spelled(value: Value) -> str:
@@ -173,7 +190,8 @@ class _Generator:
             body += clauses
             self.features.add(f"arity {len(relation.kinds)}")
             self.features.update(f"{kind} column" for kind in relation.kinds)
-        return Generated("\n".join(lines + body) + "\n", facts, frozenset(self.features))
+        text = "\n".join(lines + body) + "\n"
+        return Generated(text, facts, frozenset(self.features), tuple(self.relations))
 
     def kinds(self, most: int) -> tuple[Kind, ...]:
         arity = self.random.choice([n for n in (2, 2, 2, 1, 1, 3, 3, 0, 4, 5) if n <= most])
