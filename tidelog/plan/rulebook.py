@@ -204,8 +204,8 @@ class Rulebook:
     def _alone(self, rule: Clause, named: set[str] | None) -> Analysis:
         decls = self.program.relations
         some = decls if named is None else [d for d in decls if d.name in named]
-        known = tuple(replace(decl, inferred=False) for decl in some)
-        return analyse(Program(types=self.program.types, relations=known, clauses=(rule,)))
+        types = self.program.types
+        return analyse(Program(types=types, relations=tuple(some), clauses=(rule,)))
 
     def _placed(
         self, added: Mapping[str, Relation], new: tuple[Rule, ...], sources: Sources | None

@@ -34,7 +34,7 @@ def infer_types(draft: Draft) -> Draft:
     facts: dict[str, list[Fact]] = {}
     for fact in program.facts:
         facts.setdefault(fact.relation, []).append(fact)
-    inferred = {d.name for d in program.relations if d.inferred and d.name not in doubtful}
+    inferred = {d.name for d in program.relations if _is_open(d) and d.name not in doubtful}
     for name in facts:
         if name in inferred and (fault := learn(facts[name], columns[name], kinds)):
             found.append(fault)
@@ -57,7 +57,7 @@ def infer_types(draft: Draft) -> Draft:
     declared = {decl.name: decl for decl in program.relations}
     unknown: dict[str, Diagnostic] = {}
     for decl in program.relations:
-        if decl.inferred and decl.name not in doubtful:
+        if _is_open(decl) and decl.name not in doubtful:
             declared[decl.name], fault = _completed(decl, columns[decl.name], kinds)
             if fault:
                 unknown[decl.name] = fault
@@ -94,11 +94,16 @@ def infer_types(draft: Draft) -> Draft:
     ).found(found)
 
 
+def _is_open(decl: RelationDecl) -> bool:
+    """Are the types to be found? They are known if they were found before, for other clauses."""
+    return decl.inferred and not all(attribute.type_name for attribute in decl.attributes)
+
+
 def _columns(decl: RelationDecl, draft: Draft, kinds: Kinds) -> list[Column]:
     columns = []
     for i, attribute in enumerate(decl.attributes):
         name = f"argument {i + 1} of {decl.name}"
-        if decl.inferred:
+        if _is_open(decl):
             text = f"{name} has one kind everywhere; a .decl for {decl.name} would say which"
             columns.append(Column(kinds.node(), None, name, text))
         else:
