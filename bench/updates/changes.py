@@ -11,7 +11,7 @@ import numpy as np
 from bench.data import Facts, Rows
 from tidelog.transactions import Transaction
 
-LINE = re.compile(r"^([+-])(\w+)\((.*)\)\.$")
+LINE = re.compile(r'^([+-])(\w+)\(((?:"(?:[^"\\]|\\.)*"|[^"()])*)\)\.$')
 CELL = re.compile(r'"((?:[^"\\]|\\.)*)"|(-?\d+)')
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
@@ -30,23 +31,26 @@ class Sample:
 
 @dataclass
 class Series:
-    """The updates of one kind by one algorithm. `none`: there was nothing to measure."""
+    """The updates of one kind by one algorithm."""
 
-    status: Status = "none"
-    detail: str = ""
+    detail: str = ""  # of an error, which ends it
+    stopped: int = 0  # updates that took longer than the limit
     samples: list[Sample] = field(default_factory=list)
     states: dict[int, State] = field(default_factory=dict)  # right after the change at a place
 
-    def take(self, sample: Sample) -> None:
-        self.samples.append(sample)
-        if self.status == "none":
-            self.status = "ok"
+    def seconds(self, best: bool) -> float:
+        """The best time or the median; infinite if that is above the limit, or unknown."""
+        times = [sample.seconds for sample in self.samples] + self.stopped * [math.inf]
+        if self.detail or not times:
+            return math.inf
+        return min(times) if best else statistics.median_high(times)
 
-    def seconds(self, best: bool) -> float | None:
-        if self.status != "ok":
-            return None
-        times = [sample.seconds for sample in self.samples]
-        return min(times) if best else statistics.median(times)
+    def status(self, best: bool) -> Status:
+        if self.detail:
+            return "failed"
+        if not math.isinf(self.seconds(best)):
+            return "ok"
+        return "stopped" if self.stopped else "none"
 
     def number(self, name: str) -> float:
         """The average of one of the papers' numbers."""
@@ -84,13 +88,18 @@ class Row:
         return f"{self.scene}: {self.step}"
 
     def seconds(self, algorithm: str) -> float | None:
-        found = self.series.get(algorithm)
-        return found.seconds(self.best) if found else None
+        """The best or the median time, if that is known."""
+        return self._of(algorithm).seconds(self.best) if self.status(algorithm) == "ok" else None
+
+    def status(self, algorithm: str) -> Status:
+        return self._of(algorithm).status(self.best)
+
+    def _of(self, algorithm: str) -> Series:
+        return self.series.get(algorithm, Series())
 
     def at_least(self, algorithm: str) -> float | None:
         """The time, or the limit that it is above."""
-        found = self.series.get(algorithm)
-        return self.limit if found and found.status == "stopped" else self.seconds(algorithm)
+        return self.limit if self.status(algorithm) == "stopped" else self.seconds(algorithm)
 
     def times_faster(self, algorithm: str, than: str = BASE) -> float | None:
         mine, other = self.seconds(algorithm), self.at_least(than)
@@ -116,7 +125,7 @@ class Row:
         return [name for name, found in self.series.items() if not agree(found, base)]
 
     def failed(self) -> list[str]:
-        return [name for name, found in self.series.items() if found.status == "failed"]
+        return [name for name, found in self.series.items() if found.detail]
 
 
 def agree(one: Series, other: Series) -> bool:

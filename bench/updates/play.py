@@ -78,9 +78,10 @@ class Player:
     def play(self, places: Sequence[int], first: bool) -> None:
         """Make the changes at these places; the first one warms up and does not count."""
         for number, place in enumerate(places):
-            if any(series.status in ("stopped", "failed") for series in self.series):
+            if any(series.detail for series in self.series):
                 return
-            if self.spent > self.limit * BUDGET and any(s.samples for s in self.series):
+            known = any(series.samples or series.stopped for series in self.series)
+            if known and self.spent > self.limit * BUDGET:
                 return
             self._one(place, counts=number > 0, look=first and number == 0)
 
@@ -92,7 +93,7 @@ class Player:
             if sample is None:
                 return
             if counts:
-                series.take(sample)
+                series.samples.append(sample)
             if look and len(steps) > 1:
                 series.states[place] = state(self.database)
         if len(steps) == 1:
@@ -107,11 +108,10 @@ class Player:
             with self.database.transaction(algorithm=self.algorithm, limits=limits) as tx:
                 change.make(tx)
         except LimitError:
-            series.status = "stopped"
+            series.stopped += 1
             self._undone(place, series)
             return None
         except Exception as error:
-            series.status = "failed"
             series.detail = f"{type(error).__name__}: {error}"[:300]
             return None
         finally:
@@ -133,18 +133,18 @@ class Player:
             with self.database.transaction(algorithm=BASE) as tx:
                 self.scene.changes[place].back().make(tx)
         if self.scene.shape == "there and back" and state(self.database) != self.start:
-            series.status, series.detail = "failed", "a stopped update has left a trace"
+            series.detail = "a stopped update has left a trace"
 
     def look_back(self) -> None:
         """The last state: after changes there and back it must be that of the start."""
         last = self.series[-1]
-        if any(series.status == "failed" for series in self.series):
+        if any(series.detail for series in self.series):
             return
         now = state(self.database)
         if self.done >= 0:
             last.states[self.done] = now
         elif now != self.start:
-            last.status, last.detail = "failed", "the state is not that of the start"
+            last.detail = "the state is not that of the start"
 
 
 def state(database: Database) -> State:
@@ -157,7 +157,7 @@ def of_relation(database: Database, name: str) -> Checksum:
     return checksum(np.column_stack([np.asarray(column, dtype=np.int64) for column in columns]))
 
 
-def fresh_seconds(scene: Scene, runs: int = 5) -> float:
+def fresh_seconds(scene: Scene, runs: int = 3) -> float:
     """An evaluation from the start, as someone without updates would do after a rule's change."""
     times = []
     for _ in range(runs):

@@ -3,7 +3,7 @@
     python -m bench.updates.run [--quick] [--only NAME ...] [--algorithms NAME,NAME]
 
 A full run writes `bench/results/updates.json`, its part of `docs/updates.md` and the plots there;
-one with `--quick`, `--only` or `--algorithms` prints the same and leaves the page alone.
+one with any option but `--json` prints the same and leaves the page alone.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("\nThe targets speak of the full workloads; these were smaller ones.")
     if options.json:
         save(options.json, where, rows, checked, limit)
-    if not (options.quick or only or options.algorithms):
+    if not (options.quick or only or options.algorithms or options.limit):
         save(RESULTS, where, rows, checked, limit)
         write_part(PAGE, page(where, rows, algorithms, checked, draw(rows, algorithms)))
     return 1 if any(row.differing() or row.failed() for row in rows) else 0
@@ -151,9 +151,9 @@ def row_of(row: Row) -> dict[str, object]:
         "differing": row.differing(),
         "series": {
             name: {
-                "status": series.status,
+                "status": row.status(name),
                 "detail": series.detail,
-                "seconds": series.seconds(row.best),
+                "seconds": row.seconds(name),
                 "samples": [asdict(sample) for sample in series.samples],
             }
             for name, series in row.series.items()

@@ -11,6 +11,7 @@ import numpy as np
 
 from bench import workloads
 from bench.data import STREAMS, Facts, Rows, stream_facts
+from bench.plain import able_to_fire, parse_plain
 from bench.updates.changes import Change, commits, one_by_one, share
 from bench.workloads import Workload, recorded
 
@@ -98,13 +99,18 @@ def copies(quick: bool) -> list[Scene]:
 
 
 def rules(quick: bool) -> list[Scene]:
-    """Rules of Claros, one at a time."""
-    program = recorded("claros")
-    texts = [line for line in program.splitlines() if ":-" in line]
-    picked = np.random.default_rng(13).choice(len(texts), 6 if quick else 52, replace=False)
-    changes = tuple(Change(rules_gone=(texts[number],)) for number in picked)
+    """Rules of Claros, one at a time: by turns one that has facts to fire on, and any."""
+    program, facts = recorded("claros"), stream_facts("claros")
+    lines = [line for line in program.splitlines() if ":-" in line]
+    texts = dict(zip(parse_plain(program).rules, lines, strict=True))
+    firing = [texts[rule] for rule in able_to_fire(texts, facts.keys())]
+    rng = np.random.default_rng(13)
+    count = 3 if quick else 26
+    first = rng.choice(firing, count, replace=False).tolist()
+    second = rng.choice([text for text in lines if text not in first], count, replace=False)
+    by_turns = [text for pair in zip(first, second.tolist(), strict=True) for text in pair]
+    changes = tuple(Change(rules_gone=(text,)) for text in by_turns)
     title = "Claros' 1,337 rules"
-    facts = stream_facts("claros")
     return [Scene("claros-rule", title, RULE, program, facts, changes, case="rules")]
 
 

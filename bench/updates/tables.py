@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.report import table
-from bench.updates.figures import AUTO, BASE, Row, Series
+from bench.updates.figures import AUTO, BASE, Row
 from bench.updates.plot import Line, plot
 
 # Table 2 of Motik et al. (2015), for the algorithms that have the numbers.
@@ -30,12 +30,10 @@ def factor(value: float) -> str:
 
 def cell(row: Row, algorithm: str) -> str:
     """Milliseconds, and how many times as fast as recomputing that is."""
-    found = row.series.get(algorithm, Series())
-    if found.status == "stopped":
-        return f"> {row.limit:g} s"
     seconds = row.seconds(algorithm)
     if seconds is None:
-        return "failed" if found.status == "failed" else "–"
+        other = {"stopped": f"> {row.limit:g} s", "failed": "failed"}
+        return other.get(row.status(algorithm), "–")
     ratio = row.times_faster(algorithm)
     mark = "" if ratio is None or algorithm == BASE else f" ({factor(ratio)})"
     return milliseconds(seconds) + mark
@@ -76,7 +74,7 @@ def numbers(rows: list[Row]) -> str:
         if "again" in row.step:
             continue
         figures = [
-            f"{series.number(number):,.0f}" if (series := row.series[name]).samples else "–"
+            f"{row.series[name].number(number):,.0f}" if row.seconds(name) is not None else "–"
             for name, number in columns
         ]
         lines.append([row.title, row.step, *figures])

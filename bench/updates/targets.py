@@ -70,24 +70,26 @@ def growth(rows: Iterable[Row], algorithm: str) -> list[tuple[float, str]]:
     for small in rows:
         for large in rows:
             before, after = small.seconds(algorithm), large.seconds(algorithm)
-            tenfold = small.step == large.step and 9 < large.facts / small.facts < 11
+            tenfold = small.step == large.step and 9 <= large.facts / small.facts <= 11
             if tenfold and before and after:
                 found.append((after / before, f"{small.step}, {large.facts:,} facts"))
     return found
 
 
 def follows(rows: list[Row]) -> Target:
+    """Judged by `auto`; the others stand beside it."""
     text = "ten times the facts, the same part affected: at most 1.5 times the time"
     found = growth(rows, AUTO)
     if not found:
         return Target(text, None, "no figures")
     most, where = max(found)
-    others = {name for row in rows for name in row.series} - {AUTO, BASE}
-    beside = (
-        f"{name} {max(growth(rows, name))[0]:.2f}" for name in sorted(others) if growth(rows, name)
-    )
-    figure = ", ".join([f"at most {most:.2f} times: {where}", *beside])
-    return Target(text, most <= 1.5, figure)
+    others = {name: growth(rows, name) for row in rows for name in row.series}
+    beside = [
+        f"{name} {max(pairs)[0]:.2f}"
+        for name, pairs in others.items()
+        if pairs and name not in (AUTO, BASE)
+    ]
+    return Target(text, most <= 1.5, ", ".join([f"at most {most:.2f} times: {where}", *beside]))
 
 
 Figure = Callable[[Row], float | None]
