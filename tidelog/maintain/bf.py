@@ -7,13 +7,15 @@ Algorithms 1 to 3, by sets of facts instead of facts. Departures:
   - Proofs are sought in the new state, with rules and lower facts that came: a fact that has
     a proof by these is never deleted.
   - Algorithm 2 goes depth first and stops when its fact is proved. Here backward chaining is
-    breadth first, in steps of growing size, for some facts at a time, and stops when all of
-    these are proved; facts that it met and that are neither proved nor disproved by then
-    count as not checked.
+    breadth first, for some facts at a time, and stops when all of these are proved; facts that
+    it met and that are neither proved nor disproved by then count as not checked.
+  - Saturation waits until it is needed: until something is asked for that is not proved.
+  - All facts that are disproved are propagated, met as consequences or by backward chaining:
+    they must go in any case. The paper's D is C, as far as it is not proved.
   - Insertion is step DR5 of DRed.
 
-# Ds examined consequences (the paper's D)   O processed of Ds     C checked
-# P proved: K in C   Y delayed: K outside C   S disproved: C - K   B being checked
+# C checked   B being checked   K known to hold: proved (P) in C, delayed (Y) outside of C
+# V proved and not yet saturated with   S disproved now: C - K in all   O processed of them
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from tidelog.maintain.steps import kept, lost
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
-FIRST = 64  # facts that are checked together, and chained back from; then twice as many
+FIRST = 64  # facts that are checked together; then twice as many, and so on
 
 Proved = Callable[[FactSet], FactSet]  # those of some facts that nonrecursive rules derive
 
@@ -35,18 +37,22 @@ Proved = Callable[[FactSet], FactSet]  # those of some facts that nonrecursive r
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     u.work.algorithm = "bf"
     u.memory.keep(stratum)
-    rules = kept(u.memory.known(stratum).rules, come)
+    D = delete(
+        u,
+        stratum,
+        losing(u, stratum, gone, come),
+        kept(stratum.recursive, come),
+        lambda F: u.engine.provable(stratum.nonrecursive, F, within=u.I),
+    )
+    insert(u, stratum, come, u.engine.none(), D)
 
-    def losing() -> FactSet:
-        N = u.went(stratum)
-        N |= lost(u, rules, gone)
-        return N
 
-    def proved(F: FactSet) -> FactSet:
-        return u.engine.provable(stratum.nonrecursive, F, within=u.I)
-
-    Ds = delete(u, stratum, losing(), kept(stratum.recursive, come), proved)
-    insert(u, stratum, come, u.engine.none(), Ds)
+def losing(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> FactSet:
+    """Facts that are explicit no more, or that a lower change takes an instance from."""
+    N = u.went(stratum)
+    N |= lost(u, kept(u.memory.known(stratum).rules, come), gone)
+    u.note("del prop")
+    return N
 
 
 def delete(
@@ -57,28 +63,24 @@ def delete(
     `rules` are the recursive ones that held before.
     """
     check = Check(u, stratum, proved)
-    Ds = u.engine.none()
-    u.note("del prop")
+    C, K = check.C, check.K
     while N:
         u.watch.round()
-        Ds |= N
-        check.decide(N)
-        N -= check.K
-        N = propagate(u, stratum, N, rules, (Ds - N) - check.K, Ds)
+        N = propagate(u, stratum, check.decide(N), rules, C - K, C)
         u.note("del prop")
-    Ds -= check.K
-    u.I -= Ds
-    u.work.numbers["|C|"] += len(check.C)
-    return Ds
+    u.work.numbers["|C|"] += len(C)
+    C -= K
+    u.I -= C
+    return C
 
 
 def propagate(
-    u: Update, stratum: Stratum, N: FactSet, rules: tuple[Rule, ...], O: View, Ds: FactSet
+    u: Update, stratum: Stratum, N: FactSet, rules: tuple[Rule, ...], S: View, C: FactSet
 ) -> FactSet:
-    """Facts outside Ds that lose an instance with N; what O holds has taken its own."""
+    """Facts outside C that lose an instance with N; the others of S have taken theirs."""
     narrowed, negative = unaffected(u, stratum, rules)
-    within = Split(frozenset(stratum.relations), u.I - O, u.I - u.A)
-    return u.engine.derive(narrowed, touching=N, within=within, negative=negative, guard=u.I - Ds)
+    within = Split(u.memory.known(stratum).inside, u.I - (S - N), u.I - u.A)  # S - N is O
+    return u.engine.derive(narrowed, touching=N, within=within, negative=negative, guard=u.I - C)
 
 
 class Check:
@@ -88,50 +90,55 @@ class Check:
         self.u = u
         self.rules = stratum.recursive
         self.among = stratum.relations
-        self.inside = frozenset(stratum.relations)
+        self.inside = u.memory.known(stratum).inside
         self.proved = proved
-        self.C, self.K = u.engine.none(), u.engine.none()
+        self.C, self.K, self.V = u.engine.none(), u.engine.none(), u.engine.none()
 
-    def decide(self, N: FactSet) -> None:
-        """Check all of N: then those in K are proved, and the others have no proof."""
-        size = FIRST
-        while self._chain_back(N, size):
+    def decide(self, N: FactSet) -> FactSet:
+        """Check all of N, which is used up. Returns facts that are disproved now: all of N that
+        is not in K, and those that were met on the way."""
+        S, size = self.u.engine.none(), FIRST
+        while N:
+            self._chain_back(self.u.engine.some(N, size), N, S)
+            N -= self.C
             size *= 2
+        return S
 
-    def _chain_back(self, N: FactSet, size: int) -> bool:
-        """Chain back from some of N, if some are not checked, until nothing is left or all
-        facts of N that are met are proved (Algorithms 2 and 3).
-
-        Sets that are done with are let go at once: engines hold few at a time.
-        """
+    def _chain_back(self, F: FactSet, N: FactSet, S: FactSet) -> None:
+        """Chain back from F until nothing is left, or all that is met of N is proved
+        (Algorithm 2)."""
         u, engine, I, C, K = self.u, self.u.engine, self.u.I, self.C, self.K
-        B, W = engine.none(), engine.none()  # W waits to be chained back from
-        proofs, candidates = (Split(self.inside, X, I) for X in (K & (C | B), I - (C - K)))
-        F = engine.some(N - C, size)
-        if not F:
-            return False
-        while True:
+        B = engine.none()
+        while F:
             B |= F
-            W |= F
-            V = self.proved(F)
-            V |= F & (u.E | K)
-            del F
-            K |= V
-            while V:
-                V = engine.derive(self.rules, touching=V, within=proofs, negative=I, guard=I - K)
-                K |= V
-                V -= ~(C | B)  # these are delayed
-            del V
+            self.V |= self.proved(F)
+            self.V |= F & (u.E | K)
+            K |= self.V
             u.note("saturate")
             if not engine.some((N & B) - K, 1):
                 C |= B & K
-                return True
-            F = engine.some(W - K, size)
-            if not F:
-                C |= B
-                return True
-            W -= F
-            size *= 2
-            F = engine.support(self.rules, F, within=candidates, negative=I, among=self.among)
+                return
+            if self.V:
+                self._saturate(C | B)
+                if not engine.some((N & B) - K, 1):
+                    C |= B & K
+                    return
+            F -= K
+            within = Split(self.inside, I - (C - K), I)
+            F = engine.support(self.rules, F, within=within, negative=I, among=self.among)
             F -= C | B
             u.note("backward")
+        C |= B
+        S |= B - K
+
+    def _saturate(self, checked: View) -> None:
+        """Add to K what follows from V and other proved facts (Algorithm 3)."""
+        u, I, K = self.u, self.u.I, self.K
+        within = Split(self.inside, K & checked, I)
+        while self.V:
+            self.V = u.engine.derive(
+                self.rules, touching=self.V, within=within, negative=I, guard=I - K
+            )
+            K |= self.V
+            self.V -= ~checked  # these are delayed
+        u.note("saturate")

@@ -6,7 +6,7 @@ and Horrocks (2022). Departures: facts are inserted together with rederivation, 
 stratum; rules that went seed overdeletion and rules that came seed insertion; and DR4 leaves
 the instances that a lower fact made new to insertion.
 
-# E, I, X, D, A as in `update`   Ds overdeleted in the stratum   O done of Ds   N next
+# E, I, X, D, A as in `update`   Ds overdeleted in the stratum   O processed of Ds   N next
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidelog.maintain.groups import unaffected
-from tidelog.maintain.seam import FactSet
+from tidelog.maintain.seam import FactSet, Split
 from tidelog.maintain.seminaive import saturate
 from tidelog.maintain.steps import gained, kept, lost
 from tidelog.maintain.update import Update
@@ -25,26 +25,26 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     u.work.algorithm = "dred"
     u.memory.keep(stratum)
     Ds = overdelete(u, stratum, gone, come)
-    u.I -= Ds
-    N = rederive(u, stratum, Ds, come)
-    insert(u, stratum, come, N, Ds)
+    insert(u, stratum, come, rederive(u, stratum, Ds, come), Ds)
 
 
 def overdelete(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> FactSet:
     """All facts of the stratum that lose a derivation, directly or not (DR1, DR2)."""
     engine, I = u.engine, u.I
+    known = u.memory.known(stratum)
     N = u.went(stratum)
-    N |= lost(u, kept(u.memory.known(stratum).rules, come), gone)
+    N |= lost(u, kept(known.rules, come), gone)
     rules, negative = unaffected(u, stratum, kept(stratum.recursive, come))
-    Ds, O = engine.none(), engine.none()
+    Ds = engine.none()
     while N:
         u.watch.round()
         Ds |= N
-        found = engine.derive(
-            rules, touching=N, within=(I - u.A) - O, negative=negative, guard=I - Ds
+        if not rules:
+            break
+        within = Split(known.inside, I - (Ds - N), I - u.A)  # Ds - N is O
+        N = engine.settle(
+            engine.derive(rules, touching=N, within=within, negative=negative, guard=I - Ds)
         )
-        O |= N
-        N = engine.settle(found)
     u.note("DR2")
     u.work.numbers["|D|"] += len(Ds)
     return Ds
@@ -52,10 +52,12 @@ def overdelete(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence
 
 def rederive(u: Update, stratum: Stratum, Ds: FactSet, come: Sequence[Rule]) -> FactSet:
     """Those of Ds that are explicit or have a derivation in what is left (DR3, DR4)."""
-    N = u.engine.collect(Ds & u.E)
-    if Ds:
-        rules, negative = unaffected(u, stratum, kept(u.memory.known(stratum).rules, come))
-        N |= u.engine.provable(rules, Ds, within=u.I - u.A, negative=negative)
+    if not Ds:
+        return u.engine.none()
+    u.I -= Ds
+    rules, negative = unaffected(u, stratum, kept(u.memory.known(stratum).rules, come))
+    N = u.engine.provable(rules, Ds, within=u.I - u.A, negative=negative)
+    N |= Ds & u.E
     u.note("DR4")
     return N
 

@@ -5,7 +5,7 @@ fact is rederived if it has a recursive one left: neither needs a search. Depart
 nonrecursive instances that are new are counted before overdeletion, so that it stops at
 facts that they derive, too.
 
-# C_nr, C_r derivations by nonrecursive and recursive rules   Ds, O, N as in `dred`
+# C_nr, C_r derivations by nonrecursive and recursive rules   Ds, N as in `dred`
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from tidelog.maintain.counters import recount, split
 from tidelog.maintain.groups import unaffected
-from tidelog.maintain.seam import FactSet
+from tidelog.maintain.seam import FactSet, Split
 from tidelog.maintain.seminaive import saturate
 from tidelog.maintain.steps import gained, kept, lost
 from tidelog.maintain.update import Update
@@ -52,23 +52,24 @@ def overdelete(u: Update, stratum: Stratum, N: FactSet, rules: tuple[Rule, ...])
     """Facts that lose a derivation and have no nonrecursive one, from N on; C_r follows."""
     engine, E, I, C_nr = u.engine, u.E, u.I, u.engine.nonrecursive
     narrowed, negative = unaffected(u, stratum, rules)
-    Ds, O = engine.none(), engine.none()
+    Ds, inside = engine.none(), u.memory.known(stratum).inside
     N -= E
     N -= engine.positive(C_nr, N)
     while N:
         u.watch.round()
         Ds |= N
-        found = engine.derive(
+        if not rules:
+            break
+        N = engine.derive(
             narrowed,
             touching=N,
-            within=(I - u.A) - O,
+            within=Split(inside, I - (Ds - N), I - u.A),
             negative=negative,
             guard=I - Ds - E,
             take_from=engine.recursive,
         )
-        O |= N
-        found -= engine.positive(C_nr, found)
-        N = engine.settle(found)
+        N -= engine.positive(C_nr, N)
+        N = engine.settle(N)
     u.note("DR2")
     u.work.numbers["|D|"] += len(Ds)
     return Ds

@@ -31,8 +31,9 @@ from tidelog.program.syntax import Variable
 def unaffected(u: Update, stratum: Stratum, rules: tuple[Rule, ...]) -> tuple[Sequence[Rule], View]:
     """The rules, and the view that is their `negative`, for instances that neither D nor A
     meets; their positive literals are read in I - A."""
-    changed = {*u.engine.relations(u.D), *u.engine.relations(u.A)}
-    if u.memory.known(stratum).grouped.isdisjoint(changed):
+    grouped = u.memory.known(stratum).grouped
+    changed = {*u.engine.relations(u.D), *u.engine.relations(u.A)} if grouped else set()
+    if grouped.isdisjoint(changed):
         return rules, u.I | u.D
     keys: dict[str, Rule] = {}
     narrowed = []

@@ -21,12 +21,20 @@ class Known:
     """What is worked out once for a stratum."""
 
     rules: tuple[Rule, ...]  # one tuple, the same each time: engines know it again
-    grouped: frozenset[str]  # relations that aggregates of its rules read
+    inside: frozenset[str]  # its relations
+    complete: frozenset[str]  # relations that negated literals and aggregates read
+    grouped: frozenset[str]  # relations that aggregates read
 
     @classmethod
     def of(cls, stratum: Stratum) -> Known:
-        groups = (part for rule in stratum.rules for part in rule.body if isinstance(part, Group))
-        return cls(stratum.rules, frozenset(group.relation for group in groups))
+        rules = stratum.rules
+        groups = (part for rule in rules for part in rule.body if isinstance(part, Group))
+        return cls(
+            rules,
+            frozenset(stratum.relations),
+            frozenset(name for rule in rules for name, complete in rule.reads() if complete),
+            frozenset(group.relation for group in groups),
+        )
 
 
 @dataclass(slots=True)

@@ -51,4 +51,6 @@ def saturate(
         if added is not None:
             added |= N
         watch.round()
+        if not rules:
+            return
         N = engine.settle(engine.derive(rules, touching=N, within=I, guard=~I, add_to=add_to))

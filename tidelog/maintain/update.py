@@ -39,7 +39,11 @@ class Update:
     report: Report = field(default_factory=Report)
     work: Work = field(default_factory=lambda: Work(()))
     changed: list[str] = field(default_factory=list)  # relations, by the stratum at work
+    _explicit: frozenset[str] = frozenset()  # relations that X has facts of
     _noted: int = 0
+
+    def __post_init__(self) -> None:
+        self._explicit = frozenset(self.engine.relations(self.X))
 
     @property
     def old(self) -> View:
@@ -48,11 +52,16 @@ class Update:
 
     def went(self, stratum: Stratum) -> FactSet:
         """Facts of the stratum that are explicit no more."""
-        return self.engine.collect(self.X - self.E, stratum.relations)
+        return self._changed(self.X - self.E, stratum)
 
     def came(self, stratum: Stratum) -> FactSet:
         """Facts of the stratum that are explicit now."""
-        return self.engine.collect(self.X & self.E, stratum.relations)
+        return self._changed(self.X & self.E, stratum)
+
+    def _changed(self, view: View, stratum: Stratum) -> FactSet:
+        if self._explicit.isdisjoint(stratum.relations):
+            return self.engine.none()
+        return self.engine.collect(view, stratum.relations)
 
     def note(self, name: str) -> None:
         """The instances considered since the last note are of this kind."""
@@ -94,7 +103,7 @@ def update(
     the change reaches are visited.
     """
     went, came = _by_stratum(gone, stratum_of), _by_stratum(come, stratum_of)
-    asked = {stratum_of[name]: None for name in u.engine.relations(u.X)}
+    asked = {stratum_of[name]: None for name in u._explicit}
     plain = [at for at in asked if not strata[at].rules and at not in went]
     todo = [at for at in {**asked, **went, **came} if at not in plain]
     heapify(todo)
