@@ -18,6 +18,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.cli.conftest import COMMAND, Cli, names
+from tests.cli.test_start import imported
 from tests.cli.test_streams import read_until
 
 CHANGES = """\
@@ -135,6 +136,13 @@ def test_a_program_without_outputs_or_deltas_is_doubtful(cli: Cli) -> None:
         "warning: nothing is written\n"
         "    add `.output RELATION` to the program, or --deltas to the command\n",
     )
+
+
+def test_help_and_text_need_nothing_heavy(folder: Path) -> None:
+    assert imported("apply", "--help") | imported("repl", "--help") <= {"numpy"}
+    (folder / "a.changes").write_text(CHANGES)
+    found = imported("apply", "reach.dl", "a.changes", "--deltas", "d.jsonl", "-D", "out")
+    assert found == {"numba", "llvmlite", "numpy"}
 
 
 # Statistics.
