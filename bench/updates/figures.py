@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -34,23 +34,13 @@ class Series:
     """The updates of one kind by one algorithm."""
 
     detail: str = ""  # of an error, which ends it
-    stopped: int = 0  # updates that took longer than the limit
     samples: list[Sample] = field(default_factory=list)
+    stopped: set[int] = field(default_factory=set)  # places of updates that took too long
     states: dict[int, State] = field(default_factory=dict)  # right after the change at a place
 
-    def seconds(self, best: bool) -> float:
-        """The best time or the median; infinite if that is above the limit, or unknown."""
-        times = [sample.seconds for sample in self.samples] + self.stopped * [math.inf]
-        if self.detail or not times:
-            return math.inf
-        return min(times) if best else statistics.median_high(times)
-
-    def status(self, best: bool) -> Status:
-        if self.detail:
-            return "failed"
-        if not math.isinf(self.seconds(best)):
-            return "ok"
-        return "stopped" if self.stopped else "none"
+    def times(self) -> dict[int, float]:
+        """Seconds by the places of the changes; infinite for an update that was stopped."""
+        return {s.place: s.seconds for s in self.samples} | dict.fromkeys(self.stopped, math.inf)
 
     def number(self, name: str) -> float:
         """The average of one of the papers' numbers."""
@@ -87,34 +77,43 @@ class Row:
     def name(self) -> str:
         return f"{self.scene}: {self.step}"
 
+    def status(self, algorithm: str) -> Status:
+        found = self.series.get(algorithm, Series())
+        if found.detail:
+            return "failed"
+        if not found.times():
+            return "none"
+        return "stopped" if math.isinf(self._figure(found.times())) else "ok"
+
     def seconds(self, algorithm: str) -> float | None:
         """The best or the median time, if that is known."""
-        return self._of(algorithm).seconds(self.best) if self.status(algorithm) == "ok" else None
+        times = self.series[algorithm].times() if self.status(algorithm) == "ok" else None
+        return self._figure(times) if times else None
 
-    def status(self, algorithm: str) -> Status:
-        return self._of(algorithm).status(self.best)
-
-    def _of(self, algorithm: str) -> Series:
-        return self.series.get(algorithm, Series())
-
-    def at_least(self, algorithm: str) -> float | None:
-        """The time, or the limit that it is above."""
-        return self.limit if self.status(algorithm) == "stopped" else self.seconds(algorithm)
+    def _figure(self, times: Mapping[int, float]) -> float:
+        return min(times.values()) if self.best else statistics.median_high(times.values())
 
     def times_faster(self, algorithm: str, than: str = BASE) -> float | None:
-        mine, other = self.seconds(algorithm), self.at_least(than)
-        return None if mine is None or other is None else other / mine
+        """A ratio over the changes that both have made; a lower bound if the other was stopped."""
+        if self.status(algorithm) != "ok" or self.status(than) not in ("ok", "stopped"):
+            return None
+        mine, other = self.series[algorithm].times(), self.series[than].times()
+        # An algorithm that is stopped while it warms up has no change in common with any.
+        if both := mine.keys() & other.keys():
+            mine, other = ({place: some[place] for place in both} for some in (mine, other))
+        if math.isinf(self._figure(mine)):
+            return None
+        return min(self._figure(other), self.limit) / self._figure(mine)
 
-    def fastest(self) -> tuple[str, float] | None:
+    def fastest(self) -> str | None:
         """The best of the algorithms that do not choose."""
-        known = ((self.seconds(name), name) for name in self.series if name != AUTO)
-        times = [(seconds, name) for seconds, name in known if seconds is not None]
-        return (min(times)[1], min(times)[0]) if times else None
+        known = [(s, name) for name in self.series if (s := self.seconds(name)) and name != AUTO]
+        return min(known)[1] if known else None
 
     def behind(self) -> float | None:
         """How many times the best fixed algorithm's time `auto` takes."""
-        fastest, mine = self.fastest(), self.seconds(AUTO)
-        return None if fastest is None or mine is None else mine / fastest[1]
+        ratios = [self.times_faster(AUTO, name) for name in self.series if name != AUTO]
+        return max((1 / ratio for ratio in ratios if ratio), default=None)
 
     def changed(self) -> float:
         return next((s.changed() for s in self.series.values() if s.samples), 0.0)

@@ -108,7 +108,7 @@ class Player:
             with self.database.transaction(algorithm=self.algorithm, limits=limits) as tx:
                 change.make(tx)
         except LimitError:
-            series.stopped += 1
+            series.stopped.add(place)
             self._undone(place, series)
             return None
         except Exception as error:

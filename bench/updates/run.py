@@ -153,6 +153,7 @@ def row_of(row: Row) -> dict[str, object]:
             name: {
                 "status": row.status(name),
                 "detail": series.detail,
+                "stopped": sorted(series.stopped),
                 "seconds": row.seconds(name),
                 "samples": [asdict(sample) for sample in series.samples],
             }

@@ -40,8 +40,8 @@ def cell(row: Row, algorithm: str) -> str:
 
 
 def behind(row: Row) -> str:
-    value, fastest = row.behind(), row.fastest()
-    return "–" if value is None or fastest is None else f"{value:.2f} of {fastest[0]}"
+    value = row.behind()
+    return "–" if value is None else f"{value:.2f} of {row.fastest()}"
 
 
 def times(rows: list[Row], algorithms: list[str]) -> str:

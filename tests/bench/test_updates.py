@@ -78,6 +78,17 @@ def test_what_a_scene_deletes_is_there(name: str) -> None:
             assert change.back().back() == change
 
 
+@pytest.mark.slow
+def test_a_full_run_has_scenes_of_the_same_kinds() -> None:
+    full = {name: build() for name, build in scenes(quick=False).items()}
+    assert {scene.case for some in full.values() for scene in some} == {
+        scene.case for build in QUICK.values() for scene in build()
+    }
+    for some in full.values():
+        for each in some:
+            assert len(each.changes) >= (3 if each.best else 10)
+
+
 def test_the_components_of_all_sizes_lose_the_same() -> None:
     for size in (1_000, 10_000):
         rows = play(scene(f"components-{size}"), ["recompute", "dred"], limit=10)
@@ -112,6 +123,7 @@ def test_a_stream_ends_in_the_same_state_by_all() -> None:
     assert row.series["bf"].states[last] == state(end)
 
 
+@pytest.mark.slow
 def test_rules_go_and_come_again() -> None:
     each = scene("claros-rule")
     rows = play(replace(each, changes=each.changes[:4]), ["recompute", "dred"], limit=10)
@@ -139,7 +151,8 @@ def test_what_takes_too_long_is_stopped_and_leaves_no_trace(algorithm: str) -> N
     player = Player(scene("clique-split"), algorithm, limit=0)
     player.play([0, 1], first=True)
     player.look_back()
-    assert [series.status(best=False) for series in player.series] == ["stopped", "none"]
+    assert [series.stopped for series in player.series] == [{0}, set()]
+    assert not any(series.detail for series in player.series)
     assert state(player.database) == player.start
 
 
@@ -164,7 +177,7 @@ def row_of(
     stopped: tuple[str, ...] = (),
     **seconds: float,
 ) -> Row:
-    series = {name: Series(stopped=1) for name in stopped}
+    series = {name: Series(stopped={7}) for name in stopped}
     for name, value in seconds.items():
         times = [factor * value for factor in (0.5, 1.0, 7.0)]
         samples = [Sample(place, time, (0, 26), {}) for place, time in enumerate(times)]
@@ -184,21 +197,32 @@ def test_a_stopped_algorithm_is_slower_than_the_limit() -> None:
     row = row_of(recompute=1.0, bf=0.1, stopped=("dred",))
     assert row.times_faster("bf", "dred") == 200
     assert row.times_faster("dred") is None
+    assert row.status("dred") == "stopped"
     assert tables.cell(row, "dred") == "> 20 s"
     assert tables.cell(row, "bf") == "100.0 (10×)"
 
 
 def test_one_stopped_update_of_many_is_not_the_median() -> None:
     row = row_of(recompute=1.0, bf=0.1)
-    row.series["bf"].stopped = 1
+    row.series["bf"].stopped = {3}
     assert row.seconds("bf") == pytest.approx(0.7)
-    row.series["bf"].stopped = 4
+    row.series["bf"].stopped = {3, 4, 5, 6}
     assert row.status("bf") == "stopped"
+
+
+def test_ratios_are_of_changes_that_both_made() -> None:
+    row = row_of(recompute=1.0, bf=0.1)
+    row.series["bf"].samples.pop(0)  # the easiest one
+    assert row.times_faster("bf") == pytest.approx(10)
+    row.series["bf"].samples.append(Sample(9, 5.0, (0, 0), {}))
+    assert row.times_faster("bf") == pytest.approx(10)
+    row.series["recompute"].stopped = {9}
+    assert row.times_faster("bf") == pytest.approx(10)
 
 
 def test_auto_is_measured_by_the_best_of_the_others() -> None:
     row = row_of(recompute=1.0, dred=0.5, bf=0.2, auto=0.25)
-    assert row.fastest() == ("bf", 0.2)
+    assert row.fastest() == "bf"
     assert row.behind() == 1.25
 
 
