@@ -126,7 +126,7 @@ def another_rule(program: Generated, random: Random) -> str:
     generator = _Generator(random)
     generator.relations = list(program.relations)
     derived = [relation for relation in program.relations if relation.group]
-    if generator.chance(0.3):
+    if generator.chance(0.4):
         rule = _Rule(generator, random.choice(derived).group, recursive=True)
         rule.fill(random.choice(derived), (0, 1))
         return f"{rule.head(random.choice(program.relations))} :- {', '.join(rule.literals)}."

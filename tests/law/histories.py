@@ -25,8 +25,8 @@ from tidelog.text.write import to_text
 
 Row = tuple[Value, ...]
 Fact = tuple[str, Row]
-MAX_FACTS = 2_000  # where rules run away, and in rare joins, the oracle takes too long
-RULES = 8  # of the program at the start, about; the others may come later
+MAX_FACTS = 1_000  # where rules run away, and in rare joins, the oracle takes too long
+RULES = 7  # at the start, about; the others of the program may come later
 # A division that goes wrong in the middle of an update, unless the same update makes it safe.
 TRAP = """.decl trap(x: number)
 .decl safe(x: number)
@@ -176,9 +176,7 @@ class History:
 
 def from_json(text: str) -> History:
     found = json.loads(text)
-    steps = (
-        Step(tuple(map(_from_json, step["changes"])), step["end"]) for step in found["steps"]
-    )
+    steps = (Step(tuple(map(_from_json, step["changes"])), step["end"]) for step in found["steps"])
     given = frozenset((name, tuple(row)) for name, row in found["given"])
     return History("\n".join(found["program"]) + "\n", given, tuple(steps))
 
@@ -247,8 +245,12 @@ class _Author:
     def start(self) -> tuple[str, frozenset[Fact]]:
         """Some of the program's rules, with some facts written and the others given."""
         random, whole = self.random, self.state
-        share = RULES / len(whole.rules)
-        kept = {name: text for name, text in whole.rules.items() if random.random() < share}
+        early = list(whole.rules)[:RULES]  # the others would often have nothing to read
+        kept = {
+            name: text
+            for name, text in whole.rules.items()
+            if random.random() < (0.85 if name in early else 0.15)
+        }
         self.state = replace(whole, rules=kept, facts=frozenset(self.pool))
         written = [fact for fact in sorted(self.pool, key=repr) if random.random() < 0.5]
         lines = [f"{name}({', '.join(map(spelled, row))})." for name, row in written]
@@ -273,7 +275,7 @@ class _Author:
     def step(self) -> Step:
         random = self.random
         changes: list[Change] = []
-        for _ in range(random.choice((0, 1, 1, 2, 3))):
+        for _ in range(random.choice((0, 1, 2, 2, 3))):
             changes.append(self.facts())
         if random.random() < 0.5:
             for _ in range(random.choice((1, 1, 2, 3))):
@@ -289,17 +291,22 @@ class _Author:
     def facts(self) -> Facts:
         """Facts of one relation: some that are there, that were, that are derived, or new."""
         random = self.random
-        op: Op = random.choice("+-")
-        sources: tuple[Callable[[], list[Fact]], ...] = (
-            lambda: [self.fact() for _ in range(12)],
-            lambda: sorted(self.pool, key=repr),
-            lambda: sorted(self.state.facts, key=repr),
-            self.state.derived,
+        sources: tuple[tuple[str, Callable[[], list[Fact]]], ...] = (
+            ("++-", lambda: [self.fact() for _ in range(12)]),
+            ("+++-", lambda: sorted(self.pool - self.state.facts, key=repr)),
+            ("+---", lambda: sorted(self.state.facts, key=repr)),
+            ("+-", self.state.derived),
         )
-        found = random.choice(sources)() or [self.fact()]
-        relation, _ = random.choice(found)
+        ops, source = random.choice(sources)
+        op: Op = random.choice(ops)  # type: ignore[assignment]
+        found = source() or [self.fact()]
+        body = " ".join(self.state.rules.values())
+        read = [(name, row) for name, row in found if f" {name}(" in body]
+        relation, _ = random.choice(read if read and random.random() < 0.8 else found)
         rows = {row for name, row in found if name == relation}
-        some = random.sample(sorted(rows, key=repr), min(len(rows), random.choice((1, 1, 2, 3, 20))))
+        some = random.sample(
+            sorted(rows, key=repr), min(len(rows), random.choice((1, 1, 2, 3, 20)))
+        )
         return Facts(op, relation, tuple(some))
 
     def fact(self) -> Fact:
@@ -331,5 +338,3 @@ class _Author:
                 text = f"q{self.made}(" + text.partition("(")[2]  # a relation of its own
             self.rules.append(text)
             yield RuleText("+", text)
-
-
