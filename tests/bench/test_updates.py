@@ -156,6 +156,26 @@ def test_what_takes_too_long_is_stopped_and_leaves_no_trace(algorithm: str) -> N
     assert state(player.database) == player.start
 
 
+def test_insertions_are_measured_even_if_deletions_take_too_long() -> None:
+    player = Player(scene("clique-split"), "dred", limit=0)
+    player.play([0, 1, 2], first=True)
+    player.limit = 10
+    player.play_back([0, 1, 2])
+    player.look_back()
+    assert [len(series.samples) for series in player.series] == [0, 2]
+    assert not any(series.detail for series in player.series)
+
+
+def test_a_stream_ends_where_a_commit_is_stopped() -> None:
+    player = Player(scene("stream-path"), "dred", limit=10)
+    player.play([0, 1], first=True)
+    player.limit, player.spent = 0, 0.0
+    player.play([2, 3], first=False)
+    player.look_back()
+    assert player.series[0].stopped == {2}
+    assert list(player.series[0].states) == [1]
+
+
 def test_an_error_is_told() -> None:
     each = replace(
         scene("clique-split"), changes=(Change(gone={"nosuch": np.zeros((1, 1), np.int64)}),)
