@@ -279,7 +279,8 @@ class Database:
         [('a',), ('b',)]
         """
         return Transaction(
-            self,
+            self._engine,
+            self._state,
             algorithm=self._algorithm if algorithm is None else algorithm,
             strict=self._strict if strict is None else strict,
             dry_run=dry_run,

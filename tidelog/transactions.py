@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,6 @@ from tidelog.program.syntax import Clause, Value
 from tidelog.program.table import Table
 from tidelog.text import parse
 from tidelog.text.changes import change_text
-
-if TYPE_CHECKING:
-    from tidelog.api import Database
 
 Row = tuple[Value, ...]
 Ids = NDArray[np.uint32]
@@ -74,7 +71,8 @@ class Transaction:
 
     def __init__(
         self,
-        database: Database,
+        engine: LocalEngine,
+        state: State,
         *,
         algorithm: str,
         strict: bool,
@@ -83,13 +81,12 @@ class Transaction:
         progress: Show | None,
     ) -> None:
         check_algorithm(algorithm)
-        if database._state.open:
+        if state.open:
             raise TidelogError(
                 "error: a transaction is open\n    commit it or roll it back before the next one"
             )
-        self._database = database
-        self._state = database._state
-        self._engine = database._engine
+        self._state = state
+        self._engine = engine
         self._algorithm = algorithm
         self._strict = strict
         self._dry_run = dry_run

@@ -25,15 +25,28 @@ ALLOWED: dict[str, set[str]] = {
     "naive": {"program", "text", "naive_values"},
     "naive_values": {"program"},
     "questions": {"program", "text", "plan"},
+    "deltas": {"program", "text", "io"},
+    "transactions": {
+        *("program", "text", "plan", "maintain", "engines", "io", "limits", "deltas"),
+    },
     "api": {
         *("program", "text", "plan", "maintain", "engines", "io", "report"),
-        *("limits", "accept", "questions"),
+        *("limits", "accept", "questions", "deltas", "transactions"),
     },
     "cli": {
         *("program", "text", "plan", "engines", "io", "report", "naive"),
-        *("limits", "progress", "accept", "api", "deltas", "transactions", "maintain", "__version__"),
+        *(
+            "limits",
+            "progress",
+            "accept",
+            "api",
+            "deltas",
+            "transactions",
+            "maintain",
+            "__version__",
+        ),
     },
-    "__init__": {"api", "limits", "program"},
+    "__init__": {"api", "deltas", "limits", "maintain", "program", "transactions"},
     "__main__": {"cli"},
 }
 
