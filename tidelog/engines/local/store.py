@@ -123,13 +123,16 @@ class Store:
         size = (int(capacity / LOAD) // 8 + 1) * 8
         keys, slots = _new(size, np.uint64), _new(size, np.uint32)
         data, mask = _new(max(1, capacity * arity), np.uint32), _new(capacity, np.uint16)
+        # Pairs get their numbers late, but at once where derivations are counted.
+        numbered = arity > 2 or rel[at.R_FILLED] or store.counts
+        numbers = store.slots if numbered else store.slots[:0]
         for multiplier in MULTIPLIERS:
-            if rehash(store.keys, store.slots, keys, slots, multiplier) <= PASSED * (n + 8):
+            if rehash(store.keys, numbers, keys, slots, multiplier) <= PASSED * (n + 8):
                 break
             keys.fill(0)
             slots.fill(0)
         else:
-            rehash(store.keys, store.slots, keys, slots, multiplier)
+            rehash(store.keys, numbers, keys, slots, multiplier)
         data[: n * arity] = store.rows[: n * arity]
         mask[:n] = store.mask[:n]
         store.keys, store.slots, store.rows, store.mask = keys, slots, data, mask

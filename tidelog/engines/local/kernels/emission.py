@@ -152,7 +152,15 @@ def drain(rels, r, outbit, buffer, count):
         rels[r * R_WIDTH + R_N] = n
         return
     fresh = rels[r * R_WIDTH + R_FRESH]
+    # Most heads that exist are found at once: they are sifted out without a branch that
+    # nobody could foretell, and only the others are searched for.
+    left = 0
     for i in range(count):
+        key = buffer[i]
+        slot = home(key, multiplier, size)
+        buffer[left] = key
+        left += np.int64(keys[slot] != key)
+    for i in range(left):
         key = buffer[i]
         slot = home(key, multiplier, size)
         while True:

@@ -31,6 +31,7 @@ _C1 = np.uint64(0x9E3779B97F4A7C15)
 _C2 = np.uint64(0xD6E8FEB86659FD93)
 _32 = np.uint64(32)
 AHEAD = 16  # rows between asking for a cache line and using it
+BLOCK = 256  # slots of a table that move at a time when it grows
 
 
 @njit
@@ -157,17 +158,21 @@ def append_row(rels, r, slot, key, t, bits):
 def rehash(old_keys, old_rows, keys, rows, multiplier):
     """Move every slot of a table into a larger one, which is empty.
 
+    Without `old_rows` no row has its number yet: `rows` is left alone, and its pages untouched.
     Returns how many slots were passed over: many, where the multiplier fits badly.
     """
     size = len(keys)
+    numbered = len(old_rows) > 0
     passed = 0
-    for i in range(len(old_keys)):
-        if i + AHEAD < len(old_keys) and old_keys[i + AHEAD] != EMPTY:
-            ahead = home(old_keys[i + AHEAD], multiplier, size)
-            prefetch(keys.ctypes.data + 8 * ahead)
-            prefetch(rows.ctypes.data + 4 * ahead)
-        key = old_keys[i]
-        if key != EMPTY:
+    taken = np.empty(BLOCK, dtype=np.int64)
+    for start in range(0, len(old_keys), BLOCK):
+        # Taken slots are listed first, without a branch that nobody could foretell.
+        count = 0
+        for i in range(start, min(start + BLOCK, len(old_keys))):
+            taken[count] = i
+            count += np.int64(old_keys[i] != EMPTY)
+        for k in range(count):
+            key = old_keys[taken[k]]
             slot = home(key, multiplier, size)
             while keys[slot] != EMPTY:
                 passed += 1
@@ -175,7 +180,8 @@ def rehash(old_keys, old_rows, keys, rows, multiplier):
                 if slot == size:
                     slot = 0
             keys[slot] = key
-            rows[slot] = old_rows[i]
+            if numbered:
+                rows[slot] = old_rows[taken[k]]
     return passed
 
 

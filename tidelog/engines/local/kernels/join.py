@@ -17,10 +17,9 @@ import numpy as np
 from numba import njit
 
 from tidelog.engines.local.kernels.arithmetic import compare, evaluate, float_word, less
-from tidelog.engines.local.kernels.emission import FAR, deliver, drain, mark
+from tidelog.engines.local.kernels.emission import deliver, drain, mark
 from tidelog.engines.local.kernels.fold import fold
-from tidelog.engines.local.kernels.hashing import find_row, home, pack
-from tidelog.engines.local.kernels.index import index_key
+from tidelog.engines.local.kernels.hashing import find_row
 from tidelog.engines.local.kernels.layout import (
     A_BIND,
     A_CHECK,
@@ -33,8 +32,6 @@ from tidelog.engines.local.kernels.layout import (
     E_TICKS,
     FLAG_FIRST,
     FUSE_NONE,
-    FUSE_VALUE_FIRST,
-    FUSE_VALUE_SECOND,
     GROW_OUT,
     GROW_ROWS,
     GROW_WORDS,
@@ -50,7 +47,6 @@ from tidelog.engines.local.kernels.layout import (
     OP_RANGE,
     OP_SCAN,
     OP_SUPPORT,
-    OP_UNIT,
     P_A,
     P_ARGS,
     P_B,
@@ -72,11 +68,7 @@ from tidelog.engines.local.kernels.layout import (
     R_ARITY,
     R_CAP,
     R_DLIST,
-    R_FAST,
     R_FULL,
-    R_HKEYS,
-    R_HSIZE,
-    R_MULT,
     R_N,
     R_NLIST,
     R_OLD,
@@ -96,14 +88,14 @@ from tidelog.engines.local.kernels.layout import (
     X_COLS,
     X_WIDTH,
 )
-from tidelog.engines.local.kernels.memory import as_float, i64, prefetch, u32, u64
+from tidelog.engines.local.kernels.memory import as_float, i64, u32, u64
+from tidelog.engines.local.kernels.streaming import matches, put, put_matches, streams
 from tidelog.engines.local.kernels.views import (
     ask_ahead,
     in_view,
     next_key,
     pair_passes,
     passes,
-    vector,
     worth_asking,
 )
 from tidelog.engines.local.kernels.words import decode, encode
@@ -197,6 +189,13 @@ def run(
                     for k in range(cur[d], min(cur[d] + AHEAD, end[d])):
                         ask_ahead(rels, idxs, step, reg, rows_at + 4 * k * arity)
                 entering = False
+                following = d + 1 + tested
+                inner = (
+                    not fused
+                    and (step[P_FLAG] & FLAG_FIRST) == 0
+                    and prog[following * P_WIDTH + P_BACK] == d
+                    and streams(rels, steps, following)
+                )
                 i = cur[d]
                 stop = end[d]
                 while i < stop:
@@ -226,6 +225,16 @@ def run(
                         if ticks <= 0:
                             break
                         continue
+                    if inner:  # no step of its own for every row, as long as the buffer has room
+                        many = put_matches(
+                            rels, idxs, steps, following, args, reg, t, buffer, state
+                        )
+                        if many >= 0:
+                            counts[p] += many
+                            ticks -= many + 1
+                            if ticks <= 0:
+                                break
+                            continue
                     if not fused:
                         entering = True
                         break
@@ -260,10 +269,7 @@ def run(
                 full = rels[r * R_WIDTH + R_FULL + role] != 0
                 width = 4 * ncol
                 if entering:
-                    for k in range(nkey):
-                        what = args[a + 2 * k + 1]
-                        t[k] = reg[what] if args[a + 2 * k] == A_REG else what
-                    base, count = vector(idxs, x, index_key(t, nkey), full and role == ROLE_OLD)
+                    base, count = matches(rels, idxs, step, args, reg, t)
                     cur[d] = base
                     end[d] = base + count * width
                 pre = worth_asking(rels, idxs, step)
@@ -273,48 +279,31 @@ def run(
                 entering = False
                 at = cur[d]
                 stop = end[d]
-                fuse = step[P_FUSE]
-                if fuse >= FUSE_VALUE_SECOND and full:
+                if streams(rels, steps, d):
                     h = prog[(d + 1) * P_WIDTH + P_REL]
-                    if rels[h * R_WIDTH + R_FAST] != 0:
-                        fixed = step[P_B]
-                        if step[P_A] == A_REG:
-                            fixed = reg[fixed]
-                        keys_at = rels[h * R_WIDTH + R_HKEYS]
-                        size = rels[h * R_WIDTH + R_HSIZE]
-                        multiplier = np.uint64(rels[h * R_WIDTH + R_MULT])
-                        waiting = state[T_BUFFERED]
-                        while at < stop:
-                            if waiting == BUFFER:
-                                if rels[h * R_WIDTH + R_CAP] - rels[h * R_WIDTH + R_N] < BUFFER:
-                                    status = GROW_ROWS
-                                    state[T_WHAT] = h
-                                    break
-                                drain(rels, h, outbit, buffer, waiting)
-                                waiting = 0
-                            values = u32(at)
-                            upto = min((stop - at) >> 2, BUFFER - waiting)
-                            if fuse == FUSE_VALUE_FIRST:
-                                for i in range(upto):
-                                    buffer[waiting + i] = pack(values[i], fixed)
-                            else:
-                                for i in range(upto):
-                                    buffer[waiting + i] = pack(fixed, values[i])
-                            if size > FAR:
-                                for i in range(waiting, waiting + upto):
-                                    prefetch(keys_at + 8 * home(buffer[i], multiplier, size))
-                            waiting += upto
-                            counts[p] += upto
-                            ticks -= upto
-                            at += 4 * upto
-                        state[T_BUFFERED] = waiting
-                        cur[d] = at
-                        if status != DONE:
-                            break
-                        d = step[P_BACK]
-                        continue
+                    waiting = state[T_BUFFERED]
+                    while at < stop:
+                        if waiting == BUFFER:
+                            if rels[h * R_WIDTH + R_CAP] - rels[h * R_WIDTH + R_N] < BUFFER:
+                                status = GROW_ROWS
+                                state[T_WHAT] = h
+                                break
+                            drain(rels, h, outbit, buffer, waiting)
+                            waiting = 0
+                        upto = min((stop - at) >> 2, BUFFER - waiting)
+                        put(rels, h, step, reg, buffer, waiting, at, upto)
+                        waiting += upto
+                        counts[p] += upto
+                        ticks -= upto
+                        at += 4 * upto
+                    state[T_BUFFERED] = waiting
+                    cur[d] = at
+                    if status != DONE:
+                        break
+                    d = step[P_BACK]
+                    continue
                 offset = a + 2 * nkey
-                fused = fuse != FUSE_NONE
+                fused = step[P_FUSE] != FUSE_NONE
                 tested = step[P_TESTED]
                 test = i64(steps + 8 * P_WIDTH * (d + 1))
                 by_pair = tested != 0 and step[P_PRE] == PRE_MEMBER and step[P_PRE_N] == 2
@@ -508,11 +497,6 @@ def run(
                     entering = False
                 else:
                     d += 1
-            elif op == OP_UNIT:
-                if entering:
-                    d += 1
-                else:
-                    d = step[P_BACK]
         waiting = state[T_BUFFERED]
         if status == DONE and waiting > 0:
             h = prog[(starts[p + 1] - 1) * P_WIDTH + P_REL]

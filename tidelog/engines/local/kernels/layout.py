@@ -108,11 +108,9 @@ OP_GROUP = 6
 OP_EMIT = 7
 OP_PROVE = 8
 OP_SUPPORT = 9
-OP_UNIT = 10  # a body without literals: once
 
 FLAG_FIRST = 1  # one match is enough
 FLAG_NEGATED = 2
-FLAG_STRING = 4
 
 FUSE_NONE = 0
 FUSE_EMIT = 1  # the next step emits: loop here
