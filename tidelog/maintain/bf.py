@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from tidelog.maintain.dred import insert
 from tidelog.maintain.groups import unaffected
 from tidelog.maintain.seam import FactSet, Split, View
-from tidelog.maintain.steps import kept, lost
+from tidelog.maintain.steps import gaining, kept, losing
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
@@ -37,22 +37,31 @@ Proved = Callable[[FactSet], FactSet]  # those of some facts that nonrecursive r
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     u.work.algorithm = "bf"
     u.memory.keep(stratum)
-    D = delete(
-        u,
-        stratum,
-        losing(u, stratum, gone, come),
-        kept(stratum.recursive, come),
-        lambda F: u.engine.provable(stratum.nonrecursive, F, within=u.I),
-    )
-    insert(u, stratum, come, u.engine.none(), D)
+
+    def proved(F: FactSet) -> FactSet:
+        return u.engine.provable(stratum.nonrecursive, F, within=u.I)
+
+    N = losing(u, stratum, gone, come)
+    if stratum.recursive:
+        N = delete(u, stratum, N, kept(stratum.recursive, come), proved)
+        insert(u, stratum, come, u.engine.none(), N)
+    else:
+        step(u, stratum, come, N, proved)
 
 
-def losing(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> FactSet:
-    """Facts that are explicit no more, or that a lower change takes an instance from."""
-    N = u.went(stratum)
-    N |= lost(u, kept(u.memory.known(stratum).rules, come), gone)
-    u.note("del prop")
-    return N
+def step(u: Update, stratum: Stratum, come: Sequence[Rule], N: FactSet, proved: Proved) -> None:
+    """Without recursion there is no chaining: N are checked, and what is new comes."""
+    if N:
+        u.work.numbers["|C|"] += len(N)
+        u.note("del prop")
+        N -= u.E
+        N -= proved(N)
+        u.I -= N
+        u.note("saturate")
+    A = gaining(u, stratum, come)
+    u.I |= A
+    u.note("DR5")
+    u.net(N, A)
 
 
 def delete(
@@ -62,6 +71,7 @@ def delete(
 
     `rules` are the recursive ones that held before.
     """
+    u.note("del prop")
     check = Check(u, stratum, proved)
     C, K = check.C, check.K
     while N:

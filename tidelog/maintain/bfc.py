@@ -23,20 +23,22 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     (gone_nr, gone_r), (come_nr, come_r) = split(stratum, gone), split(stratum, come)
     nr, r = kept(stratum.nonrecursive, come_nr), kept(stratum.recursive, come_r)
     recount(u, stratum, "nonrecursive", (*nr, *gone_nr))
-    A = gained(u, nr, come_nr, C_nr)
+    u.memory.keep(stratum, "nonrecursive")
+    A = gained(u, stratum, nr, come_nr, C_nr)
 
     def losing() -> FactSet:
-        N = lost(u, nr, gone_nr, C_nr)
+        N = lost(u, stratum, nr, gone_nr, C_nr)
         u.note("counts")
-        N |= lost(u, r, gone_r)
-        N |= u.went(stratum)
+        N |= lost(u, stratum, r, gone_r)
+        if u.gives(stratum):
+            N |= u.went(stratum)
         return N
 
     D = delete(u, stratum, losing(), r, lambda F: engine.positive(C_nr, F))
-    u.memory.keep(stratum, "nonrecursive")
-    A |= u.came(stratum)
-    A -= I
-    A |= gained(u, r, come_r)
+    if u.gives(stratum):
+        A |= u.came(stratum)
+        A -= I
+    A |= gained(u, stratum, r, come_r)
     added = engine.none()
     saturate(engine, stratum.recursive, I, A, u.watch, added=added)
     u.note("DR5")

@@ -25,17 +25,18 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     gone, recursive = split(stratum, gone)
     rules = kept(stratum.nonrecursive, come)
     recount(u, stratum, "nonrecursive", (*rules, *gone))
-    D = lost(u, rules, gone, engine.nonrecursive)
-    A = gained(u, rules, come, engine.nonrecursive)
+    D = lost(u, stratum, rules, gone, engine.nonrecursive)
+    A = gained(u, stratum, rules, come, engine.nonrecursive)
     u.memory.keep(stratum, "nonrecursive")
-    D |= u.went(stratum)
+    if u.gives(stratum):
+        D |= u.went(stratum)
+        A |= u.came(stratum)
+        A -= I
     if recursive:
         # The recursion has ended: what it derived holds by its counter, or not at all.
         D |= engine.apply(recursive, within=u.old, guard=I)
     D -= E
     D -= engine.positive(engine.nonrecursive, D)
-    A |= u.came(stratum)
-    A -= I
     I -= D
     I |= A
     u.note("counts")

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from tidelog.maintain.groups import unaffected
 from tidelog.maintain.seam import FactSet, Split
 from tidelog.maintain.seminaive import saturate
-from tidelog.maintain.steps import gained, kept, lost
+from tidelog.maintain.steps import gaining, kept, losing
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
@@ -32,8 +32,7 @@ def overdelete(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence
     """All facts of the stratum that lose a derivation, directly or not (DR1, DR2)."""
     engine, I = u.engine, u.I
     known = u.memory.known(stratum)
-    N = u.went(stratum)
-    N |= lost(u, kept(known.rules, come), gone)
+    N = losing(u, stratum, gone, come)
     rules, negative = unaffected(u, stratum, kept(stratum.recursive, come))
     Ds = engine.none()
     while N:
@@ -65,11 +64,10 @@ def rederive(u: Update, stratum: Stratum, Ds: FactSet, come: Sequence[Rule]) -> 
 def insert(u: Update, stratum: Stratum, come: Sequence[Rule], N: FactSet, Ds: FactSet) -> None:
     """Add N and all that follows from it and from what came (DR5); Ds were there before."""
     added = u.engine.none()
-    N |= u.came(stratum)
-    N -= u.I
-    N |= gained(u, kept(u.memory.known(stratum).rules, come), come)
+    N |= gaining(u, stratum, come)
     saturate(u.engine, stratum.recursive, u.I, N, u.watch, added=added)
     u.note("DR5")
-    added -= Ds
-    Ds -= u.I
+    if Ds:
+        added -= Ds
+        Ds -= u.I
     u.net(Ds, added)

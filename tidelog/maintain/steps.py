@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tidelog.maintain.seam import Counter, FactSet
 from tidelog.maintain.update import Update
-from tidelog.program.rules import Rule
+from tidelog.program.rules import Rule, Stratum
 
 
 def kept(rules: tuple[Rule, ...], come: Sequence[Rule]) -> tuple[Rule, ...]:
@@ -23,25 +23,57 @@ def kept(rules: tuple[Rule, ...], come: Sequence[Rule]) -> tuple[Rule, ...]:
 
 
 def lost(
-    u: Update, rules: Sequence[Rule], gone: Sequence[Rule], counter: Counter | None = None
+    u: Update,
+    stratum: Stratum,
+    rules: Sequence[Rule],
+    gone: Sequence[Rule],
+    counter: Counter | None = None,
 ) -> FactSet:
     """Heads of old instances that lost a lower fact, or their rule."""
-    old = u.old
-    N = u.engine.derive(
-        rules, touching=u.D, touching_negated=u.A, within=old, guard=u.I, take_from=counter
-    )
+    engine, old = u.engine, u.old
+    if u.D or (u.A and u.memory.known(stratum).complete):
+        N = engine.derive(
+            rules, touching=u.D, touching_negated=u.A, within=old, guard=u.I, take_from=counter
+        )
+    else:
+        N = engine.none()
     if gone:
-        N |= u.engine.apply(gone, within=old, guard=u.I, take_from=counter)
+        N |= engine.apply(gone, within=old, guard=u.I, take_from=counter)
     return N
 
 
 def gained(
-    u: Update, rules: Sequence[Rule], come: Sequence[Rule], counter: Counter | None = None
+    u: Update,
+    stratum: Stratum,
+    rules: Sequence[Rule],
+    come: Sequence[Rule],
+    counter: Counter | None = None,
 ) -> FactSet:
     """Heads, not in I, of instances over I that a lower fact makes new, or their rule."""
-    N = u.engine.derive(
-        rules, touching=u.A, touching_negated=u.D, within=u.I, guard=~u.I, add_to=counter
-    )
+    engine, I = u.engine, u.I
+    if u.A or (u.D and u.memory.known(stratum).complete):
+        N = engine.derive(
+            rules, touching=u.A, touching_negated=u.D, within=I, guard=~I, add_to=counter
+        )
+    else:
+        N = engine.none()
     if come:
-        N |= u.engine.apply(come, within=u.I, guard=~u.I, add_to=counter)
+        N |= engine.apply(come, within=I, guard=~I, add_to=counter)
     return N
+
+
+def losing(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> FactSet:
+    """Facts that are explicit no more, or that a lower change takes an instance from."""
+    N = lost(u, stratum, kept(u.memory.known(stratum).rules, come), gone)
+    if u.gives(stratum):
+        N |= u.went(stratum)
+    return N
+
+
+def gaining(u: Update, stratum: Stratum, come: Sequence[Rule]) -> FactSet:
+    """Facts, not in I, that are explicit now, or that a lower change derives over I."""
+    A = gained(u, stratum, kept(u.memory.known(stratum).rules, come), come)
+    if u.gives(stratum):
+        A |= u.came(stratum)
+        A -= u.I
+    return A

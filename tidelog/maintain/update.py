@@ -50,18 +50,17 @@ class Update:
         """All facts before the update, as far as strata are done or at work."""
         return (self.I - self.A) | self.D
 
+    def gives(self, stratum: Stratum) -> bool:
+        """Has X facts of the stratum?"""
+        return not self._explicit.isdisjoint(stratum.relations)
+
     def went(self, stratum: Stratum) -> FactSet:
         """Facts of the stratum that are explicit no more."""
-        return self._changed(self.X - self.E, stratum)
+        return self.engine.collect(self.X - self.E, stratum.relations)
 
     def came(self, stratum: Stratum) -> FactSet:
         """Facts of the stratum that are explicit now."""
-        return self._changed(self.X & self.E, stratum)
-
-    def _changed(self, view: View, stratum: Stratum) -> FactSet:
-        if self._explicit.isdisjoint(stratum.relations):
-            return self.engine.none()
-        return self.engine.collect(view, stratum.relations)
+        return self.engine.collect(self.X & self.E, stratum.relations)
 
     def note(self, name: str) -> None:
         """The instances considered since the last note are of this kind."""
