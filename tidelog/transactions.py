@@ -25,7 +25,7 @@ from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import FactChange, Op, RuleChange
 from tidelog.program.diagnostics import DataError, Diagnostic, ProgramError, Sources, TidelogError
 from tidelog.program.rules import Relation, Rule
-from tidelog.program.syntax import Clause, Value
+from tidelog.program.syntax import Clause, Span, Value
 from tidelog.program.table import Table
 from tidelog.text import parse
 from tidelog.text.changes import change_text
@@ -137,7 +137,10 @@ class Transaction:
         self._check_open()
         if isinstance(rule, str) and rule not in self._book.clauses and ":-" in rule:
             rule, sources = _clause(rule, sources)
-        name = self._book.find(rule, sources)
+        return self._remove(rule, sources, None)
+
+    def _remove(self, rule: str | Clause, sources: Sources | None, at: Span | None) -> str:
+        name = self._book.find(rule, sources, at)
         self._book = self._book.without([name])[0]
         if name in self._come:
             del self._come[name]
@@ -149,8 +152,10 @@ class Transaction:
         """One change of either kind; `sources` has the text that messages should show."""
         self._check_open()
         if isinstance(change, RuleChange):
-            act = self.add_rule if change.op == "+" else self.remove_rule
-            act(change.rule, sources)
+            if change.op == "+":
+                self.add_rule(change.rule, sources)
+            else:
+                self._remove(change.rule, sources, change.at if change.at.line else None)
             return
         self._relation(change.relation)
         pending = self._pending.setdefault(change.relation, {})

@@ -148,7 +148,7 @@ def test_commands_may_be_shortened_and_end_the_session(cli: Cli) -> None:
         ("?path(1, x), .", "error: a condition must follow `,`, not `.`"),
         ('+edge(1, "', "<input>:2:10: error: a string is not closed"),
         ("+p(x) :- q(x).", "<input>:2:10: error: unknown relation q"),
-        ('-rule "path.000000".', "error: there is no rule named path.000000"),
+        ('-rule "path.000000".', "<input>:2:7: error: there is no rule named path.000000"),
         (":nothing", "error: there is no command :nothing"),
         (":r", "error: there is no command :r"),
         (":rules all", "error: :rules stands alone"),

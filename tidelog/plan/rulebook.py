@@ -29,6 +29,7 @@ from tidelog.program.syntax import (
     Constant,
     Or,
     Program,
+    Span,
     Truth,
     Variable,
 )
@@ -96,13 +97,16 @@ class Rulebook:
         """The program with the clauses of now."""
         return replace(self.program, clauses=tuple(self.clauses.values()))
 
-    def find(self, rule: Clause | str, sources: Sources | None = None) -> str:
-        """The name of a rule that is there, given by its clause or its name."""
+    def find(
+        self, rule: Clause | str, sources: Sources | None = None, at: Span | None = None
+    ) -> str:
+        """The name of a rule that is there, given by its clause, or by its name at some place."""
         if isinstance(rule, str):
             if rule in self.clauses:
                 return rule
             advice = did_you_mean(rule, self.clauses, "the rules' names are listed by `rules`")
-            raise ProgramError([Diagnostic(f"there is no rule named {rule}", None, advice)])
+            found = Diagnostic(f"there is no rule named {rule}", at, advice)
+            raise ProgramError([found], sources)
         name = name_of(rule)
         if name not in self.clauses:
             name = name_of(self._check(rule, sources)[0])
