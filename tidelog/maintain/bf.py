@@ -75,7 +75,7 @@ def delete(
     check = Check(u, stratum, proved)
     C, K = check.C, check.K
     while N:
-        u.watch.round()
+        u.round()
         N = propagate(u, stratum, check.decide(N), rules, C - K, C)
         u.note("del prop")
     u.work.numbers["|C|"] += len(C)
@@ -120,6 +120,7 @@ class Check:
         u, engine, I, C, K = self.u, self.u.engine, self.u.I, self.C, self.K
         B = engine.none()
         while F:
+            u.round()
             B |= F
             self.V |= self.proved(F)
             self.V |= F & (u.E | K)
@@ -146,6 +147,7 @@ class Check:
         u, I, K = self.u, self.u.I, self.K
         within = Split(self.inside, K & checked, I)
         while self.V:
+            u.round()
             self.V = u.engine.derive(
                 self.rules, touching=self.V, within=within, negative=I, guard=I - K
             )

@@ -24,23 +24,22 @@ from tidelog.program.rules import Rule, Stratum
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     u.work.algorithm = "dred"
     u.memory.keep(stratum)
-    Ds = overdelete(u, stratum, gone, come)
+    Ds = overdelete(u, stratum, losing(u, stratum, gone, come), come)
     insert(u, stratum, come, rederive(u, stratum, Ds, come), Ds)
 
 
-def overdelete(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> FactSet:
-    """All facts of the stratum that lose a derivation, directly or not (DR1, DR2)."""
+def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) -> FactSet:
+    """N and all facts of the stratum that lose a derivation with them, directly or not (DR2)."""
     engine, I = u.engine, u.I
-    known = u.memory.known(stratum)
-    N = losing(u, stratum, gone, come)
+    inside = u.memory.known(stratum).inside
     rules, negative = unaffected(u, stratum, kept(stratum.recursive, come))
     Ds = engine.none()
     while N:
-        u.watch.round()
+        u.round()
         Ds |= N
         if not rules:
             break
-        within = Split(known.inside, I - (Ds - N), I - u.A)  # Ds - N is O
+        within = Split(inside, I - (Ds - N), I - u.A)  # Ds - N is O
         N = engine.settle(
             engine.derive(rules, touching=N, within=within, negative=negative, guard=I - Ds)
         )

@@ -38,12 +38,41 @@ class Known:
 
 
 @dataclass(slots=True)
+class Costs:
+    """What maintaining a stratum has taken, in seconds; None where nothing is known.
+
+    For B/F and DRed, per fact that loses a derivation to begin with.
+    """
+
+    recompute: float | None = None
+    per_fact: dict[str, float] = field(default_factory=dict)
+
+    def recomputed(self, seconds: float) -> None:
+        self.recompute = seconds if self.recompute is None else (self.recompute + seconds) / 2
+
+    def maintained(self, algorithm: str, facts: int, seconds: float) -> None:
+        now, before = seconds / facts, self.per_fact.get(algorithm)
+        self.per_fact[algorithm] = now if before is None else (before + now) / 2
+
+    def gave_up(self, algorithm: str, facts: int, seconds: float) -> None:
+        """It would have taken longer; how much longer is not known."""
+        known = self.per_fact.get(algorithm, 0.0)
+        self.per_fact[algorithm] = max(known, 4 * seconds / facts)
+
+    def fade(self, algorithm: str) -> None:
+        """What was not chosen may have become better since it was tried."""
+        if algorithm in self.per_fact:
+            self.per_fact[algorithm] *= 0.98
+
+
+@dataclass(slots=True)
 class Memory:
     # Which rules are recursive depends on the stratum: the counters of a relation are in step
     # for the stratum that is noted with it, and all relations of that stratum are noted.
     _kept: dict[Kept, dict[str, tuple[str, ...]]] = field(
         default_factory=lambda: {"nonrecursive": {}, "recursive": {}, "trace": {}}
     )
+    _costs: dict[str, Costs] = field(default_factory=dict)
     _once: dict[tuple[int, object], tuple[Stratum, Any]] = field(default_factory=dict)
 
     def has(self, kept: Kept, stratum: Stratum) -> bool:
@@ -65,6 +94,10 @@ class Memory:
                 for name in relations:
                     for other in noted.pop(name, ()):
                         noted.pop(other, None)
+
+    def costs(self, stratum: Stratum) -> Costs:
+        """What is known of strata with this one's first relation."""
+        return self._costs.setdefault(stratum.relations[0], Costs())
 
     def known(self, stratum: Stratum) -> Known:
         return self.once(Known.of, stratum)

@@ -9,6 +9,7 @@ nothing of it. So the new state is I and the old one (I - A) | D, for all lower 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,11 @@ from tidelog.maintain.seam import Engine, FactSet, View
 from tidelog.maintain.seminaive import Watch
 from tidelog.program.rules import Rule, Stratum
 
-__all__ = ["Algorithm", "Memory", "Report", "Update", "Work", "update"]
+__all__ = ["Algorithm", "Memory", "Report", "Spent", "Update", "Work", "update"]
+
+
+class Spent(Exception):
+    """A search has used up the time it was given."""
 
 
 @dataclass(slots=True)
@@ -39,6 +44,7 @@ class Update:
     report: Report = field(default_factory=Report)
     work: Work = field(default_factory=lambda: Work(()))
     changed: list[str] = field(default_factory=list)  # relations, by the stratum at work
+    deadline: float = math.inf  # of a search that can be given up, by `time.thread_time`
     _explicit: frozenset[str] = frozenset()  # relations that X has facts of
     _noted: int = 0
 
@@ -61,6 +67,12 @@ class Update:
     def came(self, stratum: Stratum) -> FactSet:
         """Facts of the stratum that are explicit now."""
         return self.engine.collect(self.X & self.E, stratum.relations)
+
+    def round(self) -> None:
+        """A search goes on, and has changed nothing so far; `Spent` if it has taken too long."""
+        self.watch.round()
+        if time.thread_time() > self.deadline:
+            raise Spent
 
     def note(self, name: str) -> None:
         """The instances considered since the last note are of this kind."""
