@@ -3,11 +3,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test lint bench bench-updates clean
+.PHONY: help setup demo test test-long lint bench bench-updates clean
 
 help:
 	@echo "make demo    set up and run the example"
 	@echo "make test    set up, lint, check types, run all tests"
+	@echo "make test-long   thousands of generated histories; HISTORIES=5000 SEED=0 say which"
 	@echo "make bench   set up and run the benchmarks"
 	@echo "make bench-updates   set up and measure updates, by every algorithm"
 
@@ -31,6 +32,11 @@ lint: setup
 
 test: lint
 	$(BIN)/python -m pytest
+
+HISTORIES ?= 5000
+SEED ?= $(shell date +%s)
+test-long: setup
+	TIDELOG_HISTORIES=$(HISTORIES) TIDELOG_SEED=$(SEED) $(BIN)/python -m pytest tests/law/test_histories.py
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt

@@ -209,10 +209,12 @@ def outcome(state: State, step: Step) -> tuple[State, list[bool]]:
 
 
 def history(seed: int) -> History:
-    return _Author(seed).history()
+    return Author(seed).history()
 
 
-class _Author:
+class Author:
+    """Writes a history while it keeps the model in step."""
+
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.program = from_seed(seed)
