@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from tidelog.maintain.costs import Costs
 from tidelog.program.rules import Group, Rule, Stratum
 
 T = TypeVar("T")
@@ -35,34 +36,6 @@ class Known:
             frozenset(name for rule in rules for name, complete in rule.reads() if complete),
             frozenset(group.relation for group in groups),
         )
-
-
-@dataclass(slots=True)
-class Costs:
-    """What maintaining a stratum has taken, in seconds; None where nothing is known.
-
-    For B/F and DRed, per fact that loses a derivation to begin with.
-    """
-
-    recompute: float | None = None
-    per_fact: dict[str, float] = field(default_factory=dict)
-
-    def recomputed(self, seconds: float) -> None:
-        self.recompute = seconds if self.recompute is None else (self.recompute + seconds) / 2
-
-    def maintained(self, algorithm: str, facts: int, seconds: float) -> None:
-        now, before = seconds / facts, self.per_fact.get(algorithm)
-        self.per_fact[algorithm] = now if before is None else (before + now) / 2
-
-    def gave_up(self, algorithm: str, facts: int, seconds: float) -> None:
-        """It would have taken longer; how much longer is not known."""
-        known = self.per_fact.get(algorithm, 0.0)
-        self.per_fact[algorithm] = max(known, 4 * seconds / facts)
-
-    def fade(self, algorithm: str) -> None:
-        """What was not chosen may have become better since it was tried."""
-        if algorithm in self.per_fact:
-            self.per_fact[algorithm] *= 0.98
 
 
 @dataclass(slots=True)

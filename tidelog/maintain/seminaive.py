@@ -8,9 +8,11 @@ before.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Protocol
 
+from tidelog.maintain.memory import Memory
 from tidelog.maintain.seam import Counter, Engine, FactSet
 from tidelog.program.rules import Rule, Stratum
 
@@ -23,13 +25,25 @@ class Watch(Protocol):
     def round(self) -> None: ...
 
 
-def materialise(engine: Engine, strata: Sequence[Stratum], I: FactSet, watch: Watch) -> None:
-    """Add to I, which holds the explicit facts, all that follows from them."""
+def materialise(
+    engine: Engine,
+    strata: Sequence[Stratum],
+    I: FactSet,
+    watch: Watch,
+    memory: Memory | None = None,
+) -> None:
+    """Add to I, which holds the explicit facts, all that follows from them.
+
+    What it takes for a stratum is remembered, if a memory is given.
+    """
     for stratum in strata:
         if stratum.rules:
+            began = time.thread_time()
             watch.stratum(stratum)
             N = engine.apply(stratum.rules, within=I, guard=~I)
             saturate(engine, stratum.recursive, I, N, watch)
+            if memory is not None and stratum.recursive:
+                memory.costs(stratum).recomputed(time.thread_time() - began)
 
 
 def saturate(

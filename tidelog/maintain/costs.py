@@ -1,0 +1,74 @@
+"""What maintaining a stratum has taken, and what to try next.
+
+DRed and B/F search for what to delete and change nothing before they know it, so a search
+can be given up. Which of them is quick depends on the data, and hardly on anything that is
+known beforehand; so what they took before decides, for changes of about the same size. One
+that was given up rests for twice as many updates each time that it is given up again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+SEARCHES = ("dred", "bf")
+TRIAL = 0.01  # seconds for a search while it is not known what recomputing takes
+PATIENCE = 0.3  # the part of what recomputing takes that a search may take
+FADE = 0.98  # of what was not chosen, each time: it may have become better
+
+
+@dataclass(slots=True)
+class Record:
+    """One search, for changes of one size."""
+
+    seconds: float = 0.0  # on average, the last ones most; 0 if not known
+    failures: int = 0  # in a row
+    rest: int = 0  # updates for which it is not tried
+
+
+@dataclass(slots=True)
+class Costs:
+    """In seconds."""
+
+    recompute: float = 0.0  # 0 if not known
+    _records: dict[tuple[str, int], Record] = field(default_factory=dict)
+
+    def of(self, search: str, facts: int) -> Record:
+        """`facts` is how many lose a derivation to begin with."""
+        return self._records.setdefault((search, facts.bit_length() // 3), Record())
+
+    def searches(self, facts: int) -> list[str]:
+        """What to try before recomputing, the most promising first."""
+        limit = self.recompute or math.inf
+        records = {name: self.of(name, facts) for name in SEARCHES}
+        for record in records.values():
+            record.seconds *= FADE
+        found = [name for name, r in records.items() if not r.rest and r.seconds < limit]
+        for record in records.values():
+            record.rest = max(0, record.rest - 1)
+        return sorted(found, key=lambda name: records[name].seconds)
+
+    def budget(self, search: str, facts: int) -> float:
+        """For how long to try a search before the next."""
+        mine = self.of(search, facts).seconds
+        whole = PATIENCE * self.recompute or TRIAL
+        others = (self.of(name, facts).seconds for name in SEARCHES if name != search)
+        return max(2 * mine, min(whole, *(2 * other or math.inf for other in others)))
+
+    def took(self, search: str, facts: int, seconds: float) -> None:
+        record = self.of(search, facts)
+        record.seconds = _average(record.seconds, seconds)
+        record.failures = 0
+
+    def gave_up(self, search: str, facts: int, seconds: float) -> None:
+        record = self.of(search, facts)
+        record.seconds = max(record.seconds, 2 * seconds)
+        record.failures += 1
+        record.rest = 2**record.failures
+
+    def recomputed(self, seconds: float) -> None:
+        self.recompute = _average(self.recompute, seconds)
+
+
+def _average(before: float, now: float) -> float:
+    return (before + now) / 2 if before else now
