@@ -99,6 +99,7 @@ class Transaction:
         self._pending: dict[str, dict[Row, FactChange]] = {}
         self._sources: Sources | None = None
         self._before = self._engine.sizes()
+        self._engine.begin()
         self._explicit = self._engine.none()  # X: explicit facts whose state is another now
         self._delta: Delta | None = None
         self.report = Report()
@@ -243,7 +244,6 @@ class Transaction:
             self._book = self._book.settled()
             with Interrupts() as interrupts:
                 watch = Watch(self._limits, self._engine.facts, self._progress, interrupts)
-                self._engine.begin()
                 self._engine.watch(watch.tick)
                 phases = self._maintain(watch)
                 watch.tick(None)
@@ -262,8 +262,10 @@ class Transaction:
     def _maintain(self, watch: Watch) -> list[tuple[Saved, Saved]]:
         """What went and came in each phase: rules that go and facts first, under the strata of
         before; then rules that come, under the new ones. Where none go, one phase does all."""
-        book, gone = self._state.book.without(self._gone) if self._gone else (self._state.book, ())
-        come = _new_rules(self._book, self._come, book)
+        restated = _restated(self._state.book, self._book) if self._come else []
+        names = (*self._gone, *restated)
+        book, gone = self._state.book.without(names) if names else (self._state.book, ())
+        come = _new_rules(self._book, (*self._come, *restated), book)
         if not gone:
             return [self._phase(watch, self._explicit, self._book, (), come)]
         phases = [self._phase(watch, self._explicit, book, gone, ())]
@@ -312,7 +314,7 @@ class Transaction:
         self._state.book = self._book
         engine.end(undo=False)
         engine.sweep(self._before, [went for went, _ in phases])
-        if self._gone:
+        if self._come or self._gone:
             engine.forget(old.uses.keys() - self._book.uses.keys())
         self._close()
 
@@ -411,6 +413,11 @@ def _after(
 
 def _ids(rows: set[tuple[int, ...]], arity: int) -> Ids:
     return np.array(sorted(rows), dtype=np.uint32).reshape(len(rows), arity)
+
+
+def _restated(before: Rulebook, after: Rulebook) -> list[str]:
+    """Clauses that stay, and are put into other rules now."""
+    return [name for name, rules in after.rules.items() if before.rules.get(name, rules) != rules]
 
 
 def _new_rules(after: Rulebook, come: Iterable[str], before: Rulebook) -> tuple[Rule, ...]:

@@ -8,7 +8,7 @@ naive evaluation.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from random import Random
@@ -166,12 +166,16 @@ class History:
     skipped: int = field(default=0, compare=False)  # steps too large for the oracle
 
     def __str__(self) -> str:
-        steps = [
-            {"end": step.end, "changes": [_to_json(change) for change in step.changes]}
-            for step in self.steps
-        ]
-        program, given = self.text.splitlines(), sorted(self.given, key=repr)
-        return json.dumps({"program": program, "given": given, "steps": steps}, indent=1)
+        parts: dict[str, list[Any]] = {
+            "program": self.text.splitlines(),
+            "given": sorted(self.given, key=repr),
+            "steps": [
+                {"end": step.end, "changes": [_to_json(change) for change in step.changes]}
+                for step in self.steps
+            ],
+        }
+        lines = {name: ",\n  ".join(map(json.dumps, part)) for name, part in parts.items()}
+        return "{" + ",\n ".join(f'"{name}": [\n  {text}]' for name, text in lines.items()) + "}"
 
 
 def from_json(text: str) -> History:
@@ -229,7 +233,7 @@ class Author:
         steps: list[Step] = []
         skipped = 0
         for _ in range(self.random.randint(4, 8)):
-            step = self.step()
+            step = self.step(steps)
             state, _ = outcome(self.state, step)
             try:
                 assert state.answer is not None
@@ -274,8 +278,10 @@ class Author:
             same = False
         return text if same and line.endswith(")") else self.state.text + facts
 
-    def step(self) -> Step:
+    def step(self, before: Sequence[Step]) -> Step:
         random = self.random
+        if before and before[-1].end not in ("commit", "limit") and random.random() < 0.5:
+            return Step(before[-1].changes)  # once more, and now in earnest
         changes: list[Change] = []
         for _ in range(random.choice((0, 1, 2, 2, 3))):
             changes.append(self.facts())

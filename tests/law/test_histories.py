@@ -22,7 +22,19 @@ from tidelog.program.diagnostics import EvaluationError, LimitError
 
 HISTORIES = int(os.environ.get("TIDELOG_HISTORIES", "300"))
 FIRST = int(os.environ.get("TIDELOG_SEED", "0"))
-KEPT = sorted((Path(__file__).parent / "histories").glob("*.json"))
+WAITING = {  # kept histories that still break the law, and why
+    "hidden_relation_declared_again": "a plan outlives the relation that it reads",
+}
+KEPT = [
+    pytest.param(
+        path,
+        id=path.stem,
+        marks=[pytest.mark.xfail(strict=True, reason=WAITING[path.stem])]
+        if path.stem in WAITING
+        else [],
+    )
+    for path in sorted((Path(__file__).parent / "histories").glob("*.json"))
+]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +66,7 @@ def test_history(seed: int, steps: Counter[str]) -> None:
         raise
 
 
-@pytest.mark.parametrize("case", KEPT, ids=lambda case: case.stem)
+@pytest.mark.parametrize("case", KEPT)
 def test_kept_history(case: Path) -> None:
     told = from_json(case.read_text(encoding="utf-8"))
     replay(told, {name: always(name) for name in ALGORITHMS} | {"all in turn": in_turn(0)})

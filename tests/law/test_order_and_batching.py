@@ -74,7 +74,7 @@ def undoing(state: State, changes: Sequence[Change]) -> list[Change]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(5000, 5040))
+@pytest.mark.parametrize("seed", range(5000, 5025))
 def test_one_transaction_or_many_in_any_order(seed: int) -> None:
     world = World(seed)
     after = world.after()
@@ -91,7 +91,7 @@ def test_one_transaction_or_many_in_any_order(seed: int) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("seed", range(5100, 5108))
+@pytest.mark.parametrize("seed", range(5100, 5106))
 def test_what_is_undone_leaves_no_trace(seed: int, algorithm: str) -> None:
     world = World(seed)
     db = world.database(algorithm)
@@ -114,7 +114,7 @@ def _there_and_back(world: World) -> Iterator[list[Change]]:
         yield undoing(world.state, part)
 
 
-@pytest.mark.parametrize("seed", range(5200, 5230))
+@pytest.mark.parametrize("seed", range(5200, 5220))
 def test_a_rule_removed_is_a_database_without_it(seed: int) -> None:
     world = World(seed)
     db = world.database(NAMES[seed % len(NAMES)])

@@ -186,7 +186,19 @@ class Rulebook:
             readers=_changed_readers(self.readers, new, 1),
             with_aggregates=self.with_aggregates + has_aggregate(clause),
         )
-        return book._placed(added, new, sources), name, new
+        try:
+            return book._placed(added, new, sources), name, new
+        except ProgramError:
+            if len(checked.own) <= len(self.clauses):  # it was checked alone
+                raise
+            # All is well with the whole program: other aggregates are put in another way now.
+            return book._restated(program, checked), name, new
+
+    def _restated(self, program: Program, checked: CheckedProgram) -> Rulebook:
+        """The book with all clauses as rules in the way that a program checked whole has them."""
+        whole = Rulebook.of(program, checked)
+        rules = {name: whole.rules.get(name, ()) for name in self.clauses}
+        return replace(whole, clauses=self.clauses, rules=rules)
 
     def _check(
         self, rule: Clause, sources: Sources | None
