@@ -41,6 +41,9 @@ class World:
     def __init__(self, seed: int, size: int = 60) -> None:
         self.random = Random(seed)
         self.engine = new_engine()
+        # In an update the engine notes which rows are odd.
+        if self.random.random() < 0.5:
+            self.engine.begin()
         # Some worlds hold the materialisation as a whole set, as databases do.
         self.whole = self.random.random() < 0.5
         self.sets: dict[str, LocalSet] = {}

@@ -23,6 +23,7 @@ from tidelog.program.syntax import Value
 from tidelog.program.table import Table
 
 BITS = 16  # sets at a time
+MOST_ODD = 1 << 18  # rows; of more, too many others would share a bit with one
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +66,15 @@ class LocalEngine:
         self._names: list[str] = []
         self.nonrecursive, self.recursive = LocalCounter(0), LocalCounter(1)
         self.kinds: dict[str, Relation] = {}
+        self._begun = np.empty(0, dtype=np.int64)
+        self._too_odd: set[int] = set()
         self._free_bits = [1 << i for i in range(BITS - 1, -1, -1)]
         self.explicit = LocalSet(self, self._free_bits.pop(), whole=True)
         self.all = LocalSet(self, self._free_bits.pop(), whole=True)
         self._sets = weakref.WeakSet[LocalSet]((self.explicit,))
-        self._runner = Runner(self.store, self.dictionary, self.all, self.numbers.get)
+        self._runner = Runner(
+            self.store, self.dictionary, self.all, self.explicit, self.numbers.get
+        )
         self._book = PlanBook(
             Catalog(
                 relation=self.relation,
@@ -357,8 +362,11 @@ class LocalEngine:
     def explicit_rows(self, name: str, table: Table) -> tuple[int, Rows, NDArray[np.bool_]]:
         """The rows of a table's facts, found or added; and whether each is explicit."""
         r = self.numbers[name]
+        before = self.store.size(r)
         numbers = self.store.load(r, self._encode(table), 0)
         rows = np.unique(numbers).astype(np.uint32)
+        if self.store.has_odd(r):
+            self.store.note_odd(r, self.store.rows(r)[before:])
         return r, rows, (self.store.mask(r)[rows] & np.uint16(self.explicit.bit)) != 0
 
     def take(self, relations: Sequence[str]) -> LocalTaken:
@@ -375,6 +383,9 @@ class LocalEngine:
             sets = [s for s in self._sets if s.count(r)]
             self.all.drop(r)
             self.store.clear(r)
+            self.store.forget_odd(r)
+            if r < len(self._begun):
+                self._begun[r] = 0
             self.store.load(r, data, 0)
             self.store.mask(r)[:] = masks
             for facts in sets:
@@ -384,12 +395,13 @@ class LocalEngine:
 
     def compare(self, taken: Taken) -> tuple[LocalSet, LocalSet]:
         assert isinstance(taken, LocalTaken)
-        before, gone, came = self.none(), self.none(), self.none()
+        gone, came = self.none(), self.none()
         for r, data in taken.rows.items():
-            before.add(r, self.store.load(r, data, 0).astype(np.uint32))
-            masks = self.store.mask(r)
-            is_now = (masks & np.uint16(self.all.bit)) != 0
-            was = (masks & np.uint16(before.bit)) != 0
+            numbers = self.store.load(r, data, 0)
+            self.store.forget_odd(r)
+            is_now = (self.store.mask(r) & np.uint16(self.all.bit)) != 0
+            was = np.zeros(len(is_now), dtype=np.bool_)
+            was[numbers] = True
             gone.add(r, np.flatnonzero(was & ~is_now).astype(np.uint32))
             came.add(r, np.flatnonzero(is_now & ~was).astype(np.uint32))
         return gone, came
@@ -407,12 +419,40 @@ class LocalEngine:
         return found
 
     def begin(self) -> None:
-        """From now on, changes of the materialisation can be undone."""
+        """An update begins: from now on, changes of the materialisation can be undone.
+
+        All facts must be in it, and sets other than those two must be empty.
+        """
         self.all.journal = []
+        self._begun = self.sizes()
+        self._too_odd.clear()
+        self._runner.odd = self._find_odd
+
+    def _find_odd(self, r: int) -> None:
+        """Note a relation's odd rows: in sets of the update, gone from the materialisation, or
+        new and not in it."""
+        if r in self._too_odd:
+            return
+        store, bit = self.store, np.uint16(self.all.bit)
+        rows = [s.rows(r) for s in self._sets if not s.whole and s.count(r)]
+        start = int(self._begun[r]) if r < len(self._begun) else 0
+        fresh = np.flatnonzero((store.mask(r)[start:] & bit) == 0).astype(np.uint32)
+        rows.append(fresh + np.uint32(start))
+        gone = [data for came, q, data in self.all.journal or () if q == r and not came]
+        if sum(map(len, rows)) + sum(map(len, gone)) > MOST_ODD:
+            self._too_odd.add(r)
+            return
+        store.keep_odd(r)
+        for numbers in rows:
+            store.note_odd(r, store.rows(r)[numbers])
+        for data in gone:
+            store.note_odd(r, data)
 
     def end(self, undo: bool) -> None:
         """Let go of all sets but the two that stay, after undoing what was changed if asked."""
         journal, self.all.journal = self.all.journal or [], None
+        self._runner.odd = None
+        self.store.forget_odd()
         for facts in list(self._sets):
             facts.release()
         if undo:

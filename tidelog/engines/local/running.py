@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,10 +38,13 @@ class Truth(NamedTuple):
     holds: NDArray[np.uint8]
     address: int
     of_nothing: int  # whether a fact that is in no set is in the view
+    all_plain: int  # whether all facts are that are in the materialisation and in no other set
+    some_plain: int  # whether some of those are: explicit ones, or the others
 
     @classmethod
-    def of(cls, holds: NDArray[np.uint8]) -> Truth:
-        return cls(holds, holds.ctypes.data, int(holds[0]))
+    def of(cls, holds: NDArray[np.uint8], plain: Sequence[int]) -> Truth:
+        of_plain = [int(holds[mask]) for mask in plain]
+        return cls(holds, holds.ctypes.data, int(holds[0]), min(of_plain), max(of_plain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class Reading:
     sign: int = 0  # by how much
 
 
-_EVERY = Truth.of(np.ones(1 << 16, dtype=np.uint8))
+_EVERY = Truth.of(np.ones(1 << 16, dtype=np.uint8), (0,))
 
 
 class Runner:
@@ -68,13 +71,16 @@ class Runner:
         store: Store,
         dictionary: Dictionary,
         everything: LocalSet,
+        explicit: LocalSet,
         number: Callable[[str], int | None],
     ) -> None:
+        self.odd: Callable[[int], None] | None = None  # finds a relation's odd rows, in an update
         self.tick: Callable[[Rule | None], None] = lambda rule: None
         self.answers: set[int] = set()  # relations that hold the results of string functors
         self._store = store
         self._dictionary = dictionary
         self._number = number
+        self._plain = (everything.bit, everything.bit | explicit.bit)
         self._not_in_all: Key = ("not", key_of(everything))
         self._tables: dict[Key, Truth] = {}
         self._state = np.zeros(at.T_WIDTH, dtype=np.int64)
@@ -93,7 +99,7 @@ class Runner:
         if table is None:
             if len(self._tables) > MOST_TABLES:
                 self._tables.clear()
-            table = self._tables[key] = Truth.of(truth(key).astype(np.uint8))
+            table = self._tables[key] = Truth.of(truth(key).astype(np.uint8), self._plain)
         return table
 
     def run(self, batch: Batch, result: LocalSet, reading: Reading) -> int:
@@ -202,6 +208,8 @@ class Runner:
         self._views = (*views, *others)  # alive as long as the kernel may read them
         first, last = at.E_VIEWS, at.E_VIEWS + 2 * at.ROLES
         env[first:last] = [table.address for table in self._views]
+        first, last = at.E_PLAIN, at.E_PLAIN + 2 * at.ROLES
+        env[first:last] = [table.all_plain for table in self._views]
 
     def _set_flags(
         self, batch: Batch, reading: Reading, inside: View, outside: View, apart: set[int | None]
@@ -224,6 +232,8 @@ class Runner:
             row[at.R_FAST : at.R_FULL + at.ROLES] = (known, full, full, full, sure, 1, 1, sure)
             row[at.R_SIDE] = at.ROLES if split and r not in apart else 0
             row[at.R_FRESH] = 0
+            if self.odd is not None and not (full and sure and known) and not row[at.R_ODD]:
+                self.odd(r)
 
     def _give(self, r: int, facts: LocalSet, column: int) -> slice | None:
         """Tell the kernel a relation's delta: a range of rows (returned), or a list."""
@@ -242,6 +252,7 @@ class Runner:
         self._guard = _EVERY if guard is None else self.table(guard)  # alive while it is read
         env[at.E_GUARD] = self._guard.address
         env[at.E_GUARD_NEW] = self._guard.of_nothing
+        env[at.E_GUARD_PLAIN] = self._guard.some_plain
         env[at.E_COUNTER] = at.R_COUNT + reading.counter if reading.sign else 0
         env[at.E_SIGN] = reading.sign
         if reading.sign:

@@ -104,6 +104,12 @@ class LocalSet(FactSet):
         self._total += count
         if not self.whole:
             self._parts.setdefault(r, []).append(rows)
+            self._note_odd(r, rows)
+
+    def _note_odd(self, r: int, rows: slice | Rows) -> None:
+        store = self.engine.store
+        if store.has_odd(r):
+            store.note_odd(r, store.rows(r)[rows])
 
     def remove(self, r: int, rows: slice | Rows) -> None:
         mask = self.engine.store.mask(r)
@@ -115,6 +121,7 @@ class LocalSet(FactSet):
         if self.journal is not None:
             going = self.engine.store.rows(r)[rows][(masks & bit) != 0]
             self.journal.append((False, r, going))
+            self._note_odd(r, rows)
         mask[rows] = masks & ~bit
         self._total -= had
         self._counts[r] -= had

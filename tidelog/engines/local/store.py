@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.engines.local.kernels import layout as at
-from tidelog.engines.local.kernels.hashing import fill_rows, load_rows, locate, rehash
+from tidelog.engines.local.kernels.hashing import fill_rows, load_rows, locate, note_odd, rehash
 from tidelog.engines.local.kernels.index import (
     GROW_SLOTS,
     INDEXED,
@@ -81,6 +81,7 @@ class Store:
         self._rows: list[_Rows] = []
         self._indexes: list[_Index] = []
         self.scratch: NDArray[np.int64] = np.zeros(64, dtype=np.int64)
+        self._odd: dict[int, NDArray[np.uint8]] = {}
         self._fanouts: dict[tuple[int, tuple[int, ...]], tuple[int, float]] = {}
         self._locate()
 
@@ -158,6 +159,32 @@ class Store:
     def _attach_counts(self, r: int, which: int, counts: NDArray[np.int32]) -> None:
         self._rows[r].counts[which] = counts
         self.rels[r, at.R_COUNT + which] = counts.ctypes.data
+
+    # Odd rows: those that are not just in the materialisation. A bit for each, by a hash of its
+    # values, so that joins need not look at the masks of the others.
+
+    def has_odd(self, r: int) -> bool:
+        """Are the relation's odd rows known?"""
+        return bool(self.rels[r, at.R_ODD])
+
+    def keep_odd(self, r: int) -> None:
+        """From now on the relation's odd rows are noted."""
+        bits = self._odd.get(r)
+        if bits is None:
+            bits = self._odd[r] = np.zeros(1 << (at.FRESH_BITS - 3), dtype=np.uint8)
+        else:
+            bits.fill(0)
+        self.rels[r, at.R_ODD] = bits.ctypes.data
+
+    def note_odd(self, r: int, data: NDArray[np.uint32]) -> None:
+        note_odd(self.rels_at, r, data)
+
+    def forget_odd(self, r: int | None = None) -> None:
+        """Odd rows of the relation, or of all, are no longer known."""
+        if r is None:
+            self.rels[:, at.R_ODD] = 0
+        else:
+            self.rels[r, at.R_ODD] = 0
 
     def grow_out(self, r: int) -> None:
         store, rel = self._rows[r], self.rels[r]

@@ -11,6 +11,7 @@ from tidelog.engines.local.kernels.hashing import (
     find_slot,
     home,
     key_of,
+    maybe_fresh,
     note_fresh,
 )
 from tidelog.engines.local.kernels.layout import (
@@ -20,6 +21,7 @@ from tidelog.engines.local.kernels.layout import (
     E_COUNTER,
     E_GUARD,
     E_GUARD_NEW,
+    E_GUARD_PLAIN,
     E_OUTBIT,
     E_SIGN,
     GROW_OUT,
@@ -34,6 +36,7 @@ from tidelog.engines.local.kernels.layout import (
     R_MASK,
     R_MULT,
     R_N,
+    R_ODD,
     R_OUT,
     R_OUTCAP,
     R_OUTN,
@@ -88,6 +91,9 @@ def emit(rels, env, r, t):
         return ADDED
     if rels[r * R_WIDTH + R_FAST] != 0:
         return DUPLICATE
+    odd = rels[r * R_WIDTH + R_ODD]
+    if odd != 0 and counter == 0 and env[E_GUARD_PLAIN] == 0 and not maybe_fresh(odd, key):
+        return DUPLICATE
     row = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1
     if row < 0:  # fresh, so in the result already
         return DUPLICATE
@@ -114,6 +120,7 @@ def drain(rels, r, outbit, buffer, count):
     multiplier = np.uint64(rels[r * R_WIDTH + R_MULT])
     n = rels[r * R_WIDTH + R_N]
     arity = rels[r * R_WIDTH + R_ARITY]
+    odd = rels[r * R_WIDTH + R_ODD]
     if arity > 2:
         numbers = u32(rels[r * R_WIDTH + R_HROWS])
         if size > FAR:  # ask for the rows that will be compared
@@ -136,6 +143,8 @@ def drain(rels, r, outbit, buffer, count):
                         rows[n * arity + c] = np.uint32(buffer[at + 1 + c])
                     mask[n] = outbit
                     n += 1
+                    if odd != 0:
+                        note_fresh(odd, key)
                     break
                 if k == key:
                     base = (np.int64(numbers[slot]) - 1) * arity
@@ -178,6 +187,8 @@ def drain(rels, r, outbit, buffer, count):
                 n += 1
                 if fresh != 0:
                     note_fresh(fresh, key)
+                if odd != 0:
+                    note_fresh(odd, key)
                 break
             slot += 1
             if slot == size:

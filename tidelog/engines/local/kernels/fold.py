@@ -38,7 +38,7 @@ from tidelog.engines.local.kernels.layout import (
     X_WIDTH,
 )
 from tidelog.engines.local.kernels.memory import as_float, i64, u32
-from tidelog.engines.local.kernels.views import in_view, vector
+from tidelog.engines.local.kernels.views import holds, vector
 from tidelog.engines.local.kernels.words import decode
 
 MOST_PARTS = 48  # non-overlapping parts that the range of a double leaves room for, and some
@@ -158,7 +158,7 @@ def fold(rels, idxs, env, step, args, reg, t, result):
             else:
                 for c in range(ncol):
                     t[c] = np.int64(values[i * stride + c])
-            if not in_view(rels, env, r, find_row(rels, r, t), role):
+            if not holds(rels, env, r, t, role):
                 continue
         if op != G_COUNT:
             word = decode(env, np.int64(values[i * stride + step[P_B]]))

@@ -21,6 +21,7 @@ from tidelog.engines.local.kernels.layout import (
     R_MASK,
     R_MULT,
     R_N,
+    R_ODD,
     R_ROWS,
     R_WIDTH,
 )
@@ -151,7 +152,19 @@ def append_row(rels, r, slot, key, t, bits):
     rels[r * R_WIDTH + R_N] = n + 1
     if rels[r * R_WIDTH + R_FRESH] != 0:
         note_fresh(rels[r * R_WIDTH + R_FRESH], key)
+    if rels[r * R_WIDTH + R_ODD] != 0:
+        note_fresh(rels[r * R_WIDTH + R_ODD], key)
     return n
+
+
+@njit(cache=True)
+def note_odd(relations, r, data):
+    """Remember rows, given by their values, as odd."""
+    rels = i64(relations)
+    odd = rels[r * R_WIDTH + R_ODD]
+    arity = data.shape[1]
+    for i in range(data.shape[0]):
+        note_fresh(odd, key_of(data[i], arity))
 
 
 @njit(cache=True)

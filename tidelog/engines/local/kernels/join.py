@@ -89,9 +89,16 @@ from tidelog.engines.local.kernels.layout import (
     X_WIDTH,
 )
 from tidelog.engines.local.kernels.memory import as_float, i64, u32, u64
-from tidelog.engines.local.kernels.streaming import matches, put, put_matches, streams
+from tidelog.engines.local.kernels.streaming import (
+    matches,
+    put,
+    put_matches,
+    put_seen,
+    streams,
+)
 from tidelog.engines.local.kernels.views import (
     ask_ahead,
+    holds,
     in_view,
     next_key,
     pair_passes,
@@ -194,7 +201,7 @@ def run(
                     not fused
                     and (step[P_FLAG] & FLAG_FIRST) == 0
                     and prog[following * P_WIDTH + P_BACK] == d
-                    and streams(rels, steps, following)
+                    and streams(rels, env, steps, following)
                 )
                 i = cur[d]
                 stop = end[d]
@@ -227,7 +234,7 @@ def run(
                         continue
                     if inner:  # no step of its own for every row, as long as the buffer has room
                         many = put_matches(
-                            rels, idxs, steps, following, args, reg, t, buffer, state
+                            rels, idxs, env, steps, following, args, reg, t, buffer, state
                         )
                         if many >= 0:
                             counts[p] += many
@@ -279,7 +286,7 @@ def run(
                 entering = False
                 at = cur[d]
                 stop = end[d]
-                if streams(rels, steps, d):
+                if streams(rels, env, steps, d):
                     h = prog[(d + 1) * P_WIDTH + P_REL]
                     waiting = state[T_BUFFERED]
                     while at < stop:
@@ -291,9 +298,15 @@ def run(
                             drain(rels, h, outbit, buffer, waiting)
                             waiting = 0
                         upto = min((stop - at) >> 2, BUFFER - waiting)
-                        put(rels, h, step, reg, buffer, waiting, at, upto)
-                        waiting += upto
-                        counts[p] += upto
+                        if full:
+                            put(rels, h, step, reg, buffer, waiting, at, upto)
+                            done = upto
+                        else:
+                            done = put_seen(
+                                rels, idxs, env, h, step, args, reg, t, buffer, waiting, at, upto
+                            )
+                        waiting += done
+                        counts[p] += done
                         ticks -= upto
                         at += 4 * upto
                     state[T_BUFFERED] = waiting
@@ -343,7 +356,7 @@ def run(
                         else:
                             for c in range(ncol):
                                 t[c] = np.int64(values[c])
-                        good = in_view(rels, env, r, find_row(rels, r, t), role)
+                        good = holds(rels, env, r, t, role)
                     if good and tested and not by_pair:
                         good = passes(rels, env, test, args, reg, t)
                     if not good:

@@ -29,6 +29,7 @@ R_NLO = 28
 R_NHI = 29
 R_COUNT = 30  # addresses of int32[capacity]: each row's derivations, by two kinds of rules
 R_SIDE = 32  # 0, or ROLES for relations that have views of their own
+R_ODD = 33  # address of FRESH_BITS bits that rows in other sets than plain ones set, or 0
 R_WIDTH = 34
 COUNTERS = 2
 FRESH_BITS = 20  # their number as a power of two
@@ -138,8 +139,10 @@ E_GUARD_NEW = 9  # 1 if a fact that has no row yet passes the guard
 E_NLABELS = 10
 E_COUNTER = 11  # column of `rels` with the counters that heads change, or 0
 E_SIGN = 12  # by how much
-E_VIEWS = 13  # E_VIEWS + side + role: address of that role's truth table
-E_WIDTH = 28
+E_GUARD_PLAIN = 13  # 1 if a fact in the materialisation and no set of an update may pass it
+E_VIEWS = 14  # E_VIEWS + side + role: address of that role's truth table
+E_PLAIN = 28  # E_PLAIN + side + role: 1 where all such facts are in the role's view
+E_WIDTH = 42
 
 # Where an interrupted run goes on.
 T_PLAN = 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.engines.local.kernels.hashing import home, pack
+from tidelog.engines.local.kernels.hashing import find_row, home, maybe_fresh, pack
 from tidelog.engines.local.kernels.index import index_key
 from tidelog.engines.local.kernels.layout import (
     A_REG,
     BUFFER,
+    E_PLAIN,
     FUSE_VALUE_FIRST,
     FUSE_VALUE_SECOND,
     OP_LOOKUP,
@@ -23,28 +24,38 @@ from tidelog.engines.local.kernels.layout import (
     P_REL,
     P_ROLE,
     P_WIDTH,
+    R_ARITY,
     R_FAST,
     R_FULL,
     R_HKEYS,
     R_HSIZE,
     R_MULT,
+    R_ODD,
+    R_SIDE,
     R_WIDTH,
     ROLE_OLD,
     T_BUFFERED,
+    X_COLS,
+    X_WIDTH,
 )
 from tidelog.engines.local.kernels.memory import i64, prefetch, u32
-from tidelog.engines.local.kernels.views import vector
+from tidelog.engines.local.kernels.views import in_view, vector
 
 
 @njit
-def streams(rels, steps, d):
-    """Is step d a lookup whose every match is the value of a head that may wait in the buffer?"""
+def streams(rels, env, steps, d):
+    """Is step d a lookup whose matches are values of heads that may wait in the buffer?"""
     step = i64(steps + 8 * P_WIDTH * d)
     if step[P_OP] != OP_LOOKUP or step[P_FUSE] < FUSE_VALUE_SECOND:
         return False
     h = i64(steps + 8 * P_WIDTH * (d + 1))[P_REL]
-    full = rels[step[P_REL] * R_WIDTH + R_FULL + step[P_ROLE]] != 0
-    return full and rels[h * R_WIDTH + R_FAST] != 0
+    if rels[h * R_WIDTH + R_FAST] == 0:
+        return False
+    r = step[P_REL]
+    if rels[r * R_WIDTH + R_FULL + step[P_ROLE]] != 0:
+        return True
+    plain = env[E_PLAIN + rels[r * R_WIDTH + R_SIDE] + step[P_ROLE]] != 0
+    return plain and rels[r * R_WIDTH + R_ODD] != 0 and rels[r * R_WIDTH + R_ARITY] == 2
 
 
 @njit
@@ -83,7 +94,41 @@ def put(rels, h, step, reg, buffer, waiting, at, count):
 
 
 @njit
-def put_matches(rels, idxs, steps, d, args, reg, t, buffer, state):
+def put_seen(rels, idxs, env, h, step, args, reg, t, buffer, waiting, at, count):
+    """The same for a relation of two columns some rows of which are not in view; returns how
+    many heads there are."""
+    r = step[P_REL]
+    role = step[P_ROLE]
+    odd = rels[r * R_WIDTH + R_ODD]
+    fixed = step[P_B]
+    if step[P_A] == A_REG:
+        fixed = reg[fixed]
+    what = args[step[P_ARGS] + 1]
+    key = reg[what] if args[step[P_ARGS]] == A_REG else what
+    key_first = i64(idxs[step[P_IDX] * X_WIDTH + X_COLS])[0] == 0
+    value_first = step[P_FUSE] == FUSE_VALUE_FIRST
+    values = u32(at)
+    size = rels[h * R_WIDTH + R_HSIZE]
+    keys_at = rels[h * R_WIDTH + R_HKEYS]
+    multiplier = np.uint64(rels[h * R_WIDTH + R_MULT])
+    n = 0
+    for i in range(count):
+        value = values[i]
+        row = pack(key, value) if key_first else pack(value, key)
+        if maybe_fresh(odd, row):
+            t[0] = np.int64(row >> np.uint64(32))
+            t[1] = np.int64(row & np.uint64(0xFFFFFFFF))
+            if not in_view(rels, env, r, find_row(rels, r, t), role):
+                continue
+        head = pack(value, fixed) if value_first else pack(fixed, value)
+        buffer[waiting + n] = head
+        prefetch(keys_at + 8 * home(head, multiplier, size))
+        n += 1
+    return n
+
+
+@njit
+def put_matches(rels, idxs, env, steps, d, args, reg, t, buffer, state):
     """All of step d, which streams, where the buffer has room; its matches, or -1 if not."""
     step = i64(steps + 8 * P_WIDTH * d)
     at, count = matches(rels, idxs, step, args, reg, t)
@@ -91,6 +136,9 @@ def put_matches(rels, idxs, steps, d, args, reg, t, buffer, state):
     if waiting + count > BUFFER:
         return np.int64(-1)
     h = i64(steps + 8 * P_WIDTH * (d + 1))[P_REL]
-    put(rels, h, step, reg, buffer, waiting, at, count)
+    if rels[step[P_REL] * R_WIDTH + R_FULL + step[P_ROLE]] != 0:
+        put(rels, h, step, reg, buffer, waiting, at, count)
+    else:
+        count = put_seen(rels, idxs, env, h, step, args, reg, t, buffer, waiting, at, count)
     state[T_BUFFERED] = waiting + count
     return count

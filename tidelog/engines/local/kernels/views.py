@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.engines.local.kernels.hashing import EMPTY, find_row, home, maybe_fresh, pack
+from tidelog.engines.local.kernels.hashing import EMPTY, find_row, home, key_of, maybe_fresh, pack
 from tidelog.engines.local.kernels.index import find_key, spread
 from tidelog.engines.local.kernels.layout import (
     A_REG,
+    E_PLAIN,
     E_VIEWS,
     FLAG_NEGATED,
     P_ARGS,
@@ -34,6 +35,7 @@ from tidelog.engines.local.kernels.layout import (
     R_HSIZE,
     R_MASK,
     R_MULT,
+    R_ODD,
     R_OLD,
     R_SIDE,
     R_START,
@@ -61,6 +63,19 @@ def in_view(rels, env, r, row, role):
 
 
 @njit
+def surely_in(rels, env, r, key, role):
+    """Is the existing row with this key plain, and are all plain rows in the role's view?
+
+    During an update most rows are in the materialisation and in no other set that changes.
+    Those that are odd set a bit; for the others nobody has to look up their masks.
+    """
+    odd = rels[r * R_WIDTH + R_ODD]
+    if odd == 0 or env[E_PLAIN + rels[r * R_WIDTH + R_SIDE] + role] == 0:
+        return False
+    return not maybe_fresh(odd, key)
+
+
+@njit
 def reaches(rels, env, r, row, role):
     """Is this existing row in the role's view?"""
     if rels[r * R_WIDTH + R_FULL + role] != 0:
@@ -68,6 +83,15 @@ def reaches(rels, env, r, row, role):
             rels[r * R_WIDTH + R_OLD] if role == ROLE_OLD else rels[r * R_WIDTH + R_START]
         )
     return in_view(rels, env, r, row, role)
+
+
+@njit
+def holds(rels, env, r, t, role):
+    """Is the existing row t in the role's view, which is not that of all rows?"""
+    key = key_of(t, rels[r * R_WIDTH + R_ARITY])
+    if surely_in(rels, env, r, key, role):
+        return True
+    return in_view(rels, env, r, find_row(rels, r, t), role)
 
 
 @njit
@@ -88,6 +112,8 @@ def has_pair(rels, env, r, key, role):
                 fresh = rels[r * R_WIDTH + R_FRESH]
                 if fresh == 0 or not maybe_fresh(fresh, key):
                     return True
+            elif surely_in(rels, env, r, key, role):
+                return True
             row = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1
             return row >= 0 and reaches(rels, env, r, row, role)
         if k == EMPTY:
