@@ -34,7 +34,8 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
         # Facts that are proved at once need no search, whatever the algorithm.
         u.work.algorithm, u.work.why = "bf", "what is lost has other proofs"
         N -= u.E
-        N -= u.engine.provable(stratum.nonrecursive, N, within=u.I)
+        if stratum.nonrecursive:
+            N -= u.engine.provable(stratum.nonrecursive, N, within=u.I)
     if N:
         delete(u, stratum, N, gone, come)
     else:

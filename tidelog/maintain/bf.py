@@ -124,15 +124,13 @@ class Check:
             B |= F
             self.V |= self.proved(F)
             self.V |= F & (u.E | K)
-            K |= self.V
-            u.note("saturate")
-            if not engine.some((N & B) - K, 1):
-                C |= B & K
-                return
             if self.V:
+                K |= self.V
+                u.note("saturate")
+                if self._is_settled(N, B):
+                    return
                 self._saturate(C | B)
-                if not engine.some((N & B) - K, 1):
-                    C |= B & K
+                if self._is_settled(N, B):
                     return
             F -= K
             within = Split(self.inside, I - (C - K), I)
@@ -141,6 +139,13 @@ class Check:
             u.note("backward")
         C |= B
         S |= B - K
+
+    def _is_settled(self, N: FactSet, B: FactSet) -> bool:
+        """Is all of N that is met proved? Then what is not proved of B has not been checked."""
+        if self.u.engine.some((N & B) - self.K, 1):
+            return False
+        self.C |= B & self.K
+        return True
 
     def _saturate(self, checked: View) -> None:
         """Add to K what follows from V and other proved facts (Algorithm 3)."""

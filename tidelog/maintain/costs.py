@@ -3,7 +3,7 @@
 DRed and B/F search for what to delete and change nothing before they know it, so a search
 can be given up. Which of them is quick depends on the data, and hardly on anything that is
 known beforehand; so what they took before decides, for changes of about the same size. One
-that was given up rests for twice as many updates each time that it is given up again.
+that is given up again and again rests for longer and longer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FADE = 0.98  # of what was not chosen, each time: it may have become better
 class Record:
     """One search, for changes of one size."""
 
-    seconds: float = 0.0  # on average, the last ones most; 0 if not known
+    seconds: float = 0.0  # typically; 0 if not known
     failures: int = 0  # in a row
     rest: int = 0  # updates for which it is not tried
 
@@ -57,18 +57,19 @@ class Costs:
 
     def took(self, search: str, facts: int, seconds: float) -> None:
         record = self.of(search, facts)
-        record.seconds = _average(record.seconds, seconds)
+        record.seconds = _typical(record.seconds, seconds)
         record.failures = 0
 
     def gave_up(self, search: str, facts: int, seconds: float) -> None:
         record = self.of(search, facts)
-        record.seconds = max(record.seconds, 2 * seconds)
+        record.seconds = max(record.seconds, _typical(record.seconds, 2 * seconds))
         record.failures += 1
-        record.rest = 2**record.failures
+        record.rest = 2**record.failures - 2
 
     def recomputed(self, seconds: float) -> None:
-        self.recompute = _average(self.recompute, seconds)
+        self.recompute = _typical(self.recompute, seconds)
 
 
-def _average(before: float, now: float) -> float:
-    return (before + now) / 2 if before else now
+def _typical(before: float, now: float) -> float:
+    """Geometric means: what a search takes varies by orders of magnitude."""
+    return math.sqrt(before * now) if before else now
