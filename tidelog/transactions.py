@@ -41,6 +41,7 @@ class State:
     book: Rulebook
     memory: Memory = field(default_factory=Memory)
     open: bool = False  # a transaction is under way
+    shown: tuple[Rulebook | None, Mapping[str, Relation]] = (None, {})  # what deltas cover
 
 
 def check_algorithm(name: str) -> None:
@@ -95,6 +96,7 @@ class Transaction:
         self._book = self._state.book
         self._gone: dict[str, None] = {}  # names of rules to remove, and of rules to add
         self._come: dict[str, Clause] = {}
+        self._replaced: tuple[str, ...] = ()  # clauses that leave rules behind
         self._declared: list[str] = []
         self._pending: dict[str, dict[Row, FactChange]] = {}
         self._sources: Sources | None = None
@@ -262,8 +264,10 @@ class Transaction:
     def _maintain(self, watch: Watch) -> list[tuple[Saved, Saved]]:
         """What went and came in each phase: rules that go and facts first, under the strata of
         before; then rules that come, under the new ones. Where none go, one phase does all."""
-        restated = _restated(self._state.book, self._book) if self._come else []
-        names = (*self._gone, *restated)
+        restated: list[str] = []
+        if self._come and self._book.with_aggregates:
+            restated = _restated(self._state.book, self._book)
+        names = self._replaced = (*self._gone, *restated)
         book, gone = self._state.book.without(names) if names else (self._state.book, ())
         come = _new_rules(self._book, (*self._come, *restated), book)
         if not gone:
@@ -302,11 +306,15 @@ class Transaction:
         return Delta(parts, visible)
 
     def _visible(self) -> Mapping[str, Relation]:
-        book = self._book
-        outputs = {d.relation for d in book.program.directives if d.action == "output"}
-        if outputs:
-            return {name: book.relations[name] for name in sorted(outputs, key=book.place_of)}
-        return book.visible
+        known, visible = self._state.shown
+        if known is not self._book:
+            book = self._book
+            outputs = {d.relation for d in book.program.directives if d.action == "output"}
+            visible = book.visible
+            if outputs:
+                visible = {name: r for name, r in visible.items() if name in outputs}
+            self._state.shown = (book, visible)
+        return visible
 
     def _adopt(self, phases: Sequence[tuple[Saved, Saved]]) -> None:
         """The changes are made: keep the rules, and give back what is no longer needed."""
@@ -314,8 +322,10 @@ class Transaction:
         self._state.book = self._book
         engine.end(undo=False)
         engine.sweep(self._before, [went for went, _ in phases])
-        if self._come or self._gone:
-            engine.forget(old.uses.keys() - self._book.uses.keys())
+        kept = self._book.uses
+        engine.forget(
+            [rule for name in self._replaced for rule in old.rules[name] if rule not in kept]
+        )
         self._close()
 
     @contextmanager
@@ -341,8 +351,10 @@ class Transaction:
         self._state.memory.forget()
         for name in self._declared:
             engine.undeclare(name)
-        if self._come or self._gone:
-            engine.forget(self._book.uses.keys() - self._state.book.uses.keys())
+        known = self._state.book.uses
+        engine.forget(
+            [rule for name in self._come for rule in self._book.rules[name] if rule not in known]
+        )
         self._close()
 
     def _close(self) -> None:

@@ -64,6 +64,7 @@ class LocalEngine:
         self.measure: Callable[[Measure], None] | None = None  # where given, rules run one by one
         self.numbers: dict[str, int] = {}
         self._names: list[str] = []
+        self._retired: dict[tuple[str, int], int] = {}
         self.nonrecursive, self.recursive = LocalCounter(0), LocalCounter(1)
         self.kinds: dict[str, Relation] = {}
         self._begun = np.empty(0, dtype=np.int64)
@@ -106,8 +107,11 @@ class LocalEngine:
     def relation(self, name: str, arity: int) -> int:
         number = self.numbers.get(name)
         if number is None:
-            number = self.numbers[name] = self.store.add(arity)
-            self._names.append(name)
+            number = self._retired.pop((name, arity), None)
+            if number is None:
+                number = self.store.add(arity)
+                self._names.append(name)
+            self.numbers[name] = number
         return number
 
     def load(self, name: str, table: Table, into: Sequence[LocalSet]) -> None:
@@ -467,8 +471,10 @@ class LocalEngine:
         return Table(relation.kinds, columns, len(ids))
 
     def undeclare(self, name: str) -> None:
-        """Forget a relation, which has no facts."""
-        del self.numbers[name], self.kinds[name]
+        """Forget a relation, which has no facts. It keeps its number, which plans may know,
+        should it come again."""
+        relation = self.kinds.pop(name)
+        self._retired[name, relation.arity] = self.numbers.pop(name)
 
     def forget(self, rules: Collection[Rule]) -> None:
         """Drop what is known of rules that will not come again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +90,7 @@ class PlanBook:
         self._batches: dict[tuple[int, ...], Batch] = {}
         self._choices: dict[tuple[object, ...], _Choice] = {}
         self._places: dict[object, _Places] = {}
+        self._keys: dict[int, list[Any]] = {}  # where something is known of a rule
 
     def batch_for(self, rules: Sequence[Rule], ask: Ask) -> Batch | None:
         """Plans of all rules that have to do with the touched relations; None if none has."""
@@ -109,8 +111,14 @@ class PlanBook:
         high = np.array([_floor(bucket + 1) for bucket in buckets], dtype=np.int64)
         if len(self._choices) > MOST_BATCHES:
             self._choices.clear()
+        if choice is None:
+            self._note(rules, key)
         self._choices[key] = _Choice(rules, batch, relations, low, high)
         return batch
+
+    def _note(self, rules: Iterable[Rule], key: object) -> None:
+        for rule in rules:
+            self._keys.setdefault(id(rule), []).append(key)
 
     def _places_of(self, about: object, rules: Sequence[Rule], mode: Mode) -> _Places:
         change = mode == "change"
@@ -132,6 +140,7 @@ class PlanBook:
         if len(self._places) > MOST_BATCHES:
             self._places.clear()
         self._places[about, change] = places
+        self._note(rules, (about, change))
         return places
 
     def _relevant(self, places: _Places, ask: Ask, read: set[int]) -> list[tuple[Rule, int]]:
@@ -206,6 +215,8 @@ class PlanBook:
         if known is not None and known[0] == sizes:
             return known[1]
         plan = make_plan(self._catalog, prepared, ask.mode, delta, ask.exact, ask.among)
+        if known is None:
+            self._note((rule,), key)
         self._plans[key] = (sizes, plan)
         return plan
 
@@ -220,15 +231,14 @@ class PlanBook:
 
     def forget(self, rules: Iterable[Rule]) -> None:
         """Drop what is known of rules that will not come again."""
-        gone = {id(rule) for rule in rules}
-        for number in gone:
+        for rule in rules:
+            number = id(rule)
             self._prepared.pop((number, False), None)
             self._prepared.pop((number, True), None)
-        for key in [key for key in self._plans if key[0] in gone]:
-            del self._plans[key]
-        self._batches.clear()
-        self._choices.clear()
-        self._places.clear()
+            for key in self._keys.pop(number, ()):
+                self._plans.pop(key, None)
+                self._choices.pop(key, None)
+                self._places.pop(key, None)
 
 
 def _bucket(size: int) -> int:
