@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 SEARCHES = ("dred", "bf")
 TRIAL = 0.01  # seconds for a search while it is not known what recomputing takes
 PATIENCE = 0.3  # the part of what recomputing takes that a search may take
-FADE = 0.98  # of what was not chosen, each time: it may have become better
+MUCH = 2  # times quicker than the favourite is what takes its place
+FADE = 0.98  # of what is not the favourite, each time: it may have become better
 
 
 @dataclass(slots=True)
@@ -32,21 +33,28 @@ class Costs:
 
     recompute: float = 0.0  # 0 if not known
     _records: dict[tuple[str, int], Record] = field(default_factory=dict)
+    _favourites: dict[int, str] = field(default_factory=dict)
 
     def of(self, search: str, facts: int) -> Record:
         """`facts` is how many lose a derivation to begin with."""
-        return self._records.setdefault((search, facts.bit_length() // 3), Record())
+        return self._records.setdefault((search, _size(facts)), Record())
 
     def searches(self, facts: int) -> list[str]:
-        """What to try before recomputing, the most promising first."""
-        limit = self.recompute or math.inf
+        """What to try before recomputing: what has never been tried, then the favourite."""
         records = {name: self.of(name, facts) for name in SEARCHES}
-        for record in records.values():
-            record.seconds *= FADE
-        found = [name for name, r in records.items() if not r.rest and r.seconds < limit]
+        favourite = self._favourites.get(_size(facts), SEARCHES[0])
+        for name, record in records.items():
+            if name != favourite:
+                record.seconds *= FADE
+            if 0 < MUCH * record.seconds < records[favourite].seconds:
+                favourite = name
+        self._favourites[_size(facts)] = favourite
+        order = sorted(SEARCHES, key=lambda name: (records[name].seconds > 0, name != favourite))
+        limit = self.recompute or math.inf
+        found = [n for n in order if not records[n].rest and records[n].seconds < limit]
         for record in records.values():
             record.rest = max(0, record.rest - 1)
-        return sorted(found, key=lambda name: records[name].seconds)
+        return found
 
     def budget(self, search: str, facts: int) -> float:
         """For how long to try a search before the next."""
@@ -68,6 +76,10 @@ class Costs:
 
     def recomputed(self, seconds: float) -> None:
         self.recompute = _typical(self.recompute, seconds)
+
+
+def _size(facts: int) -> int:
+    return facts.bit_length() // 6
 
 
 def _typical(before: float, now: float) -> float:
