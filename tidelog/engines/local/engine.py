@@ -69,6 +69,7 @@ class LocalEngine:
         self.kinds: dict[str, Relation] = {}
         self._begun = np.empty(0, dtype=np.int64)
         self._too_odd: set[int] = set()
+        self._left: list[tuple[int, NDArray[np.uint32]]] = []  # facts that an update took out
         self._free_bits = [1 << i for i in range(BITS - 1, -1, -1)]
         self.explicit = LocalSet(self, self._free_bits.pop(), whole=True)
         self.all = LocalSet(self, self._free_bits.pop(), whole=True)
@@ -381,7 +382,7 @@ class LocalEngine:
             bit = np.uint16(self.all.bit)
             taken.rows[r] = data[(masks & bit) != 0]
             if self.all.journal is not None:
-                self.all.journal.append((False, r, taken.rows[r]))
+                self.all.journal.append(("taken", r, taken.rows[r]))
             held = (masks & ~bit) != 0
             data, masks = data[held], masks[held] & ~bit
             sets = [s for s in self._sets if s.count(r)]
@@ -442,7 +443,7 @@ class LocalEngine:
         start = int(self._begun[r]) if r < len(self._begun) else 0
         fresh = np.flatnonzero((store.mask(r)[start:] & bit) == 0).astype(np.uint32)
         rows.append(fresh + np.uint32(start))
-        gone = [data for came, q, data in self.all.journal or () if q == r and not came]
+        gone = [data for move, q, data in self.all.journal or () if q == r and move == "went"]
         if sum(map(len, rows)) + sum(map(len, gone)) > MOST_ODD:
             self._too_odd.add(r)
             return
@@ -460,9 +461,10 @@ class LocalEngine:
         for facts in list(self._sets):
             facts.release()
         if undo:
-            for came, r, data in reversed(journal):
+            for move, r, data in reversed(journal):
                 rows = self.store.load(r, data, 0).astype(np.uint32)
-                (self.all.remove if came else self.all.add)(r, rows)
+                (self.all.remove if move == "came" else self.all.add)(r, rows)
+        self._left = [(r, data) for move, r, data in journal if move == "went" and len(data)]
 
     def decoded(self, relation: Relation, ids: NDArray[np.uint32]) -> Table:
         """Facts that were saved, as values."""
@@ -486,16 +488,17 @@ class LocalEngine:
         return self.store.sizes()[: len(self._names)].copy()
 
     def sweep(self, before: NDArray[np.int64], gone: Iterable[Saved]) -> None:
-        """Take away rows that are not in the materialisation: of these facts, and newer ones.
+        """Take away rows that are not in the materialisation: of these facts, of those that left
+        it in the update that has just ended, and newer ones.
 
         Row numbers change: no other set may be alive but the explicit facts and the
         materialisation.
         """
         bit = np.uint16(self.all.bit)
         going: dict[int, list[Rows]] = {}
-        for saved in gone:
-            for r, data in saved.items():
-                going.setdefault(r, []).append(self.store.load(r, data, 0).astype(np.uint32))
+        left, self._left = self._left, []
+        for r, data in (*left, *(item for saved in gone for item in saved.items())):
+            going.setdefault(r, []).append(self.store.load(r, data, 0).astype(np.uint32))
         now = self.store.sizes()
         known = len(before)
         changed = np.flatnonzero(now[:known] != before).tolist()

@@ -7,7 +7,7 @@ materialisation, the explicit facts) only counts them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.uint32]
 Key = tuple[object, ...]
+Move = Literal["came", "went", "taken"]
 Saved = dict[int, NDArray[np.uint32]]  # facts by relation, as ids: row numbers may change
-Journal = list[tuple[bool, int, NDArray[np.uint32]]]  # came or went, relation, facts
+Journal = list[tuple[Move, int, NDArray[np.uint32]]]  # by relation, in order
 MASKS = 1 << 16
 _ALL_MASKS = np.arange(MASKS, dtype=np.uint16)
 
@@ -93,7 +94,7 @@ class LocalSet(FactSet):
             mask[rows] = masks | bit
             self._note(r, rows, len(masks))
             if self.journal is not None:
-                self.journal.append((True, r, self.engine.store.rows(r)[rows].copy()))
+                self.journal.append(("came", r, self.engine.store.rows(r)[rows].copy()))
 
     def adopt(self, r: int, rows: slice | Rows, count: int) -> None:
         """Rows whose bit a kernel has set."""
@@ -120,7 +121,7 @@ class LocalSet(FactSet):
             return
         if self.journal is not None:
             going = self.engine.store.rows(r)[rows][(masks & bit) != 0]
-            self.journal.append((False, r, going))
+            self.journal.append(("went", r, going))
             self._note_odd(r, rows)
         mask[rows] = masks & ~bit
         self._total -= had
