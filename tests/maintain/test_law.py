@@ -12,7 +12,7 @@ from tests.law.adapters import oracle
 from tests.law.generate import from_seed
 from tests.maintain.histories import History, checked
 from tests.maintain.worlds import naive
-from tidelog.maintain import bf
+from tidelog.maintain import bf, costs
 from tidelog.maintain.algorithms import ALGORITHMS
 
 UPDATES = 6
@@ -33,8 +33,9 @@ def test_algorithms_may_follow_each_other(
 ) -> None:
     history = History(1000 + seed, on)
     for _ in range(2 * UPDATES):
-        # B/F in small steps too: generated programs are small.
+        # B/F in small steps too, and auto in a hurry: generated programs are small.
         monkeypatch.setattr(bf, "FIRST", history.random.choice((1, 2, 64)))
+        monkeypatch.setattr(costs, "TRIAL", history.random.choice((0.0, 1.0)))
         history.step(history.random.choice(sorted(ALGORITHMS)))
 
 

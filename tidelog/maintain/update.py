@@ -114,11 +114,11 @@ def update(
     the change reaches are visited.
     """
     went, came = _by_stratum(gone, stratum_of), _by_stratum(come, stratum_of)
-    asked = {stratum_of[name]: None for name in u._explicit}
-    plain = [at for at in asked if not strata[at].rules and at not in went]
-    todo = [at for at in {**asked, **went, **came} if at not in plain]
+    asked = {stratum_of[name] for name in u._explicit}
+    plain = sorted(at for at in asked if not strata[at].rules and at not in went)
+    queued = asked.union(went, came).difference(plain)
+    todo = list(queued)
     heapify(todo)
-    queued = set(todo)
 
     def visit(relations: Iterable[str]) -> None:
         for name in relations:
