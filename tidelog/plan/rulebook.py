@@ -88,9 +88,10 @@ class Rulebook:
         names = (name for stratum in self.strata for name in stratum.relations)
         return {name: self.relations[name] for name in names if not name.startswith("%")}
 
-    def place_of(self, relation: str) -> tuple[int, str]:
-        """Where a relation stands: by strata, and in one stratum by name."""
-        return self.stratum_of[relation], relation
+    def place_of(self, relation: str) -> tuple[int, int]:
+        """Where a relation stands in the order of strata."""
+        s = self.stratum_of[relation]
+        return s, self.strata[s].relations.index(relation)
 
     def typed(self) -> Program:
         """The program with the clauses of now."""
