@@ -104,6 +104,7 @@ class Transaction:
         self._engine.begin()
         self._explicit = self._engine.none()  # X: explicit facts whose state is another now
         self._delta: Delta | None = None
+        self._schema: tuple[Rulebook | None, Mapping[str, Relation]] = (None, {})
         self.report = Report()
         self.seconds = 0.0
         self._state.open = True
@@ -218,7 +219,11 @@ class Transaction:
     @property
     def schema(self) -> Mapping[str, Relation]:
         """The relations by name, those of rules that the transaction adds included."""
-        return self._book.visible
+        known, schema = self._schema
+        if known is not self._book:
+            schema = self._book.visible
+            self._schema = (self._book, schema)
+        return schema
 
     def _relation(self, name: str) -> Relation:
         relation = self._book.relations.get(name)

@@ -23,6 +23,7 @@ from tidelog.program.syntax import Value
 from tidelog.program.table import Table
 
 BITS = 16  # sets at a time
+FEW_ROWS = 1 << 12  # of which masks are at hand: whether a row is odd need not be known
 MOST_ODD = 1 << 18  # rows; of more, too many others would share a bit with one
 
 
@@ -436,7 +437,7 @@ class LocalEngine:
     def _find_odd(self, r: int) -> None:
         """Note a relation's odd rows: in sets of the update, gone from the materialisation, or
         new and not in it."""
-        if r in self._too_odd:
+        if r in self._too_odd or self.store.size(r) < FEW_ROWS:
             return
         store, bit = self.store, np.uint16(self.all.bit)
         rows = [s.rows(r) for s in self._sets if not s.whole and s.count(r)]

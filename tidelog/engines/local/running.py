@@ -181,7 +181,9 @@ class Runner:
             views[at.ROLE_OLD] = self.table(inside - touching)
             if others is not views:
                 others[at.ROLE_OLD] = self.table(outside - touching)
-            for r in touching.relations():
+            for r in batch.used:
+                if not touching.count(r):
+                    continue
                 span = self._give(r, touching, at.R_DLIST)
                 whole = span is not None and span.stop == rels[r, at.R_N]
                 if span is not None and whole and rels[r, at.R_FULL + at.ROLE_ALL]:
@@ -190,9 +192,10 @@ class Runner:
                     rels[r, at.R_FULL + at.ROLE_OLD] = 0
         if lost is not None:
             views[at.ROLE_NEG_OLD] = self.table((negative or inside) | lost)
-            for r in lost.relations():
-                self._give(r, lost, at.R_NLIST)
-                rels[r, at.R_FULL + at.ROLE_NEG_OLD] = 0
+            for r in batch.used:
+                if lost.count(r):
+                    self._give(r, lost, at.R_NLIST)
+                    rels[r, at.R_FULL + at.ROLE_NEG_OLD] = 0
         if others is not views:
             others[at.ROLE_NEG], others[at.ROLE_NEG_OLD] = (
                 views[at.ROLE_NEG],
