@@ -26,7 +26,7 @@ from tidelog.text.write import to_text
 
 Row = tuple[Value, ...]
 Fact = tuple[str, Row]
-MAX_FACTS = 1_000  # where rules run away, and in rare joins, the oracle takes too long
+MAX_FACTS = 500  # where rules run away, and in rare joins, the oracle takes too long
 RULES = 7  # at the start, about; the others of the program may come later
 # A division that goes wrong in the middle of an update, unless the same update makes it safe.
 TRAP = """.decl trap(x: number)
