@@ -51,16 +51,24 @@ def replay(told: History, choices: Mapping[str, Choice]) -> None:
     for i, step in enumerate(told.steps):
         after, refused = outcome(state, step)
         try:
-            fails = not after.answer
+            fails = goes_wrong(after)
         except LimitError:
             continue
-        except EvaluationError:
-            fails = True
         for name, database in runs.items():
             with _telling(told, i, name):
                 take(database, step, refused, choices[name](i), state, None if fails else after)
         if step.end in ("commit", "limit") and not fails:
             state = after
+
+
+def goes_wrong(state: State) -> bool:
+    """Is there a division by zero, say, in the state's evaluation?"""
+    try:
+        return not state.answer
+    except LimitError:
+        raise
+    except EvaluationError:
+        return True
 
 
 class _telling:

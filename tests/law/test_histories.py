@@ -11,18 +11,21 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from tests.law.histories import Facts, State, Step, from_json, history, outcome
-from tests.law.replay import Choice, always, any_of_them, check, replay
+from tests.law.histories import Change, Facts, State, Step, by_relation, from_json, history, outcome
+from tests.law.replay import Choice, always, any_of_them, check, difference, goes_wrong, replay
 from tidelog import Database, Limits
 from tidelog.maintain import bf
 from tidelog.maintain.algorithms import ALGORITHMS
 from tidelog.maintain.update import Spent, Update
+from tidelog.program.changes import FactChange
 from tidelog.program.diagnostics import EvaluationError, LimitError
+from tidelog.text.changes import change_text
 
 HISTORIES = int(os.environ.get("TIDELOG_HISTORIES", "300"))
 FIRST = int(os.environ.get("TIDELOG_SEED", "0"))
@@ -56,6 +59,35 @@ def test_history(seed: int, steps: Counter[str]) -> None:
     except Exception as error:
         error.add_note(f"again, and smaller: python -m tests.law.replay {seed}")
         raise
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES // 10))
+def test_history_as_text(seed: int) -> None:
+    """What can be said in the change notation is applied by one call, commit by commit."""
+    told = history(seed)
+    state = State.of(told.text, told.given)
+    names = list(ALGORITHMS)
+    facts = by_relation(told.given)
+    db = Database(told.text, facts=facts, algorithm=names[seed % len(names)])
+    text, states = "", [state]
+    for step in told.steps:
+        after, refused = outcome(state, step)
+        named = {change.relation for change in step.changes if isinstance(change, Facts)}
+        if any(refused) or not named <= after.kinds.keys() or goes_wrong(after):
+            continue
+        text += "".join(f"{line}\n" for change in step.changes for line in _notation(change))
+        text += "commit.\n"
+        states.append(state := after)
+    deltas = db.apply(text)
+    for (before, after), delta in zip(pairwise(states), deltas, strict=True):
+        assert set(delta) == set(difference(before, after, after.kinds)), f"{told.text}\n{text}"
+    check(db, state)
+
+
+def _notation(change: Change) -> list[str]:
+    if isinstance(change, Facts):
+        return [change_text(FactChange(change.op, change.relation, row)) for row in change.rows]
+    return [change.op + change.text]
 
 
 @pytest.mark.parametrize("seed", range(FIRST + HISTORIES, FIRST + HISTORIES + HISTORIES // 10))
