@@ -329,6 +329,9 @@ class PyEngine:
     def relations(self, facts: FactSet) -> list[str]:
         return sorted({name for name, _ in _py(facts).facts})
 
+    def size(self, relation: str) -> int:
+        return len(self.collect(self.all, (relation,)))
+
     def settle(self, facts: FactSet) -> FactSet:
         return facts
 

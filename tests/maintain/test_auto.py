@@ -7,7 +7,7 @@ import pytest
 from tests.maintain.histories import checked
 from tests.maintain.reference import Fact
 from tests.maintain.worlds import ENGINES, World
-from tidelog.maintain import costs
+from tidelog.maintain import auto, costs
 from tidelog.maintain.costs import Costs
 
 engines = pytest.mark.parametrize("on", ENGINES)
@@ -19,6 +19,11 @@ path(x, z) :- path(x, y), edge(y, z).
 far(x) :- path(x, y), y > 3.
 """
 LINE: list[Fact] = [("edge", (i, i + 1)) for i in range(5)]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "SMALL", -1)
 
 
 def paths(on: str) -> World:
@@ -117,3 +122,30 @@ def test_what_was_slow_is_tried_again_in_the_end() -> None:
     known.took("dred", 1, 0.9)
     known.gave_up("bf", 1, 0.7)
     assert any("bf" in known.searches(1) for _ in range(50))
+
+
+@engines
+def test_small_strata_are_tried_from_scratch(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "SMALL", 100)
+    world = paths(on)
+    world.change("auto", insert=[("edge", (5, 6))])
+    assert choice(world, "path") == ("insert", "nothing is lost")
+    world.change("auto", insert=[("edge", (6, 7))])
+    assert choice(world, "path") == ("recompute", "quicker from scratch")
+
+
+def test_what_is_quicker_is_done_and_the_other_not_forgotten() -> None:
+    known = Costs()
+    assert not known.from_scratch(True, 10, small=True)  # nothing is known
+    known.followed(True, 10, 1.0)
+    assert known.from_scratch(True, 10, small=True)
+    assert not known.from_scratch(True, 10, small=False)
+    known.recomputed(0.5)
+    assert known.from_scratch(True, 10, small=False)
+    assert not known.from_scratch(False, 10, small=False)  # another kind of change
+    times = 0
+    while known.from_scratch(True, 10, small=False):
+        times += 1
+    assert 20 < times < 60
+    known.followed(True, 10, 1.0)
+    assert known.from_scratch(True, 10, small=False)

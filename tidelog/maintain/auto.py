@@ -1,9 +1,10 @@
 """Auto: for each stratum and update the algorithm that should be cheapest there.
 
-Without recursion one step does it, and where nothing is lost, insertion. Otherwise it depends
-on the data: DRed is quick where little follows from what goes, B/F where what goes has other
-proofs, and evaluation from scratch where the change reaches most of the stratum. `costs`
-knows what was quickest; a search that takes longer than the others should is given up.
+Small strata may be quickest from scratch. Without recursion one step does it, and where nothing
+is lost, insertion. Otherwise it depends on the data: DRed is quick where little follows from
+what goes, B/F where what goes has other proofs, and evaluation from scratch where the change
+reaches most of the stratum. `costs` knows what was quickest; a search that takes longer than
+the others should is given up.
 """
 
 from __future__ import annotations
@@ -19,7 +20,25 @@ from tidelog.maintain.update import Spent, Update
 from tidelog.program.rules import Rule, Stratum
 
 
+SMALL = 4_000  # facts of a stratum that is tried from scratch just to know
+
+
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+    costs = u.memory.costs(stratum)
+    deletes, facts = bool(u.D) or bool(gone), len(u.D) + len(u.A) + len(u.X)
+    small = sum(map(u.engine.size, stratum.relations)) <= SMALL
+    began = time.thread_time()
+    if costs.from_scratch(deletes, facts, small):
+        recompute.maintain(u, stratum, gone, come)
+        costs.recomputed(time.thread_time() - began)
+        u.work.why = "quicker from scratch"
+        return
+    follow(u, stratum, gone, come)
+    costs.followed(deletes, facts, time.thread_time() - began)
+
+
+def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+    """Maintain the stratum by what follows from the change, unless that takes too long."""
     if not stratum.recursive:
         if u.memory.has("nonrecursive", stratum):
             counting.maintain(u, stratum, gone, come)

@@ -15,6 +15,7 @@ SEARCHES = ("dred", "bf")
 TRIAL = 0.01  # seconds for a search while it is not known what recomputing takes
 PATIENCE = 0.3  # the part of what recomputing takes that a search may take
 MUCH = 2  # times quicker than the favourite is what takes its place
+CLEARLY = 1.15  # times quicker is quicker
 FADE = 0.98  # of what is not the favourite, each time: it may have become better
 
 
@@ -32,8 +33,30 @@ class Costs:
     """In seconds."""
 
     recompute: float = 0.0  # 0 if not known
+    _usual: dict[tuple[bool, int], float] = field(default_factory=dict)  # by kind of change
     _records: dict[tuple[str, int], Record] = field(default_factory=dict)
     _favourites: dict[int, str] = field(default_factory=dict)
+
+    def from_scratch(self, deletes: bool, facts: int, small: bool) -> bool:
+        """Should recomputing be quicker than following a change of so many facts?
+
+        Where a stratum is small, that is tried. What is not done seems quicker each time, until
+        it is tried again.
+        """
+        kind = deletes, _size(2 * facts)
+        usual = self._usual.get(kind, 0.0)
+        if not usual or not (self.recompute or small):
+            return False
+        if CLEARLY * self.recompute < usual:
+            self._usual[kind] = usual * FADE
+            return True
+        self.recompute *= FADE
+        return False
+
+    def followed(self, deletes: bool, facts: int, seconds: float) -> None:
+        """What following such a change took."""
+        kind = deletes, _size(2 * facts)
+        self._usual[kind] = _typical(self._usual.get(kind, 0.0), seconds)
 
     def of(self, search: str, facts: int) -> Record:
         """`facts` is how many lose a derivation to begin with."""

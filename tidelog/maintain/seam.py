@@ -124,6 +124,9 @@ class Engine(Protocol):
     def relations(self, facts: FactSet) -> Sequence[str]:
         """Names of the relations that the set has facts of."""
 
+    def size(self, relation: str) -> int:
+        """How many facts of a relation are in the materialisation."""
+
     def derive(
         self,
         rules: Sequence[Rule],
