@@ -19,7 +19,6 @@ from tidelog.maintain.steps import kept, losing
 from tidelog.maintain.update import Spent, Update
 from tidelog.program.rules import Rule, Stratum
 
-
 SMALL = 4_000  # facts of a stratum that is tried from scratch just to know
 
 
