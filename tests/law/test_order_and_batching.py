@@ -17,7 +17,7 @@ from tidelog import Database
 from tidelog.maintain.algorithms import ALGORITHMS
 
 NAMES = list(ALGORITHMS)
-COUNTING = [name for name in ("counting", "dredc", "bfc") if name in ALGORITHMS]
+COUNTING = ("counting", "dredc", "bfc")
 
 
 class World:
