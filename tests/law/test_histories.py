@@ -2,7 +2,7 @@
 fresh naive evaluation, and a delta is the difference.
 
 `make test-long` runs thousands. A seed that fails is replayed, and its history made small, by
-`python -m tests.law.replay SEED`; what that prints is kept in `histories/`.
+`python -m tests.law.replay SEED`; what that prints is kept in `histories/`, beside some by hand.
 """
 
 from __future__ import annotations
