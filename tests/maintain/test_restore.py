@@ -11,7 +11,7 @@ from tidelog.maintain.algorithms import ALGORITHMS
 
 @pytest.mark.parametrize("on", ENGINES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("seed", (4000, 4001, 4002, 4004, 4005))
+@pytest.mark.parametrize("seed", [4000, 4001, 4002, 4004, 4005])
 def test_a_change_and_its_opposite_restore_everything(seed: int, algorithm: str, on: str) -> None:
     history = History(seed, on)
     world = history.world
