@@ -16,6 +16,7 @@ TRIAL = 0.01  # seconds for a search while it is not known what recomputing take
 PATIENCE = 0.3  # the part of what recomputing takes that a search may take
 MUCH = 2  # times quicker than the favourite is what takes its place
 CLEARLY = 1.15  # times quicker is quicker
+HOPE = 0.85  # of what a change usually takes, each time: one hard change says little of the next
 FADE = 0.98  # of what is not the favourite, each time: it may have become better
 
 
@@ -48,7 +49,7 @@ class Costs:
         if not usual or not (self.recompute or small):
             return False
         if CLEARLY * self.recompute < usual:
-            self._usual[kind] = usual * FADE
+            self._usual[kind] = usual * HOPE
             return True
         self.recompute *= FADE
         return False
