@@ -162,7 +162,7 @@ class Database:
             watch = Watch(limits, engine.facts, progress, interrupts)
             engine.watch(watch.tick)
             engine.measure = _recorder(stats, watch) if profile else None
-            materialise(engine, self._state.book.strata, engine.all, watch)
+            materialise(engine, self._state.book.strata, engine.all, watch, self._state.memory)
             watch.tick(None)
         engine.watch(None)
         engine.measure = None
@@ -299,6 +299,8 @@ class Database:
         {'q': (1, 0), 'p': (1, 0)}
         {'q': (1, 1), 'p': (1, 1)}
         """
+        if not isinstance(changes, Iterable):
+            raise TidelogError(f"error: changes are text or FactChange, …; {changes!r} is neither")
         reader = _ChangeText(changes) if isinstance(changes, str) else _Given(iter(changes))
         deltas: list[Delta] = []
         more = True

@@ -70,12 +70,13 @@ class Interrupts:
     """Ctrl-C in the block is noted when it comes, and raised where a watch looks at its limits.
 
     Raised anywhere it could come in the middle of a change, or be lost: Python drops what a
-    finalizer raises. A second Ctrl-C is not held back, nor is any if a program handles the
-    signal in a way of its own.
+    finalizer raises. A second Ctrl-C is not held back, unless the block is `whole`: where it
+    must be done or undone entirely. None is if a program handles the signal in its own way.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool = False) -> None:
         self.noted = False
+        self._whole = whole
         self._before: Any = None
 
     def __enter__(self) -> Interrupts:
@@ -96,7 +97,7 @@ class Interrupts:
             self.check()
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.noted:
+        if self.noted and not self._whole:
             raise KeyboardInterrupt
         self.noted = True
 

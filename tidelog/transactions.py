@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
@@ -139,7 +138,7 @@ class Transaction:
     def remove_rule(self, rule: str | Clause, sources: Sources | None = None) -> str:
         """Remove a rule, given by its text, up to names of variables, or by its name."""
         self._check_open()
-        if isinstance(rule, str) and rule not in self._book.clauses and ":-" in rule:
+        if not isinstance(rule, str) or (rule not in self._book.clauses and ":-" in rule):
             rule, sources = _clause(rule, sources)
         return self._remove(rule, sources, None)
 
@@ -155,6 +154,7 @@ class Transaction:
     def change(self, change: FactChange | RuleChange, sources: Sources | None = None) -> None:
         """One change of either kind; `sources` has the text that messages should show."""
         self._check_open()
+        _check_change(change)
         if isinstance(change, RuleChange):
             if change.op == "+":
                 self.add_rule(change.rule, sources)
@@ -163,7 +163,10 @@ class Transaction:
             return
         self._relation(change.relation)
         pending = self._pending.setdefault(change.relation, {})
-        before = pending.get(change.row)
+        try:
+            before = pending.get(change.row)
+        except TypeError:
+            raise DataError(f"error: a fact's row is a tuple; {change.row!r} is none") from None
         if self._strict:
             self._sources = sources
             if before is None:
@@ -176,11 +179,12 @@ class Transaction:
         self._check_open()
         relation = self._relation(name)
         table = to_table(relation, rows)
-        self._flush()
-        if self._strict:
-            for row in dict.fromkeys(table.rows()):
-                self._be_strict(FactChange(op, name, row))
-        self._set(op, name, table)
+        with Interrupts(whole=True):
+            self._flush()
+            if self._strict:
+                for row in dict.fromkeys(table.rows()):
+                    self._be_strict(FactChange(op, name, row))
+            self._set(op, name, table)
 
     def _set(self, op: Op, name: str, table: Table) -> None:
         """Facts are explicit now, or no more; X has those that were not so before."""
@@ -243,28 +247,43 @@ class Transaction:
         return self._delta
 
     def commit(self) -> Delta:
-        """Let the changes take effect; returns what they changed."""
+        """Let the changes take effect; returns what they changed.
+
+        Ctrl-C before that leaves everything as it was; one that comes later is raised when the
+        commit is done.
+        """
         self._check_open()
         began = time.perf_counter()
-        with self._or_as_before():
-            self._flush()
-            self._book = self._book.settled()
-            with Interrupts() as interrupts:
-                watch = Watch(self._limits, self._engine.facts, self._progress, interrupts)
-                self._engine.watch(watch.tick)
-                phases = self._maintain(watch)
-                watch.tick(None)
-                self._delta = self._changed(*_net(phases))
-                if self._dry_run:
-                    raise _DryRun
-            self._adopt(phases)
+        with Interrupts(whole=True) as interrupts:
+            try:
+                phases = self._changes(interrupts)
+                interrupts.check()
+                if not self._dry_run:
+                    self._adopt(phases)
+            except BaseException:
+                self._back()
+                raise
+            if self._dry_run:
+                self._back()
         self.seconds = time.perf_counter() - began
         return self.delta
+
+    def _changes(self, interrupts: Interrupts) -> list[tuple[Saved, Saved]]:
+        """Bring the materialisation up to date, and note what that changed."""
+        self._flush()
+        self._book = self._book.settled()
+        watch = Watch(self._limits, self._engine.facts, self._progress, interrupts)
+        self._engine.watch(watch.tick)
+        phases = self._maintain(watch)
+        watch.tick(None)
+        self._delta = self._changed(*_net(phases))
+        return phases
 
     def rollback(self) -> None:
         """Forget the changes."""
         self._check_open()
-        self._back()
+        with Interrupts(whole=True):
+            self._back()
 
     def _maintain(self, watch: Watch) -> list[tuple[Saved, Saved]]:
         """What went and came in each phase: rules that go and facts first, under the strata of
@@ -333,15 +352,6 @@ class Transaction:
         )
         self._close()
 
-    @contextmanager
-    def _or_as_before(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as problem:
-            self._back()
-            if not isinstance(problem, _DryRun):
-                raise
-
     def _back(self) -> None:
         """The facts and the rules as they were, and nothing left of this."""
         engine, X = self._engine, self._explicit
@@ -392,10 +402,6 @@ class Transaction:
     def __del__(self) -> None:
         if not self._closed and hasattr(self, "_explicit"):
             self._back()
-
-
-class _DryRun(BaseException):
-    """The changes were to be shown only."""
 
 
 _NOTHING = np.empty((0, 0), dtype=np.uint32)
@@ -463,6 +469,15 @@ def _clause(rule: str | Clause, sources: Sources | None) -> tuple[Clause, Source
     if errors:
         raise ProgramError(errors, parsed.sources)
     return program.clauses[0], parsed.sources
+
+
+def _check_change(change: object) -> None:
+    if not isinstance(change, FactChange | RuleChange):
+        raise TidelogError(
+            f"error: a change is a FactChange or a RuleChange; {change!r} is neither"
+        )
+    if change.op not in ("+", "-"):
+        raise TidelogError(f"error: a change has the sign + or -; {change.op!r} is neither")
 
 
 def _refuse(message: str, clause: Clause, sources: Sources | None) -> None:

@@ -123,7 +123,8 @@ def _add(core: Core, clause: Clause, recursive: frozenset[str]) -> Iterator[Rule
         shared = list(body.items)
         for head in heads:
             values = [term.value for term in head.terms if isinstance(term, Constant)]
-            if not parts and len(values) == len(head.terms):
+            # `p(1 + 1).` is a fact; `p(2) :- true.` is a rule, which may go.
+            if clause.body == And(()) and not parts and len(values) == len(head.terms):
                 core.facts.setdefault(head.relation, []).append(tuple(values))
                 continue
             body.items = list(shared)

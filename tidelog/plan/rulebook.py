@@ -61,7 +61,7 @@ class Rulebook:
         rules: dict[str, tuple[Rule, ...]] = {}
         uses: dict[Rule, int] = {}
         for clause, own in zip(program.clauses, checked.own, strict=True):
-            if own:
+            if own or clause.body != And(()):  # otherwise it is a fact
                 name = name_of(clause)
                 if name not in clauses:
                     clauses[name] = clause

@@ -70,6 +70,7 @@ class LocalEngine:
         self.kinds: dict[str, Relation] = {}
         self._begun = np.empty(0, dtype=np.int64)
         self._too_odd: set[int] = set()
+        self._renumbered: set[int] = set()  # relations whose rows an update has put in again
         self._left: list[tuple[int, NDArray[np.uint32]]] = []  # facts that an update took out
         self._free_bits = [1 << i for i in range(BITS - 1, -1, -1)]
         self.explicit = LocalSet(self, self._free_bits.pop(), whole=True)
@@ -390,8 +391,7 @@ class LocalEngine:
             self.all.drop(r)
             self.store.clear(r)
             self.store.forget_odd(r)
-            if r < len(self._begun):
-                self._begun[r] = 0
+            self._renumbered.add(r)
             self.store.load(r, data, 0)
             self.store.mask(r)[:] = masks
             for facts in sets:
@@ -408,6 +408,7 @@ class LocalEngine:
             is_now = (self.store.mask(r) & np.uint16(self.all.bit)) != 0
             was = np.zeros(len(is_now), dtype=np.bool_)
             was[numbers] = True
+            self.store.complete(r)
             gone.add(r, np.flatnonzero(was & ~is_now).astype(np.uint32))
             came.add(r, np.flatnonzero(is_now & ~was).astype(np.uint32))
         return gone, came
@@ -432,6 +433,7 @@ class LocalEngine:
         self.all.journal = []
         self._begun = self.sizes()
         self._too_odd.clear()
+        self._renumbered.clear()
         self._runner.odd = self._find_odd
 
     def _find_odd(self, r: int) -> None:
@@ -441,7 +443,7 @@ class LocalEngine:
             return
         store, bit = self.store, np.uint16(self.all.bit)
         rows = [s.rows(r) for s in self._sets if not s.whole and s.count(r)]
-        start = int(self._begun[r]) if r < len(self._begun) else 0
+        start = int(self._begun[r]) if r < len(self._begun) and r not in self._renumbered else 0
         fresh = np.flatnonzero((store.mask(r)[start:] & bit) == 0).astype(np.uint32)
         rows.append(fresh + np.uint32(start))
         gone = [data for move, q, data in self.all.journal or () if q == r and move == "went"]
@@ -502,10 +504,10 @@ class LocalEngine:
             going.setdefault(r, []).append(self.store.load(r, data, 0).astype(np.uint32))
         now = self.store.sizes()
         known = len(before)
-        changed = np.flatnonzero(now[:known] != before).tolist()
-        changed += range(known, len(self._names))
+        changed = {*np.flatnonzero(now[:known] != before).tolist(), *self._renumbered}
+        changed.update(range(known, len(self._names)))
         for r in changed:
-            start = int(before[r]) if r < known else 0
+            start = int(before[r]) if r < known and r not in self._renumbered else 0
             going.setdefault(r, []).append(np.arange(start, now[r], dtype=np.uint32))
         for r in going.keys() - set(self._book.functors):
             rows = np.unique(np.concatenate(going[r]))

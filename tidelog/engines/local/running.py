@@ -212,7 +212,7 @@ class Runner:
         first, last = at.E_VIEWS, at.E_VIEWS + 2 * at.ROLES
         env[first:last] = [table.address for table in self._views]
         first, last = at.E_PLAIN, at.E_PLAIN + 2 * at.ROLES
-        env[first:last] = [table.all_plain for table in self._views]
+        env[first:last] = [table.all_plain or table.some_plain - 1 for table in self._views]
 
     def _set_flags(
         self, batch: Batch, reading: Reading, inside: View, outside: View, apart: set[int | None]

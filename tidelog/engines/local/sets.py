@@ -158,7 +158,7 @@ class LocalSet(FactSet):
 
     def release(self) -> None:
         """Empty the set and give its bit back: it is of no use any more."""
-        if self.bit and not self.whole:
+        if getattr(self, "bit", 0) and not self.whole:
             self.clear()
             self.engine.release(self.bit)
             self.bit = 0

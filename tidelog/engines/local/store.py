@@ -351,6 +351,11 @@ class Store:
                 made.arena = arena
             self._attach(x)
 
+    def complete(self, r: int) -> None:
+        """Bring all indexes of a relation up to date."""
+        for x in self._rows[r].indexes.values():
+            self._append(x, self.size(r))
+
     def fanout(self, r: int, key: tuple[int, ...]) -> float:
         """How many facts share these columns with a fact, on average; from a sample.
 

@@ -141,7 +141,7 @@ E_COUNTER = 11  # column of `rels` with the counters that heads change, or 0
 E_SIGN = 12  # by how much
 E_GUARD_PLAIN = 13  # 1 if a fact in the materialisation and no set of an update may pass it
 E_VIEWS = 14  # E_VIEWS + side + role: address of that role's truth table
-E_PLAIN = 28  # E_PLAIN + side + role: 1 where all such facts are in the role's view
+E_PLAIN = 28  # E_PLAIN + side + role: 1 where all such facts are in the role's view, -1 where none
 E_WIDTH = 42
 
 # Where an interrupted run goes on.

@@ -54,7 +54,7 @@ def streams(rels, env, steps, d):
     r = step[P_REL]
     if rels[r * R_WIDTH + R_FULL + step[P_ROLE]] != 0:
         return True
-    plain = env[E_PLAIN + rels[r * R_WIDTH + R_SIDE] + step[P_ROLE]] != 0
+    plain = env[E_PLAIN + rels[r * R_WIDTH + R_SIDE] + step[P_ROLE]] > 0
     return plain and rels[r * R_WIDTH + R_ODD] != 0 and rels[r * R_WIDTH + R_ARITY] == 2
 
 

@@ -63,16 +63,20 @@ def in_view(rels, env, r, row, role):
 
 
 @njit
-def surely_in(rels, env, r, key, role):
-    """Is the existing row with this key plain, and are all plain rows in the role's view?
+def sure(rels, env, r, key, role):
+    """Is the existing row with this key in the role's view (1), or not (-1)? 0 if it is odd.
 
-    During an update most rows are in the materialisation and in no other set that changes.
-    Those that are odd set a bit; for the others nobody has to look up their masks.
+    During an update most rows are in the materialisation and in no other set that changes:
+    all of these are in a view, or none. Those that are odd set a bit; for the others nobody
+    has to look up their masks.
     """
     odd = rels[r * R_WIDTH + R_ODD]
-    if odd == 0 or env[E_PLAIN + rels[r * R_WIDTH + R_SIDE] + role] == 0:
-        return False
-    return not maybe_fresh(odd, key)
+    if odd == 0:
+        return np.int64(0)
+    plain = env[E_PLAIN + rels[r * R_WIDTH + R_SIDE] + role]
+    if plain == 0 or maybe_fresh(odd, key):
+        return np.int64(0)
+    return plain
 
 
 @njit
@@ -89,8 +93,9 @@ def reaches(rels, env, r, row, role):
 def holds(rels, env, r, t, role):
     """Is the existing row t in the role's view, which is not that of all rows?"""
     key = key_of(t, rels[r * R_WIDTH + R_ARITY])
-    if surely_in(rels, env, r, key, role):
-        return True
+    known = sure(rels, env, r, key, role)
+    if known != 0:
+        return known > 0
     return in_view(rels, env, r, find_row(rels, r, t), role)
 
 
@@ -112,8 +117,10 @@ def has_pair(rels, env, r, key, role):
                 fresh = rels[r * R_WIDTH + R_FRESH]
                 if fresh == 0 or not maybe_fresh(fresh, key):
                     return True
-            elif surely_in(rels, env, r, key, role):
-                return True
+            else:
+                known = sure(rels, env, r, key, role)
+                if known != 0:
+                    return known > 0
             row = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1
             return row >= 0 and reaches(rels, env, r, row, role)
         if k == EMPTY:
