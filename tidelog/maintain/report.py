@@ -82,7 +82,15 @@ class Report:
 
 
 def _shortened(names: tuple[str, ...]) -> str:
+    names = tuple(map(_told, names))
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _told(name: str) -> str:
+    """A relation's name; hidden ones have names that nobody gave them."""
+    if name.startswith("%not:"):
+        return f"not {name.split(':')[1]}"
+    return "an aggregate" if name.startswith("%") else name
 
 
 def _aligned(lines: list[list[str]]) -> Iterable[str]:
