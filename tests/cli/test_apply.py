@@ -332,6 +332,46 @@ def test_what_cannot_be(cli: Cli, folder: Path, arguments: tuple[str, ...], mess
     assert names(folder) == before
 
 
+def test_outputs_do_not_replace_what_is_read_as_changes(cli: Cli, folder: Path) -> None:
+    (folder / "over.dl").write_text(
+        '.decl edge(x: number, y: number)\n.output edge(filename="a.changes")\n'
+    )
+    (folder / "a.changes").write_text("+edge(3, 4).")
+    (folder / "link.changes").symlink_to("a.changes")
+    for changes in ("a.changes", "./a.changes", "link.changes"):
+        assert cli("apply", "over.dl", changes, "--deltas", "-") == (
+            2,
+            "",
+            "over.dl:2:9: error: a.changes is a file of changes, which the output would overwrite\n"
+            '  2 | .output edge(filename="a.changes")\n'
+            "    |         ^^^^ choose another file name\n",
+        )
+    assert (folder / "a.changes").read_text() == "+edge(3, 4)."
+    assert cli("apply", "over.dl", "a.changes", "--dry-run").code == 0
+    (folder / "out").mkdir()
+    (folder / "out" / "path.csv").write_text("op,x,y\n+,3,4\n")
+    code, out, err = cli("apply", "reach.dl", "edge=out/path.csv", "-D", "out")
+    assert (code, out) == (2, "")
+    assert "error: out/path.csv is a file of changes" in err
+    assert cli("apply", "reach.dl", "edge=out/path.csv", "-D", "new").code == 0
+
+
+def test_an_update_that_a_file_of_deltas_cannot_hold(cli: Cli, folder: Path) -> None:
+    """It is told of nowhere, and the updates before it everywhere."""
+    (folder / "n.dl").write_text(".decl n(x: symbol)\n.output n\n")
+    changes = '+n("a").\ncommit.\n+n("b\\tc").\ncommit.\n+n("d").\n'
+    options = ("--deltas", "-", "--deltas", "n.tsv", "--stats", "s.json")
+    assert cli("apply", "n.dl", "-", *options, stdin=changes) == (
+        2,
+        '+n("a").\ncommit.\n',
+        'error: "b\\tc" in n has a tab or a line end: n.tsv cannot hold it\n'
+        f"    write n to a .csv, .parquet, .jsonl or .changes file\n{NOTE}",
+    )
+    assert (folder / "n.tsv").read_text() == "op\tcommit\tx\n+\t1\ta\n"
+    assert len(json.loads((folder / "s.json").read_text())["commits"]) == 1
+    assert not (folder / "n.csv").exists()
+
+
 def test_a_missing_file_is_found_when_its_turn_comes(cli: Cli) -> None:
     code, out, err = cli("apply", "reach.dl", "-", "no.changes", "--deltas", "-",
                          stdin="+edge(3, 4).")  # fmt: skip
@@ -363,6 +403,13 @@ def test_an_unknown_algorithm(cli: Cli) -> None:
     )
 
 
+def test_dry_run_writes_statistics(cli: Cli, folder: Path) -> None:
+    code, _, err = cli("apply", "reach.dl", "-", "--dry-run", "--stats", "s.json", stdin="commit.")
+    assert (code, err) == (0, "")
+    assert len(json.loads((folder / "s.json").read_text())["commits"]) == 1
+    assert not (folder / "path.csv").exists()
+
+
 def test_dry_run_writes_no_deltas(cli: Cli) -> None:
     code, out, err = cli("apply", "reach.dl", "-", "--dry-run", "--deltas", "d.changes")
     assert (code, out) == (2, "")
@@ -370,6 +417,11 @@ def test_dry_run_writes_no_deltas(cli: Cli) -> None:
 
 
 # Live, with real processes.
+
+UNREAD = (
+    "error: nobody reads the deltas any more\n"
+    "    note: 2 updates were applied; no outputs were written\n"
+)
 
 
 @contextmanager
@@ -447,17 +499,31 @@ def test_interrupt_of_an_update(folder: Path) -> None:
     assert not [name for name in names(folder) if name.endswith(".tmp")]
 
 
-def test_a_reader_that_has_seen_enough(folder: Path) -> None:
-    with live("--deltas", "-") as running:
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("-D", "out"), 1, UNREAD),
+        (("-D", "-", "--deltas", "d.changes"), 1, UNREAD),
+        (("-D", "-"), 0, ""),
+        (("--dry-run",), 0, ""),
+    ],
+)
+def test_a_reader_that_has_seen_enough(
+    folder: Path, options: tuple[str, ...], code: int, said: str
+) -> None:
+    """Then no changes are read any more, and files that lack something are no success."""
+    with live("--deltas", "-", *options) as running:
         told(running, "+edge(3, 4).\ncommit.\n")
         assert running.stdout is not None
         assert running.stdin is not None
         assert running.stderr is not None
         running.stdout.close()
         running.stdin.write(b"-edge(3, 4).\ncommit.\n")
-        running.stdin.close()
-        assert running.wait(60) == 0
-        assert running.stderr.read() == b""
+        assert running.wait(60) == code  # the standard input is still open
+        assert running.stderr.read().decode() == said
+    assert not (folder / "out").exists()
+    if "d.changes" in options:
+        assert (folder / "d.changes").read_text().count("commit.") == 2
 
 
 def test_progress_at_a_terminal(folder: Path) -> None:

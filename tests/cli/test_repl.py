@@ -39,7 +39,9 @@ def test_changes_wait_for_their_commit(cli: Cli, folder: Path) -> None:
 
 
 def test_a_question_is_answered_with_a_table(cli: Cli) -> None:
-    assert said(cli, "?path(1, x).", "?path(7, x).", " ? path(x,", "y), x + 1 = y.") == [
+    assert said(
+        cli, "?path(1, x).", "?path(7, x).", " ? path(x,", "y), x + 1 = y.", "?", "path(2, 3)."
+    ) == [
         "x",
         "2",
         "3",
@@ -50,6 +52,7 @@ def test_a_question_is_answered_with_a_table(cli: Cli) -> None:
         "1  2",
         "2  3",
         "// 2 rows",
+        "true",
     ]
 
 
@@ -149,6 +152,8 @@ def test_commands_may_be_shortened_and_end_the_session(cli: Cli) -> None:
         ('+edge(1, "', "<input>:2:10: error: a string is not closed"),
         ("+p(x) :- q(x).", "<input>:2:10: error: unknown relation q"),
         ('-rule "path.000000".', "<input>:2:7: error: there is no rule named path.000000"),
+        ("?.", "error: the question is empty"),
+        ("?\n.", "error: the question is empty"),
         (":nothing", "error: there is no command :nothing"),
         (":r", "error: there is no command :r"),
         (":rules all", "error: :rules stands alone"),
@@ -169,6 +174,7 @@ def test_a_commit_that_fails_is_rolled_back(cli: Cli) -> None:
     code, out, err = cli("repl", "reach.dl", "--max-facts", "1000", stdin=lines)
     assert (code, out) == (2, "x\n2\n3\n// 2 rows\n")
     assert "stopped at more than 1,000 facts" in err
+    assert err.endswith("\n    note: 1 change rolled back\n")
 
 
 def test_undo_waits_for_what_is_pending(cli: Cli) -> None:
@@ -323,7 +329,7 @@ def test_ctrl_c_takes_back_a_commit(folder: Path) -> None:
         session.type("+edge(x, y + 1) :- edge(x, y).\ncommit.\n")
         session.until("facts/s")
         session.running.send_signal(signal.SIGINT)
-        session.until("interrupted\r\n> ")
+        session.until("interrupted: 1 change rolled back\r\n> ")
         session.type("?edge(x, y).\n")
         assert "// 2 rows" in session.until("rows")
 

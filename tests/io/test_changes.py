@@ -24,6 +24,7 @@ from tidelog.io.jsonl import jsonl_text
 from tidelog.program.changes import Change, Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Relation
+from tidelog.program.syntax import Span
 from tidelog.text import parse
 
 RELATIONS = {
@@ -309,12 +310,42 @@ def test_records_that_are_none(record: str, message: str, advice: str) -> None:
     assert found[2].endswith(f"^ {advice}")
 
 
-def test_a_rule_that_cannot_be_read_shows_its_own_text() -> None:
+def test_a_rule_that_cannot_be_read_is_shown_in_its_record() -> None:
     assert fault("-", "jsonl", b'{"op": "+", "rule": "p(x) :- q(x"}') == (
-        "<stdin>:1:1:9: error: the `(` of `q` is not closed before the end of the file\n"
-        "  1 | p(x) :- q(x\n"
-        "    |         ^ close it with `)`"
+        "<stdin>:1:30: error: the `(` of `q` is not closed before the end of the file\n"
+        '  1 | {"op": "+", "rule": "p(x) :- q(x"}\n'
+        "    |                              ^ close it with `)`"
     )
+
+
+@pytest.mark.parametrize(
+    ("record", "marked"),
+    [
+        ('{"op": "+", "rule": "p(x) :- q(x). again(x) :- r(x)."}', "again"),
+        (r'{"rule": "p(x) :-\n q(x).\tagain(x) :- r(x).", "op": "+"}', "again"),
+        (r'{"op": "-", "rule": "p(x) :- q(\"\u00e9\ud83d\ude00\", x). again(1)."}', "again"),
+        (r'{"op": "+", "r\u0075le": "p(x) :-\n q(x)\n. \"again\""}', r"\"again\""),
+        ('{"op": "+", "rule": ".decl p(x: number)"}', "."),
+        ('{"op": "+", "rule": ""}', '"'),
+    ],
+)
+def test_places_inside_a_rule_are_those_of_the_line(record: str, marked: str) -> None:
+    first, line, caret = fault("-", "jsonl", b"\n" + record.encode()).splitlines()
+    column = record.rindex(marked) + 1
+    assert first.startswith(f"<stdin>:2:{column}: error: a ")
+    assert line == f"  2 | {record}"
+    assert caret.startswith(f"    | {' ' * (column - 1)}{'^' * len(marked)} ")
+
+
+def test_a_rule_is_checked_in_its_place() -> None:
+    """Also what is found later points into the record."""
+    record = r'{"op": "+", "rule": "p(x) :- w(_, \"a\", x), zzz(x)."}'
+    ((change, sources),) = read_changes(
+        place_of("-", "jsonl"), lambda: RELATIONS, io.BytesIO(record.encode())
+    )
+    assert isinstance(change, RuleChange)
+    assert change.at == Span("<stdin>", 1, record.index("p(x)") + 1)
+    assert list(sources["<stdin>"]) == [record]
 
 
 # Tables.
@@ -475,6 +506,7 @@ def written(name: str, deltas: Iterable[Iterable[FactChange]]) -> None:
     place = place_of(name)
     writer = delta_writer(place, RELATIONS.get(place.relation), None)
     for delta in deltas:
+        writer.require(delta)
         writer.add(delta)
     assert not os.path.exists(name)
     with Staged() as staged:
@@ -517,7 +549,8 @@ def test_tabs_cannot_stand_in_a_table_without_quotes(here: Path) -> None:
     with pytest.raises(TidelogError) as caught:
         written("w.tsv", [[FactChange("+", "w", (1.0, "a\tb", 1))]])
     assert str(caught.value) == (
-        'error: "a\\tb" has a tab or a line end: w.tsv cannot hold it\n    name a .csv file'
+        'error: "a\\tb" in w has a tab or a line end: w.tsv cannot hold it\n'
+        "    write w to a .csv, .parquet, .jsonl or .changes file"
     )
     assert os.listdir() == []
 

@@ -246,6 +246,8 @@ def test_one_rule_alone() -> None:
         (".decl p(x: number)", "a:1:1: error: a rule must stand here"),
         ("p(x) :- q(x)", "a:1:12: error: a `.` is missing at the end of this clause"),
         ("p(x) :- q(x). p(x) :- r(x).", "a:1:15: error: a second statement"),
+        ("p(x) :- q(x). p(1).", "a:1:15: error: a second statement"),
+        ("p(1). p(x) :- q(x).", "a:1:1: error: a rule must stand here"),
         ('p(x) :- q("x).', "a:1:11: error: a string is not closed"),
     ]:
         with pytest.raises(ProgramError) as caught:

@@ -1,7 +1,8 @@
 """The command line: `tidelog run`, `apply`, `repl`, `check`, `plan` and `doctor`.
 
-Exit codes: 0 fine, 1 a check failed, 2 bad input, 130 interrupted. Heavy modules are
-imported by the commands that need them, so that the others start at once.
+Exit codes: 0 fine, 1 a check failed or the reader of deltas left, 2 bad input, 130
+interrupted. Heavy modules are imported by the commands that need them, so that the others
+start at once.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Sequence
 
 from tidelog import __version__
-from tidelog.cli.terminal import Interrupted, drop_stdout, fault, flush_stdout, say
+from tidelog.cli.terminal import Interrupted, Unread, drop_stdout, fault, flush_stdout, say
 from tidelog.program.diagnostics import TidelogError
 
 __all__ = ["main"]
@@ -100,6 +101,9 @@ def _guarded(argv: Sequence[str] | None) -> int:
         # Who read our output has seen enough (`| head`).
         drop_stdout()
         return 0
+    except Unread as error:
+        say(str(error))
+        return 1
     except TidelogError as error:
         say(fault(str(error)))
     except MemoryError:

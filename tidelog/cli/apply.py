@@ -13,7 +13,7 @@ from tidelog.cli import arguments
 from tidelog.cli.files import Files, decide, output_folder
 from tidelog.cli.opening import open_database, refuse_stdin, warn
 from tidelog.cli.reports import Reports
-from tidelog.cli.terminal import Interrupted, fault, say, stdin, stdout
+from tidelog.cli.terminal import Interrupted, Unread, fault, say, stdin, stdout
 from tidelog.io.changes import FORMATS, Place, place_of, read_changes
 from tidelog.io.directives import require_writable, write_outputs
 from tidelog.program.changes import Commit
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Evaluate a program as `tidelog run` does, apply changes of facts and rules, and write what
 .output asks for. Changes are read from files, or live from the standard input: an update
-takes effect when its `commit.` is read. One that fails is rolled back, and nothing follows
-it. Exit codes: 0 fine, 2 bad input, 130 interrupted."""
+takes effect when the line of its `commit.` is read. One that fails is rolled back, and
+nothing follows it. Exit codes: 0 fine, 1 the reader of printed deltas left before files were
+complete, 2 bad input, 130 interrupted."""
 EXAMPLE = """\
 example:
   $ cat edges.changes
@@ -86,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="print what the changes would do, and write no outputs",
+        help="print what the changes would do, and write no outputs and no files of deltas",
     )
     parser.add_argument(
         "--strict",
@@ -109,6 +110,7 @@ def main(options: argparse.Namespace) -> int:
         options.facts,
         options.output,
         program=options.program,
+        changes=[place.path for place in places if not place.live],
         allow_paths=options.allow_paths,
     )
     if any(place.live for place in places):
@@ -120,7 +122,7 @@ def main(options: argparse.Namespace) -> int:
     with output_folder(options.output if files.written else "-"):
         require_writable(files.outputs, sources=accepted.sources)
         updates = _opened(accepted, files, options)
-        with _told(updates), reports.saved():
+        with _told(updates, reports, files), reports.saved():
             for place in places:
                 _apply(place, updates, reports)
         if options.dry_run:
@@ -163,29 +165,34 @@ def _apply(place: Place, updates: Updates, reports: Reports) -> None:
 
 
 @contextmanager
-def _told(updates: Updates) -> Iterator[None]:
+def _told(updates: Updates, reports: Reports, files: Files) -> Iterator[None]:
     """Ends with a word on what was applied, if it does not end well."""
     try:
         yield
     except KeyboardInterrupt:
         updates.rollback()
-        raise Interrupted(_applied(updates)) from None
+        raise Interrupted(_applied(reports.updates, " before")) from None
+    except BrokenPipeError:
+        updates.rollback()
+        if not files.written and not reports.filed:
+            raise  # `| head` has all that it wanted
+        note = _applied(reports.updates)
+        raise Unread(f"error: nobody reads the deltas any more\n    note: {note}") from None
     except TidelogError as error:
         updates.rollback()
-        raise TidelogError(f"{fault(str(error))}\n    note: {_applied(updates)}") from None
+        note = _applied(reports.updates, " before")
+        raise TidelogError(f"{fault(str(error))}\n    note: {note}") from None
 
 
-def _applied(updates: Updates) -> str:
+def _applied(done: int, when: str = "") -> str:
     """
-    >>> from types import SimpleNamespace
-    >>> _applied(SimpleNamespace(committed=2))
+    >>> _applied(2, " before")
     '2 updates were applied before; no outputs were written'
     """
-    done = updates.committed
     applied = (
         "no update was" if not done else "1 update was" if done == 1 else f"{done:,} updates were"
     )
-    return f"{applied} applied before; no outputs were written"
+    return f"{applied} applied{when}; no outputs were written"
 
 
 def _warn(options: argparse.Namespace, accepted: Accepted, files: Files) -> None:

@@ -34,9 +34,13 @@ def decide(
     output: str = ".",
     *,
     program: str = "",
+    changes: Iterable[str] = (),
     allow_paths: bool = False,
 ) -> Files:
-    """What the directives of a program ask for, or all that is wrong with them."""
+    """What the directives of a program ask for, or all that is wrong with them.
+
+    `changes` are files that are still to be read, and that no output may replace.
+    """
     wrong: list[Diagnostic] = []
     read: tuple[Input, ...] = ()
     written: tuple[Output, ...] = ()
@@ -49,7 +53,8 @@ def decide(
         written = outputs(accepted.checked, output, allow_paths=allow_paths, sources=sources)
     except ProgramError as error:
         wrong += error.diagnostics
-    wrong += [_is_the_program(each) for each in written if _same_file(each.path, sources)]
+    wrong += [_overwrites(each, "the program itself") for each in written if _is(each, sources)]
+    wrong += [_overwrites(each, "a file of changes") for each in written if _is(each, changes)]
     if program == "-":
         wrong += [_read_already(each) for each in read if each.path is None]
     if wrong:
@@ -57,16 +62,22 @@ def decide(
     return Files(read, written)
 
 
-def _same_file(path: os.PathLike[str] | None, sources: Iterable[str]) -> bool:
-    """Is the path one of the files that the program was read from?"""
-    if path is None:
+def _is(asked: Output, names: Iterable[str]) -> bool:
+    """Would the output be written to one of these files?"""
+    return asked.path is not None and any(_same(asked.path, name) for name in names)
+
+
+def _same(one: str | os.PathLike[str], other: str) -> bool:
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    try:
+        return os.path.samefile(one, other)  # where capital letters do not count, say
+    except OSError:
         return False
-    place = os.path.realpath(path)
-    return any(place == os.path.realpath(name) for name in sources)
 
 
-def _is_the_program(asked: Output) -> Diagnostic:
-    message = f"{asked.path} is the program itself, which the output would overwrite"
+def _overwrites(asked: Output, what: str) -> Diagnostic:
+    message = f"{asked.path} is {what}, which the output would overwrite"
     return Diagnostic(message, asked.at, "choose another file name")
 
 

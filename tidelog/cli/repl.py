@@ -12,7 +12,7 @@ from tidelog.accept import accept, read_program
 from tidelog.cli import arguments, completion
 from tidelog.cli.files import decide
 from tidelog.cli.opening import open_database, refuse_stdin, warn
-from tidelog.cli.terminal import say, stdin
+from tidelog.cli.terminal import Interrupted, say, stdin
 from tidelog.io.lines import pieces_of, whole_lines
 from tidelog.program.diagnostics import TidelogError
 from tidelog.progress import is_terminal
@@ -106,8 +106,9 @@ def _converse(session: Session, history: str | None) -> None:
             except EOFError:
                 say("")
                 return
-            except KeyboardInterrupt:
-                say("\ninterrupted")
+            except KeyboardInterrupt as stop:
+                told = f": {stop}" if isinstance(stop, Interrupted) else ""
+                say(f"\ninterrupted{told}")
                 session.drop()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.accept import Accepted
 from tidelog.cli.files import Files
-from tidelog.cli.terminal import stdout
+from tidelog.cli.terminal import drop_stdout, stdout
 from tidelog.io.atomic import Staged, check_target
 from tidelog.io.changes import Place, place_of
 from tidelog.io.deltas import delta_writer
@@ -46,17 +46,29 @@ class Reports:
         for place in deltas:
             if place.relation:
                 _require_told(place, accepted, files)
+        # The printed ones come last: files tell of an update also if nobody reads it.
+        deltas.sort(key=lambda place: place.live)
         self._deltas = [delta_writer(p, relations.get(p.relation), printed) for p in deltas]
+        self.filed = bool(named)  # does a file tell of the updates?
+        self.updates = 0  # how many of them are told
         self._stats = options.stats
         self._program = options.program
         self._records: list[dict[str, Any]] = []
 
     def add(self, done: Done) -> None:
+        """Tell of an update, everywhere; if one place cannot hold its delta, nowhere."""
         changes = list(done.delta) if self._deltas else []
         for writer in self._deltas:
-            writer.add(changes)
+            writer.require(changes)
+        self.updates += 1
         if self._stats is not None:
             self._records.append(done.record())
+        for writer in self._deltas:
+            try:
+                writer.add(changes)
+            except BrokenPipeError:
+                drop_stdout()
+                raise
 
     @contextmanager
     def saved(self) -> Iterator[None]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidelog.cli.terminal import fault, flush_stdout, out, say
+from tidelog.cli.terminal import Interrupted, fault, flush_stdout, out, say
 from tidelog.cli.updates import Done, Updates
 from tidelog.program.changes import Change, Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import Sources, TidelogError
@@ -59,7 +59,7 @@ class Session:
         self._shown = shown
         self._changes = Changes(FILE, self.updates.relations)
         self._pending: list[FactChange | RuleChange] = []
-        self._question = ""
+        self._question: str | None = None
         self._past: list[Past] = []
         self._undoable: list[Past] = []
 
@@ -70,16 +70,20 @@ class Session:
     @property
     def open(self) -> bool:
         """Does the last line go on in the next?"""
-        return bool(self._question) or self._changes.open
+        return self._asking or self._changes.open
+
+    @property
+    def _asking(self) -> bool:
+        return self._question is not None
 
     def take(self, line: str) -> bool:
         """Do what a line says; False if it says to leave."""
         try:
-            if self._changes.open or not (self._question or line.lstrip().startswith((":", "?"))):
+            if self._changes.open or not (self._asking or line.lstrip().startswith((":", "?"))):
                 self._change(line)
                 return True
             self._changes.feed("\n")  # it counts lines
-            if not self._question and line.lstrip().startswith(":"):
+            if not self._asking and line.lstrip().startswith(":"):
                 return self._command(*line.split())
             self._ask(line)
         except TidelogError as error:
@@ -93,7 +97,7 @@ class Session:
     def drop(self) -> None:
         """Forget what was begun in the last lines; changes that were complete still wait."""
         self._changes.drop()
-        self._question = ""
+        self._question = None
 
     # Changes.
 
@@ -112,8 +116,14 @@ class Session:
     def _commit(self, what: str) -> None:
         rules = self.database.rules
         facts = self._facts_back()
+        lost = f"{counted(len(self._pending))} rolled back"
         self._pending = []
-        done = self.updates.commit()
+        try:
+            done = self.updates.commit()
+        except KeyboardInterrupt:
+            raise Interrupted(lost) from None
+        except TidelogError as error:
+            raise TidelogError(f"{fault(str(error))}\n    note: {lost}") from None
         inverse = [*facts, *self._rules_back(rules)]
         past = Past(done, what, inverse)
         self._past.append(past)
@@ -143,12 +153,15 @@ class Session:
     # Questions.
 
     def _ask(self, line: str) -> None:
-        text = f"{self._question}\n{line}" if self._question else line.lstrip().removeprefix("?")
+        text = f"{self._question}\n{line}" if self._asking else line.lstrip().removeprefix("?")
         if not text.rstrip().endswith("."):
             self._question = text
             return
-        self._question = ""
-        answer = self.database.query(text.rstrip().removesuffix("."))
+        self._question = None
+        question = text.rstrip().removesuffix(".")
+        if not question.strip():
+            raise TidelogError("error: the question is empty\n    write it as ?path(1, x), x > 2.")
+        answer = self.database.query(question)
         if not answer.columns:
             out("true" if answer else "false")
             return

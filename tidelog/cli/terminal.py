@@ -14,6 +14,10 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with a word on what it left behind."""
 
 
+class Unread(TidelogError):
+    """Nobody reads the results any more, and not all is done; the exit code is 1."""
+
+
 def say(text: str) -> None:
     """A line or more for people, on the standard error."""
     # Whoever closed it does not want to know; `print` would use the standard output instead.

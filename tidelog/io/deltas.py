@@ -33,8 +33,12 @@ _TEXTS: dict[Format, Callable[[Change], str]] = {"changes": change_text, "jsonl"
 
 
 class DeltaWriter(Protocol):
-    """Takes one delta after another; what goes to a file is staged by `save`."""
+    """Takes one delta after another; what goes to a file is staged by `save`.
 
+    `require` refuses a delta that cannot be written, before any writer has taken it.
+    """
+
+    def require(self, delta: Iterable[FactChange]) -> None: ...
     def add(self, delta: Iterable[FactChange]) -> None: ...
     def save(self, staged: Staged) -> None: ...
 
@@ -64,6 +68,8 @@ class _Printed:
         self._stdout = stdout
         self._text = text
 
+    def require(self, delta: Iterable[FactChange]) -> None: ...
+
     def add(self, delta: Iterable[FactChange]) -> None:
         self._stdout.write(delta_lines(delta, self._text))
         self._stdout.flush()  # a reader at the other end of a pipe waits for it
@@ -76,6 +82,8 @@ class _TextFile:
         self._path = path
         self._text = text
         self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+
+    def require(self, delta: Iterable[FactChange]) -> None: ...
 
     def add(self, delta: Iterable[FactChange]) -> None:
         self._spool.write(delta_lines(delta, self._text))
@@ -95,6 +103,21 @@ class _TableFile:
         self._batches: list[int] = []
         self._rows: list[tuple[Value, ...]] = []
         self._updates = 0
+        text = place.format == "csv"
+        self._tabs = text and place.path.removesuffix(".gz").endswith(".tsv")
+
+    def require(self, delta: Iterable[FactChange]) -> None:
+        """A table with tabs has no quotes, so its symbols are of one line and have no tabs."""
+        if not self._tabs or "symbol" not in self._relation.kinds:
+            return
+        name, path = self._relation.name, self._place.path
+        for change in delta:
+            if change.relation == name:
+                for value in change.row:
+                    if isinstance(value, str) and any(sign in value for sign in "\t\n\r"):
+                        message = f"{shown(value)} in {name} has a tab or a line end"
+                        advice = f"write {name} to a .csv, .parquet, .jsonl or .changes file"
+                        raise FileFault(f"{message}: {path} cannot hold it", advice)
 
     def add(self, delta: Iterable[FactChange]) -> None:
         self._updates += 1
@@ -110,8 +133,7 @@ class _TableFile:
         staged.write(path, pieces, compress=path.endswith(".gz"))
 
     def _text(self) -> Iterator[bytes]:
-        tabs = self._place.path.removesuffix(".gz").endswith(".tsv")
-        delimiter, cell = ("\t", self._unquoted) if tabs else (",", _quoted)
+        delimiter, cell = ("\t", str) if self._tabs else (",", _quoted)
         records = self._records()
         while some := list(islice(records, _ROWS)):
             lines = [delimiter.join(map(cell, record)) for record in some]
@@ -122,12 +144,6 @@ class _TableFile:
         for op, batch, row in zip(self._ops, self._batches, self._rows, strict=True):
             cells = [float_text(v) if isinstance(v, float) else str(v) for v in row]
             yield [op, str(batch), *cells]
-
-    def _unquoted(self, cell: str) -> str:
-        if any(sign in cell for sign in "\t\n\r"):
-            message = f"{shown(cell)} has a tab or a line end: {self._place.path} cannot hold it"
-            raise FileFault(message, "name a .csv file")
-        return cell
 
     def _parquet(self) -> Iterator[bytes]:
         import pyarrow as pa

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from json import JSONDecodeError
 from typing import Any
@@ -21,13 +22,18 @@ from tidelog.program.changes import Change, Commit, FactChange, Op, RuleChange
 from tidelog.program.diagnostics import DataError, Diagnostic, Sources, render
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind, Span, Value
-from tidelog.text.changes import RULE_NAME, Excerpt, Relations, read_rule
+from tidelog.text.changes import RULE_NAME, Excerpt, Relations, rule_of
+from tidelog.text.lexer import Source
 from tidelog.text.rows import BOUNDS, fitting, known_alike, signature
 from tidelog.text.write import to_text
 
 _FACT = '{"op": "+", "relation": "edge", "args": [1, 2]}'
 _SHAPES = (
     'write {"op": "+", "relation": …, "args": […]}, {"op": "+", "rule": …} or {"op": "commit"}'
+)
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
+_LETTER = re.compile(  # one of a string in JSON; two escapes may be a surrogate pair
+    r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|."
 )
 _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 
@@ -121,9 +127,32 @@ class _Line:
             raise _Wrong('"rule" is a string')
         if op == "-" and RULE_NAME.fullmatch(text):
             return RuleChange(op, text, self.at), self.sources
-        file = f"{self.file}:{self.number}"
-        rule = read_rule(text, file)
-        return RuleChange(op, rule, rule.at), {file: text.split("\n")}
+        rule = rule_of(_Inside(self.at, self.text, text), self.sources)
+        return RuleChange(op, rule, rule.at), self.sources
+
+
+class _Inside(Source):
+    """The text of a rule inside a record: its places are those in the record's line."""
+
+    def __init__(self, at: Span, line: str, text: str) -> None:
+        super().__init__(at.file, text)
+        self._line = at.line
+        strings = list(_STRING.finditer(line))  # "op" and "rule", each before its value
+        key = next(i for i in (0, 2) if json.loads(strings[i][0]) == "rule")
+        value = strings[key + 1]
+        letters = _LETTER.finditer(line, value.start() + 1, value.end() - 1)
+        self._columns = [*(letter.start() + 1 for letter in letters), value.end()]
+
+    def span(self, start: int, width: int = 1) -> Span:
+        column = self._columns[start]
+        after = self._columns[min(start + width, len(self.text))]
+        return Span(self.file, self._line, column, max(1, after - column))
+
+    def line_start(self, start: int) -> int:
+        return self.text.rfind("\n", 0, start) + 1
+
+    def line_end(self, start: int) -> int:
+        return (self.text + "\n").index("\n", start) + 1
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import overload
 from tidelog.program.changes import Change, Commit, FactChange, Op, RuleChange
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources
 from tidelog.program.rules import Relation
-from tidelog.program.syntax import And, Atom, Clause, Span
+from tidelog.program.syntax import And, Atom, Clause, Fact, Span
 from tidelog.text.cursor import Cursor
 from tidelog.text.expressions import Expressions
 from tidelog.text.lexer import Fault, Source, Token
@@ -32,6 +32,7 @@ MAX_STATEMENT = 2**24  # characters
 RULE_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*\.[0-9a-f]+")
 
 _SIGN = re.compile(r"[ \t\r\n]*+([+-])[ \t]*+(?=[A-Za-z_?])")
+_DIRECTIVE = re.compile(r"\.[a-z_]+|#[ \t]*include")
 _EXAMPLE = "write `+edge(1, 2).`, `-edge(1, 2).` or `commit.`"
 
 Relations = Callable[[], Mapping[str, Relation]]
@@ -146,8 +147,10 @@ class Changes:
                 at_quote = at(token)._replace(width=1)
                 raise Fault("a string is not closed", at_quote, 'close it with `"`')
         if first.kind == "directive":
-            advice = "declare relations in the program"
-            raise Fault(f"`{first.text}` is no change", at(first), advice)
+            raise _directive(first.text, at(first))
+        signed = _DIRECTIVE.match(self._cursor.source.text, tokens[-1].start)
+        if len(tokens) == 2 and signed is not None:
+            raise _directive(signed[0], self._cursor.source.span(signed.start(), len(signed[0])))
         if first.kind not in ("+", "-", "bad") and first.text != "commit":
             advice = "did you mean `commit.`?" if first.text.lower() == "commit" else _EXAMPLE
             raise Fault("a change starts with `+` or `-`", at(first), advice)
@@ -240,24 +243,38 @@ def _op(sign: str) -> Op:
     return "+" if sign == "+" else "-"
 
 
+def _directive(text: str, at: Span) -> Fault:
+    advice = "write it into the program"
+    if text == ".decl":
+        advice = "declare it in the program; a rule `+p(x) :- q(x).` brings its relation by itself"
+    return Fault(f"`{text}` is no change: only facts and rules come and go", at, advice)
+
+
 def read_rule(text: str, file: str) -> Clause:
     """The one rule that a text holds; where it is none, a ProgramError."""
     source = Source(file, text)
+    return rule_of(source, {file: source.lines})
+
+
+def rule_of(source: Source, sources: Sources) -> Clause:
+    """The same of a source; `sources` has the lines that messages show."""
     found: list[Diagnostic] = []
     cursor = Cursor(source, lambda *fault: found.append(Diagnostic(*fault)), None, None)
     draft = Draft()
+    facts: list[Fact] = []  # a reader takes plain facts on its way
     try:
-        if cursor.at_end([]) or cursor.peek().kind == "directive":
+        if cursor.at_end(facts) or facts or cursor.peek().kind == "directive":
             raise Fault("a rule must stand here", source.span(0), "such as `p(x) :- q(x).`")
         clause(cursor, draft)
         if not draft.clauses or draft.clauses[0].body == And(()):
             raise Fault("a fact is no rule", source.span(0), "change it as a fact")
-        if not cursor.at_end([]):
-            raise Fault("a second statement", cursor.at(cursor.peek()), "one change, one rule")
+        if not cursor.at_end(facts) or facts:
+            second = facts[0].at if facts else cursor.at(cursor.peek())
+            raise Fault("a second statement", second, "one change, one rule")
     except Fault as fault:
         found = found or [Diagnostic(fault.message, fault.at, fault.advice)]
     if found:
-        raise ProgramError(found[:1], {file: source.lines})
+        raise ProgramError(found[:1], sources)
     return draft.clauses[0]
 
 
