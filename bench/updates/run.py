@@ -38,10 +38,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small workloads, few changes")
     parser.add_argument("--only", action="append", metavar="NAME", help="only these workloads")
     parser.add_argument("--algorithms", help=f"of {','.join(ALGORITHMS)}; {BASE} always runs")
-    parser.add_argument("--limit", type=float, help="seconds for one update, 20 by default")
+    parser.add_argument("--limit", type=float, help="seconds for one update, 8 by default")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples there, too")
     options = parser.parse_args(arguments)
-    limit = options.limit or (5.0 if options.quick else 20.0)
+    limit = options.limit or (5.0 if options.quick else 8.0)
 
     every = scenes(options.quick)
     only = options.only or []

@@ -497,21 +497,20 @@ class LocalEngine:
         Row numbers change: no other set may be alive but the explicit facts and the
         materialisation.
         """
-        bit = np.uint16(self.all.bit)
-        going: dict[int, list[Rows]] = {}
         left, self._left = self._left, []
+        going: dict[int, list[Rows]] = {}
         for r, data in (*left, *(item for saved in gone for item in saved.items())):
-            going.setdefault(r, []).append(self.store.load(r, data, 0).astype(np.uint32))
-        now = self.store.sizes()
-        known = len(before)
+            rows = self.store.load(r, data, 0).astype(np.uint32)
+            going.setdefault(r, []).append(rows[~self.all.has(r, rows)])
+        now, known = self.store.sizes(), len(before)
         changed = {*np.flatnonzero(now[:known] != before).tolist(), *self._renumbered}
         changed.update(range(known, len(self._names)))
         for r in changed:
             start = int(before[r]) if r < known and r not in self._renumbered else 0
-            going.setdefault(r, []).append(np.arange(start, now[r], dtype=np.uint32))
+            rows = np.arange(start, now[r], dtype=np.uint32)
+            going.setdefault(r, []).append(rows[~self.all.has(r, rows)])
         for r in going.keys() - set(self._book.functors):
-            rows = np.unique(np.concatenate(going[r]))
-            self.store.remove(r, rows[(self.store.mask(r)[rows] & bit) == 0])
+            self.store.remove(r, np.unique(np.concatenate(going[r])))
 
     # Questions.
 
