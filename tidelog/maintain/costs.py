@@ -25,6 +25,7 @@ class Record:
     """One search, for changes of one size."""
 
     seconds: float = 0.0  # typically; 0 if not known
+    tries: int = 0
     failures: int = 0  # in a row
     rest: int = 0  # updates for which it is not tried
 
@@ -57,7 +58,10 @@ class Costs:
     def followed(self, deletes: bool, facts: int, seconds: float) -> None:
         """What following such a change took."""
         kind = deletes, _size(2 * facts)
-        self._usual[kind] = _typical(self._usual.get(kind, 0.0), seconds)
+        if kind in self._usual:
+            self._usual[kind] = _typical(self._usual[kind], seconds)
+        else:
+            self._usual[kind] = 0.0  # the first time, indexes are made that stay
 
     def of(self, search: str, facts: int) -> Record:
         """`facts` is how many lose a derivation to begin with."""
@@ -89,11 +93,16 @@ class Costs:
 
     def took(self, search: str, facts: int, seconds: float) -> None:
         record = self.of(search, facts)
-        record.seconds = _typical(record.seconds, seconds)
+        record.tries += 1
         record.failures = 0
+        if record.tries > 1:  # the first time, indexes are made that stay
+            record.seconds = _typical(record.seconds, seconds)
 
     def gave_up(self, search: str, facts: int, seconds: float) -> None:
         record = self.of(search, facts)
+        record.tries += 1
+        if record.tries == 1:
+            return
         record.seconds = max(record.seconds, _typical(record.seconds, 2 * seconds))
         record.failures += 1
         record.rest = 2**record.failures - 2
