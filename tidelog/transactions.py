@@ -346,6 +346,7 @@ class Transaction:
         self._state.book = self._book
         engine.end(undo=False)
         engine.sweep(self._before, [went for went, _ in phases])
+        self._state.memory.settle(undone=False)
         kept = self._book.uses
         engine.forget(
             [rule for name in self._replaced for rule in old.rules[name] if rule not in kept]
@@ -363,7 +364,7 @@ class Transaction:
         self._pending.clear()
         engine.end(undo=True)
         engine.sweep(self._before, ())
-        self._state.memory.forget()
+        self._state.memory.settle(undone=True)
         for name in self._declared:
             engine.undeclare(name)
         known = self._state.book.uses

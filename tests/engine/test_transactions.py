@@ -101,7 +101,7 @@ edge = lambda: (random.randrange(150), random.randrange(150))
 E = {edge() for _ in range(200)}
 db = tl.Database(program, facts={"e": list(E)})
 state = lambda d: {name: set(d[name]) for name in d}
-algorithms = ["recompute", "counting", "dred", "dredc", "bf", "bfc", "auto"]
+algorithms = ["recompute", "counting", "dred", "dredc", "bf", "bfc", "aged", "auto"]
 interrupted = 0
 for step in range(60):
     go, come = set(random.sample(sorted(E), 5)), {edge() for _ in range(5)}

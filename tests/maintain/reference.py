@@ -31,16 +31,21 @@ SETS = 14  # that may live at the same time
 
 
 class PySet(FactSet):
-    __slots__ = ("__weakref__", "facts")
+    __slots__ = ("__weakref__", "ages", "facts")
 
     def __init__(self, facts: Iterable[Fact] = ()) -> None:
         self.facts = set(facts)
+        self.ages: dict[Fact, int] | None = None  # in which order facts came, where that is noted
 
     def __len__(self) -> int:
         return len(self.facts)
 
     def __ior__(self, other: View) -> Self:
-        self.facts |= extent(other)
+        new = extent(other) - self.facts
+        if self.ages is not None:
+            now = max(self.ages.values(), default=0)
+            self.ages.update((fact, now + i) for i, fact in enumerate(sorted(new, key=repr), 1))
+        self.facts |= new
         return self
 
     def __isub__(self, other: View) -> Self:
@@ -299,6 +304,7 @@ class PyEngine:
         self.kinds: dict[str, Relation] = {}
         self.live = weakref.WeakSet[PySet]()
         self.explicit, self.all = self.none(), self.none()
+        self.all.ages = {}  # those put in by other means are the oldest
         self.nonrecursive, self.recursive = PyCounter(), PyCounter()
 
     @property
@@ -357,6 +363,33 @@ class PyEngine:
         found = (i for rule in rules for i in instances(rule, X, Y) if _touches(i, P, N))
         return self._heads(found, guard, add_to, take_from)
 
+    def spread(
+        self,
+        rules: Sequence[Rule],
+        N: FactSet,
+        into: Sequence[FactSet],
+        *,
+        within: View,
+        guard: View,
+        negative: View | None = None,
+        add_to: Counter | None = None,
+        take_from: Counter | None = None,
+        each: Callable[[], bool],
+    ) -> None:
+        while N and each():
+            for facts in into:
+                facts |= N
+            found = self.derive(
+                rules,
+                touching=N,
+                within=within,
+                guard=guard,
+                negative=negative,
+                add_to=add_to,
+                take_from=take_from,
+            )
+            _py(N).facts = found.facts
+
     def apply(
         self,
         rules: Sequence[Rule],
@@ -378,13 +411,21 @@ class PyEngine:
         *,
         within: View,
         negative: View | None = None,
+        older: frozenset[str] | None = None,
     ) -> PySet:
-        proved = self.none()
+        proved, age = self.none(), self.age
         for instance in self._deriving(rules, facts, within, negative):
+            mine = (f for f in instance.body if older and f[0] in older)
+            if any(age(f) >= age(instance.head) for f in mine):
+                continue
             if instance.head not in proved.facts:
                 self.log.append(instance)
                 proved.facts.add(instance.head)
         return proved
+
+    def age(self, fact: Fact) -> int:
+        assert self.all.ages is not None
+        return self.all.ages.get(fact, 0)
 
     def support(
         self,
@@ -432,7 +473,9 @@ class PyEngine:
                 heads.add(instance.head)
         return self._new(heads)
 
-    # Counters, and facts set aside.
+    # Counters, ages, and facts set aside.
+
+    def date(self, relations: Sequence[str]) -> None: ...
 
     def positive(self, counter: Counter, facts: FactSet) -> PySet:
         assert isinstance(counter, PyCounter)
@@ -446,8 +489,8 @@ class PyEngine:
     def take(self, relations: Sequence[str]) -> PyTaken:
         taken = PyTaken(frozenset(relations), set())
         taken.facts = {f for f in self.all.facts if f[0] in taken.relations}
-        self.all.facts -= {f for f in taken.facts if f not in self.explicit.facts}
-        self.all.facts |= {f for f in self.explicit.facts if f[0] in taken.relations}
+        self.all.facts -= taken.facts
+        self.all |= PySet(f for f in self.explicit.facts if f[0] in taken.relations)
         return taken
 
     def compare(self, taken: Taken) -> tuple[PySet, PySet]:

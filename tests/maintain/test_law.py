@@ -12,7 +12,7 @@ from tests.law.adapters import oracle
 from tests.law.generate import from_seed
 from tests.maintain.histories import History, checked
 from tests.maintain.worlds import naive
-from tidelog.maintain import bf, costs
+from tidelog.maintain import aged, bf, costs
 from tidelog.maintain.algorithms import ALGORITHMS
 
 UPDATES = 6
@@ -36,6 +36,9 @@ def test_algorithms_may_follow_each_other(
         # B/F in small steps too, and auto in a hurry: generated programs are small.
         monkeypatch.setattr(bf, "FIRST", history.random.choice((1, 2, 64)))
         monkeypatch.setattr(costs, "TRIAL", history.random.choice((0.0, 1.0)))
+        monkeypatch.setattr(costs, "PATIENCE", history.random.choice((1e-9, 1e9)))
+        monkeypatch.setattr(costs, "LEAST", 0.0)
+        monkeypatch.setattr(aged, "MANY", history.random.choice((0, 1, 32)))
         history.step(history.random.choice(sorted(ALGORITHMS)))
 
 

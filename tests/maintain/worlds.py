@@ -12,6 +12,7 @@ from tests.engine.reference import put as local_put
 from tests.engine.test_changes import counts as local_counts
 from tests.maintain.reference import Fact, Facts, PyEngine, PySet, extent, instances
 from tidelog.engines.local.engine import LocalEngine
+from tidelog.engines.local.store import AGE
 from tidelog.maintain.algorithms import ALGORITHMS
 from tidelog.maintain.memory import Kept, Memory
 from tidelog.maintain.report import Report, Work
@@ -49,6 +50,9 @@ class OnPython:
     def counts(self, counter: Counter) -> dict[Fact, int]:
         return {f: n for f, n in counter.numbers.items() if n}  # type: ignore[attr-defined]
 
+    def ages(self) -> Callable[[Fact], int]:
+        return self.engine.age
+
 
 class OnLocal:
     """The same for the local engine."""
@@ -64,6 +68,10 @@ class OnLocal:
 
     def counts(self, counter: Counter) -> dict[Fact, int]:
         return local_counts(self.engine, counter.which)  # type: ignore[attr-defined]
+
+    def ages(self) -> Callable[[Fact], int]:
+        known = local_counts(self.engine, AGE)
+        return lambda fact: known.get(fact, 0)
 
 
 ENGINES: dict[str, Callable[[], OnPython | OnLocal]] = {"python": OnPython, "local": OnLocal}
@@ -100,7 +108,7 @@ class World:
         self.memory = Memory()
         self.strata = self._strata(self.rules)
         self.way.put(self.E, self.engine.explicit, self.engine.all)
-        materialise(self.engine, self.strata, self.engine.all, Unwatched())
+        materialise(self.engine, self.strata, self.engine.all, Unwatched(), self.memory)
         self.report = Report()
         self.stages: dict[str, list[tuple[int, int]]] = {}
 
@@ -139,6 +147,22 @@ class World:
                     counted = {f: n for f, n in counter.items() if f[0] in names}
                     if counted != right:
                         found.append(f"{kept} of {s.relations}: {counted}, but {dict(right)}")
+        return found + self._misaged(I)
+
+    def _misaged(self, I: Facts) -> list[str]:
+        """Facts that are not explicit and have no instance from older facts of their stratum,
+        where ages are said to be in step."""
+        found, age = [], self.way.ages()
+        for s in self.strata:
+            if self.memory.has("ages", s):
+                proved = {
+                    i.head
+                    for rule in s.rules
+                    for i in instances(rule, I, I)
+                    if all(age(f) < age(i.head) for f in i.body if f[0] in s.relations)
+                }
+                mine = {(name, row) for name in s.relations for row in I.by_relation.get(name, ())}
+                found += [f"too young: {fact}" for fact in mine - proved - self.E]
         return found
 
     def change(

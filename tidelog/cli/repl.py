@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         default="auto",
         help="how consequences are maintained: auto (unless given), recompute, counting, dred, "
-        "dredc, bf or bfc",
+        "dredc, bf, bfc or aged",
     )
     parser.add_argument(
         "--strict",

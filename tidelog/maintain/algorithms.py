@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.maintain import auto, bf, bfc, counting, dred, dredc, recompute
+from tidelog.maintain import aged, auto, bf, bfc, counting, dred, dredc, recompute
 from tidelog.maintain.update import Algorithm
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -13,4 +13,5 @@ ALGORITHMS: dict[str, Algorithm] = {
     "dredc": dredc.maintain,
     "bf": bf.maintain,
     "bfc": bfc.maintain,
+    "aged": aged.maintain,
 }

@@ -1,10 +1,9 @@
-"""Auto: for each stratum and update the algorithm that should be cheapest there.
+"""Auto: for each stratum and update the way that should be cheapest there.
 
-Small strata may be quickest from scratch. Without recursion one step does it, and where nothing
-is lost, insertion. Otherwise it depends on the data: DRed is quick where little follows from
-what goes, B/F where what goes has other proofs, and evaluation from scratch where the change
-reaches most of the stratum. `costs` knows what was quickest; a search that takes longer than
-the others should is given up.
+Without recursion one step does it, and where nothing is lost, insertion. Otherwise what
+follows from the change is found by `aged`, or by `dred` while the ages of facts are not known.
+Evaluation from scratch is better where the change reaches most of the stratum: it is chosen
+where it took less before, and when overdeletion takes too long.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ import math
 import time
 from collections.abc import Sequence
 
-from tidelog.maintain import bf, counting, dred, recompute
+from tidelog.maintain import aged, bf, counting, dred, recompute
 from tidelog.maintain.seam import FactSet
-from tidelog.maintain.steps import kept, losing
+from tidelog.maintain.steps import losing
 from tidelog.maintain.update import Spent, Update
 from tidelog.program.rules import Rule, Stratum
 
@@ -25,15 +24,18 @@ SMALL = 4_000  # facts of a stratum that is tried from scratch just to know
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     costs = u.memory.costs(stratum)
     deletes, facts = bool(u.D) or bool(gone), len(u.D) + len(u.A) + len(u.X)
-    small = sum(map(u.engine.size, stratum.relations)) <= SMALL
     began = time.thread_time()
-    if costs.from_scratch(deletes, facts, small):
+    if costs.from_scratch(deletes, facts, lambda: is_small(u, stratum)):
         recompute.maintain(u, stratum, gone, come)
         costs.recomputed(time.thread_time() - began)
         u.work.why = "quicker from scratch"
         return
     follow(u, stratum, gone, come)
     costs.followed(deletes, facts, time.thread_time() - began)
+
+
+def is_small(u: Update, stratum: Stratum) -> bool:
+    return sum(map(u.engine.size, stratum.relations)) <= SMALL
 
 
 def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
@@ -47,68 +49,33 @@ def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rul
             u.work.why = "no recursion"
         return
     N = losing(u, stratum, gone, come)
-    u.work.algorithm, u.work.why = "insert", "nothing is lost"
-    if N:
-        # Facts that are proved at once need no search, whatever the algorithm.
-        u.work.algorithm, u.work.why = "bf", "what is lost has other proofs"
-        N -= u.E
-        if stratum.nonrecursive:
-            N -= u.engine.provable(stratum.nonrecursive, N, within=u.I)
-    if N:
-        delete(u, stratum, N, gone, come)
-    else:
-        u.memory.keep(stratum)
-        dred.insert(u, stratum, come, N, u.engine.none())
-
-
-def delete(
-    u: Update, stratum: Stratum, N: FactSet, gone: Sequence[Rule], come: Sequence[Rule]
-) -> None:
-    costs, facts = u.memory.costs(stratum), len(N)
-    given_up: list[str] = []
-    for u.work.algorithm in costs.searches(facts):
-        began, budget = time.thread_time(), costs.budget(u.work.algorithm, facts)
-        done = search(u, stratum, N, come, budget)
-        seconds = time.thread_time() - began
-        if done:
-            costs.took(u.work.algorithm, facts, seconds)
-            u.work.why = said("quickest so far", given_up)
-            return
-        costs.gave_up(u.work.algorithm, facts, seconds)
-        given_up.append(u.work.algorithm)
+    if not N:
+        u.work.algorithm, u.work.why = "insert", "nothing is lost"
+        u.memory.keep_ages(stratum)
+        dred.insert(u, stratum, come, N, N)
+        return
+    D = overdelete(u, stratum, N, come)
+    if D is not None:
+        u.memory.keep_ages(stratum)
+        dred.insert(u, stratum, come, dred.rederive(u, stratum, D, come), D)
+        return
+    given_up = u.work.algorithm
     N -= N
     began = time.thread_time()
     recompute.maintain(u, stratum, gone, come)
-    costs.recomputed(time.thread_time() - began)
-    u.work.why = said("searches take longer", given_up)
+    u.memory.costs(stratum).recomputed(time.thread_time() - began)
+    u.work.why = f"{given_up} takes longer"
 
 
-def search(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule], seconds: float) -> bool:
-    """Maintain the stratum by the work's algorithm; False, and nothing is changed, if it has not
-    found what to delete in time."""
+def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) -> FactSet | None:
+    """What to delete; None, and nothing is changed, if that is not found in time."""
+    way = aged if u.memory.has("ages", stratum) else dred
+    u.work.algorithm = "aged" if way is aged else "dred"
+    u.work.why = "what is lost is followed"
+    u.deadline = time.thread_time() + u.memory.costs(stratum).patience
     try:
-        if u.work.algorithm == "dred":
-            # The other half is for rederivation.
-            u.deadline = time.thread_time() + seconds / 2
-            D = dred.overdelete(u, stratum, N, come)
-        else:
-            u.deadline = time.thread_time() + seconds
-            D = bf.delete(
-                u,
-                stratum,
-                u.engine.collect(N),
-                kept(stratum.recursive, come),
-                lambda F: u.engine.provable(stratum.nonrecursive, F, within=u.I),
-            )
+        return way.overdelete(u, stratum, N, come)
     except Spent:
-        return False
+        return None
     finally:
         u.deadline = math.inf
-    u.memory.keep(stratum)
-    again = dred.rederive(u, stratum, D, come) if u.work.algorithm == "dred" else u.engine.none()
-    dred.insert(u, stratum, come, again, D)
-    return True
-
-
-def said(reason: str, given_up: Sequence[str]) -> str:
-    return f"{reason}; {' and '.join(given_up)} given up" if given_up else reason

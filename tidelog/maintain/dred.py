@@ -23,7 +23,7 @@ from tidelog.program.rules import Rule, Stratum
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     u.work.algorithm = "dred"
-    u.memory.keep(stratum)
+    u.memory.keep_ages(stratum)
     Ds = overdelete(u, stratum, losing(u, stratum, gone, come), come)
     insert(u, stratum, come, rederive(u, stratum, Ds, come), Ds)
 
@@ -34,15 +34,10 @@ def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) ->
     inside = u.memory.known(stratum).inside
     rules, negative = unaffected(u, stratum, kept(stratum.recursive, come))
     Ds = engine.none()
-    while N:
-        u.round()
-        Ds |= N
-        if not rules:
-            break
-        within = Split(inside, I - (Ds - N), I - u.A)  # Ds - N is O
-        N = engine.settle(
-            engine.derive(rules, touching=N, within=within, negative=negative, guard=I - Ds)
-        )
+    within = Split(inside, I - (Ds - N), I - u.A)  # Ds - N is O
+    engine.spread(
+        rules, N, (Ds,), within=within, negative=negative, guard=I - Ds, each=u.round
+    )
     u.note("DR2")
     u.work.numbers["|D|"] += len(Ds)
     return Ds

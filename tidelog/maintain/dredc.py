@@ -34,7 +34,7 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     if u.gives(stratum):
         N |= u.went(stratum)
         A |= u.came(stratum)
-    u.memory.keep(stratum, "nonrecursive", "recursive")
+    u.memory.keep_ages(stratum, "nonrecursive", "recursive")
     u.note("counts")
     Ds = overdelete(u, stratum, N, r)
     I -= Ds

@@ -1,7 +1,11 @@
 """What a database remembers between updates, beside its facts.
 
-Which derivation counters are in step with the facts, and what strata have cost. All of it
-can be forgotten: counters are then counted again when an algorithm needs them.
+Which derivation counters are in step with the facts, whether their ages are, and what strata
+have cost. All of it can be forgotten: counters are then counted again when an algorithm needs
+them, and facts get new ages when their stratum is recomputed.
+
+Ages are in step where every fact of a stratum is explicit or has an instance whose body facts
+of the same stratum came to the materialisation before it.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from tidelog.maintain.costs import Costs
 from tidelog.program.rules import Group, Rule, Stratum
 
 T = TypeVar("T")
-Kept = Literal["nonrecursive", "recursive", "trace"]
+Kept = Literal["nonrecursive", "recursive", "trace", "ages"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,9 @@ class Memory:
     # Which rules are recursive depends on the stratum: the counters of a relation are in step
     # for the stratum that is noted with it, and all relations of that stratum are noted.
     _kept: dict[Kept, dict[str, tuple[str, ...]]] = field(
-        default_factory=lambda: {"nonrecursive": {}, "recursive": {}, "trace": {}}
+        default_factory=lambda: {"nonrecursive": {}, "recursive": {}, "trace": {}, "ages": {}}
     )
+    _unsure: set[str] = field(default_factory=set)  # relations whose ages were not as they are now
     _costs: dict[str, Costs] = field(default_factory=dict)
     _once: dict[tuple[int, object], tuple[Stratum, Any]] = field(default_factory=dict)
 
@@ -54,19 +59,35 @@ class Memory:
 
     def keep(self, stratum: Stratum, *kept: Kept) -> None:
         """Of the stratum's facts these counters are in step now, and no others."""
+        if self.has("ages", stratum) != ("ages" in kept):
+            self._unsure.update(stratum.relations)
         self.forget(stratum.relations)
         for which in kept:
             self._kept[which].update(dict.fromkeys(stratum.relations, stratum.relations))
 
-    def forget(self, relations: Iterable[str] | None = None) -> None:
-        """Counters of these relations (of all, if none are given) are out of step."""
+    def keep_ages(self, stratum: Stratum, *kept: Kept) -> None:
+        """The same, and ages are in step if they were."""
+        if self.has("ages", stratum):
+            kept += ("ages",)
+        self.keep(stratum, *kept)
+
+    def forget(self, relations: Iterable[str]) -> None:
+        """Counters and ages of these relations are out of step."""
         for noted in self._kept.values():
-            if relations is None:
-                noted.clear()
-            elif noted:
+            if noted:
                 for name in relations:
                     for other in noted.pop(name, ()):
                         noted.pop(other, None)
+
+    def settle(self, undone: bool) -> None:
+        """An update has ended. One that was undone leaves the ages as they were before it, and
+        counters out of step."""
+        if undone:
+            self.forget(self._unsure)
+            for which, noted in self._kept.items():
+                if which != "ages":
+                    noted.clear()
+        self._unsure.clear()
 
     def costs(self, stratum: Stratum) -> Costs:
         """What is known of strata with this one's first relation."""

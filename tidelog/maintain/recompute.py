@@ -15,8 +15,12 @@ from tidelog.program.rules import Rule, Stratum
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     u.work.algorithm = "recompute"
-    u.memory.keep(stratum)
     engine, I = u.engine, u.I
+    if stratum.recursive:
+        engine.date(stratum.relations)
+        u.memory.keep(stratum, "ages")
+    else:
+        u.memory.keep(stratum)
     taken = engine.take(stratum.relations)
     N = engine.apply(u.memory.known(stratum).rules, within=I, guard=~I)
     saturate(engine, stratum.recursive, I, N, u.watch)

@@ -12,7 +12,7 @@ a complement such as `~D` holds whatever facts an engine happens to know.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, Self
 
@@ -159,6 +159,25 @@ class Engine(Protocol):
     ) -> FactSet:
         """Heads of all instances whose body lies in `within`."""
 
+    def spread(
+        self,
+        rules: Sequence[Rule],
+        N: FactSet,
+        into: Sequence[FactSet],
+        *,
+        within: View,
+        guard: View,
+        negative: View | None = None,
+        add_to: Counter | None = None,
+        take_from: Counter | None = None,
+        each: Callable[[], bool],
+    ) -> None:
+        """Round by round, N joins the sets `into`, and what `derive` gives for facts that touch N
+        becomes N; until N is empty, or `each`, which is called before every round, says no.
+
+        The views may be made of N and of the sets: they are seen as they are in each round.
+        """
+
     def provable(
         self,
         rules: Sequence[Rule],
@@ -166,8 +185,13 @@ class Engine(Protocol):
         *,
         within: View,
         negative: View | None = None,
+        older: frozenset[str] | None = None,
     ) -> FactSet:
-        """Those of `facts` that have an instance with its body in `within`."""
+        """Those of `facts` that have an instance with its body in `within`.
+
+        With `older`, body facts of these relations must have come to the materialisation before
+        the fact itself; `date` must have been called for them and for the fact's relation.
+        """
 
     def support(
         self,
@@ -180,6 +204,10 @@ class Engine(Protocol):
     ) -> FactSet:
         """Body facts (those of the relations `among` only, if given) of the instances in
         `within` whose heads are in `facts`."""
+
+    def date(self, relations: Sequence[str]) -> None:
+        """From now on, the order is known in which facts of these relations come to the
+        materialisation. Undoing a change restores it."""
 
     def positive(self, counter: Counter, facts: FactSet) -> FactSet:
         """Those of the facts whose counter is above zero."""

@@ -40,6 +40,9 @@ def materialise(
         if stratum.rules:
             began = time.thread_time()
             watch.stratum(stratum)
+            if memory is not None and stratum.recursive:
+                engine.date(stratum.relations)
+                memory.keep(stratum, "ages")
             N = engine.apply(stratum.rules, within=I, guard=~I)
             saturate(engine, stratum.recursive, I, N, watch)
             if memory is not None and stratum.recursive:
@@ -60,11 +63,11 @@ def saturate(
 
     What comes to I comes to `added` too, and the instances are counted, if that is asked for.
     """
-    while N:
-        I |= N
-        if added is not None:
-            added |= N
+
+
+    def each() -> bool:
         watch.round()
-        if not rules:
-            return
-        N = engine.settle(engine.derive(rules, touching=N, within=I, guard=~I, add_to=add_to))
+        return True
+
+    into = (I,) if added is None else (I, added)
+    engine.spread(rules, N, into, within=I, guard=~I, add_to=add_to, each=each)

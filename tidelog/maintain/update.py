@@ -31,7 +31,7 @@ class Spent(Exception):
 @dataclass(slots=True)
 class Update:
     """One update under way. Giving it up is `I -= A; I |= D`, then the same for E, and
-    `memory.forget()`."""
+    `memory.settle(undone=True)`."""
 
     engine: Engine
     E: FactSet
@@ -68,11 +68,12 @@ class Update:
         """Facts of the stratum that are explicit now."""
         return self.engine.collect(self.X & self.E, stratum.relations)
 
-    def round(self) -> None:
+    def round(self) -> bool:
         """A search goes on, and has changed nothing so far; `Spent` if it has taken too long."""
         self.watch.round()
         if time.thread_time() > self.deadline:
             raise Spent
+        return True
 
     def note(self, name: str) -> None:
         """The instances considered since the last note are of this kind."""

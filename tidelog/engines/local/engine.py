@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tidelog.engines.local.order import Catalog, Mode
 from tidelog.engines.local.plans import Ask, Batch, PlanBook
-from tidelog.engines.local.running import Reading, Runner
+from tidelog.engines.local.running import Reading, Runner, Views
 from tidelog.engines.local.sets import LocalSet, Rows, Saved, bound
 from tidelog.engines.local.steps import Plan, Request
 from tidelog.engines.local.store import Store
@@ -75,6 +75,7 @@ class LocalEngine:
         self._free_bits = [1 << i for i in range(BITS - 1, -1, -1)]
         self.explicit = LocalSet(self, self._free_bits.pop(), whole=True)
         self.all = LocalSet(self, self._free_bits.pop(), whole=True)
+        self.all.dated = True
         self._sets = weakref.WeakSet[LocalSet]((self.explicit,))
         self._runner = Runner(
             self.store, self.dictionary, self.all, self.explicit, self.numbers.get
@@ -252,6 +253,40 @@ class LocalEngine:
         reading = Reading(within, guard, negative, counter=counter, sign=sign)
         return self._evaluate(rules, "apply", reading)
 
+    def spread(
+        self,
+        rules: Sequence[Rule],
+        N: FactSet,
+        into: Sequence[FactSet],
+        *,
+        within: View,
+        guard: View,
+        negative: View | None = None,
+        add_to: Counter | None = None,
+        take_from: Counter | None = None,
+        each: Callable[[], bool],
+    ) -> None:
+        counter, sign = _change(add_to, take_from)
+        new, found, sets = _local(N), self.none(), [_local(facts) for facts in into]
+        reading = Reading(within, guard, negative, new, counter=counter, sign=sign)
+        seen: Views | None = None
+        while new and each():
+            for facts in sets:
+                for r in new.relations():
+                    facts.add(r, new.span(r) or new.rows(r))
+            batch = self._book.batch_for(
+                rules, Ask("delta", tuple(new.relations()), exact=sign != 0)
+            )
+            if batch is None:
+                new.clear()
+            elif self.measure is not None or batch.requests:
+                new.become(self._evaluate(rules, "delta", reading))
+            else:
+                seen = seen or self._runner.views(reading)
+                self.counters.evaluations += 1
+                self.counters.instances += self._runner.run(batch, found, reading, seen)
+                new.become(found)
+
     def provable(
         self,
         rules: Sequence[Rule],
@@ -259,8 +294,9 @@ class LocalEngine:
         *,
         within: View,
         negative: View | None = None,
+        older: frozenset[str] | None = None,
     ) -> LocalSet:
-        return self._evaluate(rules, "prove", Reading(within, None, negative, _local(facts)))
+        return self._evaluate(rules, "prove", Reading(within, None, negative, _local(facts)), older)
 
     def support(
         self,
@@ -364,6 +400,10 @@ class LocalEngine:
         for name in relations:
             self.store.counts(self.numbers[name], counter.which)[:] = 0
 
+    def date(self, relations: Sequence[str]) -> None:
+        for name in relations:
+            self.store.date(self.numbers[name])
+
     # Changes.
 
     def explicit_rows(self, name: str, table: Table) -> tuple[int, Rows, NDArray[np.bool_]]:
@@ -382,9 +422,10 @@ class LocalEngine:
             r = self.numbers[name]
             data, masks = self.store.rows(r), self.store.mask(r)
             bit = np.uint16(self.all.bit)
-            taken.rows[r] = data[(masks & bit) != 0]
+            there = np.flatnonzero(masks & bit)
+            taken.rows[r] = data[there]
             if self.all.journal is not None:
-                self.all.journal.append(("taken", r, taken.rows[r]))
+                self.all.journal.append(("taken", r, taken.rows[r], self.store.ages(r, there)))
             held = (masks & ~bit) != 0
             data, masks = data[held], masks[held] & ~bit
             sets = [s for s in self._sets if s.count(r)]
@@ -431,6 +472,7 @@ class LocalEngine:
         All facts must be in it, and sets other than those two must be empty.
         """
         self.all.journal = []
+        self.store.renew_ages()
         self._begun = self.sizes()
         self._too_odd.clear()
         self._renumbered.clear()
@@ -446,7 +488,7 @@ class LocalEngine:
         start = int(self._begun[r]) if r < len(self._begun) and r not in self._renumbered else 0
         fresh = np.flatnonzero((store.mask(r)[start:] & bit) == 0).astype(np.uint32)
         rows.append(fresh + np.uint32(start))
-        gone = [data for move, q, data in self.all.journal or () if q == r and move == "went"]
+        gone = [data for move, q, data, _ in self.all.journal or () if q == r and move == "went"]
         if sum(map(len, rows)) + sum(map(len, gone)) > MOST_ODD:
             self._too_odd.add(r)
             return
@@ -464,10 +506,12 @@ class LocalEngine:
         for facts in list(self._sets):
             facts.release()
         if undo:
-            for move, r, data in reversed(journal):
+            for move, r, data, ages in reversed(journal):
                 rows = self.store.load(r, data, 0).astype(np.uint32)
                 (self.all.remove if move == "came" else self.all.add)(r, rows)
-        self._left = [(r, data) for move, r, data in journal if move == "went" and len(data)]
+                if ages is not None:
+                    self.store.set_ages(r, rows, ages)
+        self._left = [(r, data) for move, r, data, _ in journal if move == "went" and len(data)]
 
     def decoded(self, relation: Relation, ids: NDArray[np.uint32]) -> Table:
         """Facts that were saved, as values."""

@@ -27,7 +27,8 @@ def make_plan(
     """The plan of a rule; in modes "delta" and "change", part number `delta` ranges over it.
 
     `exact` enumerates every instance, also those that differ only in columns that nobody
-    reads; else one of them is enough. `among` names the relations whose facts are support.
+    reads; else one of them is enough. `among` names the relations whose facts are support, or
+    those whose facts must be older than the head that they prove.
     """
     prepared = prepared.around(delta)
     literals = [i for i, p in enumerate(prepared.parts) if isinstance(p, Literal) and not p.negated]
@@ -60,10 +61,11 @@ def _build(
         part = prepared.parts[i]
         if isinstance(part, Outside):
             head = Literal(part.requests, part.args)
-            builder = _steps(catalog, prepared, mode, delta, order[:place], head, False)
+            builder = _steps(catalog, prepared, mode, delta, order[:place], head, False, None)
             builder.emit(head)
             requests.append(Request(part, builder.finish()))
-    builder = _steps(catalog, prepared, mode, delta, order, prepared.rule.head, exact)
+    older = among if mode == "prove" else None
+    builder = _steps(catalog, prepared, mode, delta, order, prepared.rule.head, exact, older)
     if mode == "prove":
         r = catalog.relation(prepared.rule.head.relation, len(prepared.rule.head.terms))
         builder.step(at.OP_PROVE, rel=r, a=builder.where["%%row"])
@@ -105,6 +107,7 @@ def _steps(
     order: list[int],
     target: Literal,
     exact: bool,
+    older: frozenset[str] | None,
 ) -> Builder:
     """Steps for the parts in this order, ready for the last one."""
     builder = Builder(catalog, prepared)
@@ -124,6 +127,9 @@ def _steps(
     # A fact that supports a head must be found again by all its columns.
     if mode == "support":
         later = [set().union(*map(mentions, prepared.parts)) for _ in order]
+    aged = supporting(prepared, older) if older else []
+    for literal in aged:
+        later = [names | mentions(literal) for names in later]
     for place, i in enumerate(order):
         part = prepared.parts[i]
         if isinstance(part, Literal) and i == delta:
@@ -134,6 +140,8 @@ def _steps(
             builder.negate(part, at.ROLE_NEG_OLD if before else at.ROLE_NEG)
         elif isinstance(part, Literal):
             builder.match(part, at.ROLE_OLD if i < delta else at.ROLE_ALL, later[place], exact)
+            if part in aged:
+                builder.older(part, prepared.rule.head)
         elif isinstance(part, Outside):
             builder.match(part.literal, at.ROLE_ALL, later[place], True)
         elif isinstance(part, Group):

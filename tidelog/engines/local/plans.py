@@ -295,7 +295,7 @@ def put_together(plans: tuple[Plan, ...], catalog: Catalog, keys: Container[int]
 
 _HEADS = {at.OP_EMIT, at.OP_PROVE, at.OP_SUPPORT}
 _READS = {at.OP_SCAN, at.OP_LOOKUP, at.OP_MEMBER, at.OP_GROUP}
-_MEMBERS = {at.OP_MEMBER, at.OP_SUPPORT}
+_MEMBERS = {at.OP_MEMBER, at.OP_SUPPORT, at.OP_OLDER}
 
 
 def _relations_of(

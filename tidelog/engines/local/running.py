@@ -60,6 +60,20 @@ class Reading:
     sign: int = 0  # by how much
 
 
+@dataclass(frozen=True, slots=True)
+class Views:
+    """The truth tables of a reading. They stay the same while its sets change."""
+
+    inside: View
+    outside: View
+    apart: frozenset[int | None]  # relations that are read in `inside`, if not all
+    fast: View | None  # the set that heads must not be in, where that is all the guard says
+    guard: Truth
+    tables: tuple[Truth, ...]  # by side and role
+    addresses: list[int]
+    plain: list[int]
+
+
 _EVERY = Truth.of(np.ones(1 << 16, dtype=np.uint8), (0,))
 
 
@@ -88,8 +102,7 @@ class Runner:
         self._buffer = np.zeros(at.BUFFER, dtype=np.uint64)  # of heads, grown to the widest
         self._env_at: int = dictionary.env.ctypes.data
         self._fresh: dict[int, NDArray[np.uint8]] = {}
-        self._guard = _EVERY
-        self._views: tuple[Truth, ...] = ()
+        self._read: tuple[Truth, ...] = ()  # alive as long as the kernel may read them
         self._held: list[Rows] = []  # what the kernel reads by address stays alive here
 
     def table(self, view: View) -> Truth:
@@ -102,11 +115,13 @@ class Runner:
             table = self._tables[key] = Truth.of(truth(key).astype(np.uint8), self._plain)
         return table
 
-    def run(self, batch: Batch, result: LocalSet, reading: Reading) -> int:
+    def run(
+        self, batch: Batch, result: LocalSet, reading: Reading, views: Views | None = None
+    ) -> int:
         """Add to the result what the plans derive; returns the instances considered."""
         if batch.symbols_ordered:
             self._dictionary.order_symbols()
-        self._set_views(batch, reading)
+        self._set_views(batch, reading, views or self.views(reading))
         self._dictionary.env[at.E_OUTBIT] = result.bit
         rels = self._store.rels
         first = [int(rels[r, at.R_N]) for r in batch.heads]
@@ -160,66 +175,77 @@ class Runner:
 
     # Views.
 
-    def _set_views(self, batch: Batch, reading: Reading) -> None:
-        rels, env = self._store.rels, self._dictionary.env
-        negative, touching, lost = reading.negative, reading.touching, reading.touching_negated
-        inside = outside = reading.within
-        apart: set[int | None] = set()
-        if isinstance(reading.within, Split):
-            inside, outside = reading.within.inside, reading.within.outside
-            apart = {self._number(name) for name in reading.within.relations}
-        self._set_flags(batch, reading, inside, outside, apart)
-        views = [self.table(inside)] * at.ROLES
-        others = views if inside is outside else [self.table(outside)] * at.ROLES
+    def views(self, reading: Reading) -> Views:
+        """The tables that a reading needs, whatever its sets hold."""
+        within, negative, guard = reading.within, reading.negative, reading.guard
+        touching, lost = reading.touching, reading.touching_negated
+        inside = outside = within
+        apart: frozenset[int | None] = frozenset()
+        if isinstance(within, Split):
+            inside, outside = within.inside, within.outside
+            apart = frozenset(map(self._number, within.relations))
+        tables = [self.table(inside)] * at.ROLES
+        others = tables if inside is outside else [self.table(outside)] * at.ROLES
         if negative is not None:
-            views[at.ROLE_NEG] = views[at.ROLE_NEG_OLD] = self.table(negative)
+            tables[at.ROLE_NEG] = tables[at.ROLE_NEG_OLD] = self.table(negative)
+        if touching is not None:
+            tables[at.ROLE_OLD] = self.table(inside - touching)
+            if others is not tables:
+                others[at.ROLE_OLD] = self.table(outside - touching)
+        if lost is not None:
+            tables[at.ROLE_NEG_OLD] = self.table((negative or inside) | lost)
+        if others is not tables:
+            for role in (at.ROLE_NEG, at.ROLE_NEG_OLD):
+                others[role] = tables[role]
+        fast = None
+        if guard is not None and not reading.sign and key_of(guard) == self._not_in_all:
+            fast = guard.left  # type: ignore[attr-defined]
+        both = (*tables, *others)
+        return Views(
+            inside,
+            outside,
+            apart,
+            fast,
+            _EVERY if guard is None else self.table(guard),
+            both,
+            [table.address for table in both],
+            [table.all_plain or table.some_plain - 1 for table in both],
+        )
+
+    def _set_views(self, batch: Batch, reading: Reading, views: Views) -> None:
+        rels, env = self._store.rels, self._dictionary.env
+        touching, lost = reading.touching, reading.touching_negated
+        self._read = (*views.tables, views.guard)
+        self._set_flags(batch, reading, views)
         self._held.clear()
         for r in batch.keys:  # of the changed groups: collected just before
             rels[r, at.R_DLIST : at.R_DHI + 1] = (0, 0, rels[r, at.R_N])
         olds: dict[int, int] = {}
-        if touching is not None:
-            views[at.ROLE_OLD] = self.table(inside - touching)
-            if others is not views:
-                others[at.ROLE_OLD] = self.table(outside - touching)
-            for r in batch.used:
-                if not touching.count(r):
-                    continue
+        for r in batch.used:
+            if touching is not None and touching.count(r):
                 span = self._give(r, touching, at.R_DLIST)
                 whole = span is not None and span.stop == rels[r, at.R_N]
                 if span is not None and whole and rels[r, at.R_FULL + at.ROLE_ALL]:
                     olds[r] = rels[r, at.R_OLD] = span.start
                 else:
                     rels[r, at.R_FULL + at.ROLE_OLD] = 0
-        if lost is not None:
-            views[at.ROLE_NEG_OLD] = self.table((negative or inside) | lost)
-            for r in batch.used:
-                if lost.count(r):
-                    self._give(r, lost, at.R_NLIST)
-                    rels[r, at.R_FULL + at.ROLE_NEG_OLD] = 0
-        if others is not views:
-            others[at.ROLE_NEG], others[at.ROLE_NEG_OLD] = (
-                views[at.ROLE_NEG],
-                views[at.ROLE_NEG_OLD],
-            )
+            if lost is not None and lost.count(r):
+                self._give(r, lost, at.R_NLIST)
+                rels[r, at.R_FULL + at.ROLE_NEG_OLD] = 0
         for x in batch.indexes:
             r = int(self._store.idxs[x, at.X_REL])
             if not self._store.catch_up(x, olds.get(r)):
                 rels[r, at.R_FULL + at.ROLE_OLD] = 0
-        self._set_guard(reading, batch)
+        self._set_guard(reading, batch, views.guard)
         self._fill(batch)
         self._set_fresh(batch)
-        self._views = (*views, *others)  # alive as long as the kernel may read them
-        first, last = at.E_VIEWS, at.E_VIEWS + 2 * at.ROLES
-        env[first:last] = [table.address for table in self._views]
-        first, last = at.E_PLAIN, at.E_PLAIN + 2 * at.ROLES
-        env[first:last] = [table.all_plain or table.some_plain - 1 for table in self._views]
+        env[at.E_VIEWS : at.E_VIEWS + 2 * at.ROLES] = views.addresses
+        env[at.E_PLAIN : at.E_PLAIN + 2 * at.ROLES] = views.plain
 
-    def _set_flags(
-        self, batch: Batch, reading: Reading, inside: View, outside: View, apart: set[int | None]
-    ) -> None:
+    def _set_flags(self, batch: Batch, reading: Reading, views: Views) -> None:
         """Per relation and role, whether every row is in the view: then joins need no masks."""
-        rels, negative, guard = self._store.rels, reading.negative, reading.guard
-        fast = guard is not None and not reading.sign and key_of(guard) == self._not_in_all
+        rels, negative, fast = self._store.rels, reading.negative, views.fast
+        inside, outside, apart = views.inside, views.outside, views.apart
         split = inside is not outside
         for r in batch.used:
             row = rels[r]
@@ -229,7 +255,7 @@ class Runner:
             else:
                 full = _covers(inside if not split or r in apart else outside, r, n)
                 sure = full if negative is None else _covers(negative, r, n)
-                known = fast and _covers(guard.left, r, n)  # type: ignore[union-attr]
+                known = fast is not None and _covers(fast, r, n)
             row[at.R_START : at.R_OLD + 1] = (n, n)
             # R_FAST, then R_FULL by role: all, old, delta, neg, heads, neg delta, neg old
             row[at.R_FAST : at.R_FULL + at.ROLES] = (known, full, full, full, sure, 1, 1, sure)
@@ -250,12 +276,11 @@ class Runner:
         self._store.rels[r, column : column + 3] = given
         return span
 
-    def _set_guard(self, reading: Reading, batch: Batch) -> None:
-        env, guard = self._dictionary.env, reading.guard
-        self._guard = _EVERY if guard is None else self.table(guard)  # alive while it is read
-        env[at.E_GUARD] = self._guard.address
-        env[at.E_GUARD_NEW] = self._guard.of_nothing
-        env[at.E_GUARD_PLAIN] = self._guard.some_plain
+    def _set_guard(self, reading: Reading, batch: Batch, guard: Truth) -> None:
+        env = self._dictionary.env
+        env[at.E_GUARD] = guard.address
+        env[at.E_GUARD_NEW] = guard.of_nothing
+        env[at.E_GUARD_PLAIN] = guard.some_plain
         env[at.E_COUNTER] = at.R_COUNT + reading.counter if reading.sign else 0
         env[at.E_SIGN] = reading.sign
         if reading.sign:

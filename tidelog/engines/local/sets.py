@@ -21,7 +21,8 @@ Rows = NDArray[np.uint32]
 Key = tuple[object, ...]
 Move = Literal["came", "went", "taken"]
 Saved = dict[int, NDArray[np.uint32]]  # facts by relation, as ids: row numbers may change
-Journal = list[tuple[Move, int, NDArray[np.uint32]]]  # by relation, in order
+# By relation, in order; with the ages of what went.
+Journal = list[tuple[Move, int, NDArray[np.uint32], NDArray[np.int32] | None]]
 MASKS = 1 << 16
 _ALL_MASKS = np.arange(MASKS, dtype=np.uint16)
 
@@ -29,12 +30,23 @@ _ALL_MASKS = np.arange(MASKS, dtype=np.uint16)
 class LocalSet(FactSet):
     """One bit of every row's mask."""
 
-    __slots__ = ("__weakref__", "_counts", "_parts", "_total", "bit", "engine", "journal", "whole")
+    __slots__ = (
+        "__weakref__",
+        "_counts",
+        "_parts",
+        "_total",
+        "bit",
+        "dated",
+        "engine",
+        "journal",
+        "whole",
+    )
 
     def __init__(self, engine: LocalEngine, bit: int, *, whole: bool = False) -> None:
         self.engine = engine
         self.bit = bit
         self.whole = whole
+        self.dated = False  # whether the order in which facts come is noted
         self.journal: Journal | None = None  # where changes are noted, to be undone
         self._parts: dict[int, list[slice | Rows]] = {}  # relation to its rows, where listed
         self._counts: dict[int, int] = {}
@@ -93,8 +105,10 @@ class LocalSet(FactSet):
         if len(masks):
             mask[rows] = masks | bit
             self._note(r, rows, len(masks))
+            if self.dated:
+                self.engine.store.stamp(r, rows, len(masks))
             if self.journal is not None:
-                self.journal.append(("came", r, self.engine.store.rows(r)[rows].copy()))
+                self.journal.append(("came", r, self.engine.store.rows(r)[rows].copy(), None))
 
     def adopt(self, r: int, rows: slice | Rows, count: int) -> None:
         """Rows whose bit a kernel has set."""
@@ -120,8 +134,10 @@ class LocalSet(FactSet):
         if not had:
             return
         if self.journal is not None:
-            going = self.engine.store.rows(r)[rows][(masks & bit) != 0]
-            self.journal.append(("went", r, going))
+            store, there = self.engine.store, (masks & bit) != 0
+            ages = store.ages(r, rows)
+            going = store.rows(r)[rows][there]
+            self.journal.append(("went", r, going, None if ages is None else ages[there]))
             self._note_odd(r, rows)
         mask[rows] = masks & ~bit
         self._total -= had
@@ -129,6 +145,18 @@ class LocalSet(FactSet):
         if not self.whole:
             kept = self.rows(r)
             self._parts[r] = [kept[(mask[kept] & bit) != 0]]
+
+    def become(self, other: LocalSet) -> None:
+        """The facts of the other set, which is empty then."""
+        self.clear()
+        mine, theirs = np.uint16(self.bit), np.uint16(other.bit)
+        for r in other.relations():
+            mask = self.engine.store.mask(r)
+            rows = other.span(r) or other.rows(r)
+            mask[rows] = (mask[rows] | mine) & ~theirs
+        self._parts, other._parts = other._parts, {}
+        self._counts, other._counts = other._counts, {}
+        self._total, other._total = other._total, 0
 
     def has(self, r: int, rows: Rows) -> NDArray[np.bool_]:
         """Of each row, whether it is in the set."""

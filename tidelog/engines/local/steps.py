@@ -186,6 +186,15 @@ class Builder:
         self.step(at.OP_MEMBER, rel=r, args=start, role=role, flag=at.FLAG_NEGATED)
         self.said.append(f"not {literal.relation}")
 
+    def older(self, literal: Literal, head: Literal) -> None:
+        """Let a fact that was matched pass only if it came before the head that is to be proved."""
+        r = self.catalog.relation(literal.relation, len(literal.terms))
+        h = self.catalog.relation(head.relation, len(head.terms))
+        start = len(self.args)
+        for term in literal.terms:
+            self.args += self.operand(term)
+        self.step(at.OP_OLDER, rel=r, args=start, a=self.where["%%row"], b=h)
+
     def group(self, part: Group) -> None:
         terms = part.terms
         r = self.catalog.relation(part.relation, len(terms))

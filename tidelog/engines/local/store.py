@@ -29,6 +29,8 @@ MULTIPLIERS = tuple(
 )
 SAMPLE = 1024  # rows that an estimate looks at
 MOST_ROWS = (1 << 32) - 2
+AGE = at.R_AGE - at.R_COUNT
+LAST_AGE = (1 << 31) - 1
 
 
 def _larger(size: int) -> int:
@@ -82,6 +84,7 @@ class Store:
         self._indexes: list[_Index] = []
         self.scratch: NDArray[np.int64] = np.zeros(64, dtype=np.int64)
         self._odd: dict[int, NDArray[np.uint8]] = {}
+        self._now = 1
         self._fanouts: dict[tuple[int, tuple[int, ...]], tuple[int, float]] = {}
         self._locate()
 
@@ -125,7 +128,7 @@ class Store:
         keys, slots = _new(size, np.uint64), _new(size, np.uint32)
         data, mask = _new(max(1, capacity * arity), np.uint32), _new(capacity, np.uint16)
         # Pairs get their numbers late, but at once where derivations are counted.
-        numbered = arity > 2 or rel[at.R_FILLED] or store.counts
+        numbered = arity > 2 or rel[at.R_FILLED] or store.counts.keys() - {AGE}
         numbers = store.slots if numbered else store.slots[:0]
         for multiplier in MULTIPLIERS:
             if rehash(store.keys, numbers, keys, slots, multiplier) <= PASSED * (n + 8):
@@ -159,6 +162,42 @@ class Store:
     def _attach_counts(self, r: int, which: int, counts: NDArray[np.int32]) -> None:
         self._rows[r].counts[which] = counts
         self.rels[r, at.R_COUNT + which] = counts.ctypes.data
+
+    # Ages: the order in which rows came to the materialisation.
+
+    def date(self, r: int) -> None:
+        """From now on the relation's rows have ages."""
+        self.counts(r, AGE)
+
+    def stamp(self, r: int, rows: slice | NDArray[np.uint32], count: int) -> None:
+        """These rows come now, in this order, where the relation's rows have ages."""
+        ages = self._rows[r].counts.get(AGE)
+        if ages is not None:
+            if self._now + count > LAST_AGE:
+                raise LimitError("too many facts of recursive relations come at once")
+            ages[rows] = np.arange(self._now, self._now + count, dtype=np.int32)
+            self._now += count
+
+    def ages(self, r: int, rows: slice | NDArray[Any]) -> NDArray[np.int32] | None:
+        ages = self._rows[r].counts.get(AGE)
+        return None if ages is None else ages[rows].copy()
+
+    def set_ages(self, r: int, rows: NDArray[np.uint32], ages: NDArray[np.int32]) -> None:
+        self.counts(r, AGE)[rows] = ages
+
+    def renew_ages(self) -> None:
+        """Make the ages small again, in the same order, where they have become large."""
+        if self._now < LAST_AGE // 2:
+            return
+        dated = [
+            store.counts[AGE][: int(rel[at.R_N])]
+            for store, rel in zip(self._rows, self.rels, strict=False)
+            if AGE in store.counts
+        ]
+        ages, places = np.unique(np.concatenate(dated), return_inverse=True)
+        for mine, new in zip(dated, np.split(places, np.cumsum(list(map(len, dated)))), strict=False):
+            mine[:] = new
+        self._now = len(ages)
 
     # Odd rows: those that are not just in the materialisation. A bit for each, by a hash of its
     # values, so that joins need not look at the masks of the others.

@@ -43,6 +43,7 @@ from tidelog.engines.local.kernels.layout import (
     OP_GROUP,
     OP_LOOKUP,
     OP_MEMBER,
+    OP_OLDER,
     OP_PROVE,
     OP_RANGE,
     OP_SCAN,
@@ -65,6 +66,7 @@ from tidelog.engines.local.kernels.layout import (
     P_WIDTH,
     PAUSE,
     PRE_MEMBER,
+    R_AGE,
     R_ARITY,
     R_CAP,
     R_DLIST,
@@ -88,7 +90,7 @@ from tidelog.engines.local.kernels.layout import (
     X_COLS,
     X_WIDTH,
 )
-from tidelog.engines.local.kernels.memory import as_float, i64, u32, u64
+from tidelog.engines.local.kernels.memory import as_float, i32, i64, u32, u64
 from tidelog.engines.local.kernels.streaming import (
     matches,
     put,
@@ -391,6 +393,19 @@ def run(
                     d = step[P_BACK]
             elif op == OP_MEMBER:
                 if passes(rels, env, step, args, reg, t):
+                    d += 1
+                else:
+                    d = step[P_BACK]
+                    entering = False
+            elif op == OP_OLDER:
+                # The body fact t must have come before the head, whose row is in P_A.
+                r = step[P_REL]
+                a = step[P_ARGS]
+                for c in range(rels[r * R_WIDTH + R_ARITY]):
+                    what = args[a + 2 * c + 1]
+                    t[c] = reg[what] if args[a + 2 * c] == A_REG else what
+                age = i32(rels[r * R_WIDTH + R_AGE])[find_row(rels, r, t)]
+                if age < i32(rels[step[P_B] * R_WIDTH + R_AGE])[reg[step[P_A]]]:
                     d += 1
                 else:
                     d = step[P_BACK]

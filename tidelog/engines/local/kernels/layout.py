@@ -28,10 +28,11 @@ R_NLIST = 27  # the delta of negated literals, as R_DLIST, R_DLO and R_DHI are t
 R_NLO = 28
 R_NHI = 29
 R_COUNT = 30  # addresses of int32[capacity]: each row's derivations, by two kinds of rules
-R_SIDE = 32  # 0, or ROLES for relations that have views of their own
-R_ODD = 33  # address of FRESH_BITS bits that rows in other sets than plain ones set, or 0
-R_WIDTH = 34
-COUNTERS = 2
+R_AGE = 32  # address of int32[capacity]: in which order rows came to the materialisation
+R_SIDE = 33  # 0, or ROLES for relations that have views of their own
+R_ODD = 34  # address of FRESH_BITS bits that rows in other sets than plain ones set, or 0
+R_WIDTH = 35
+COUNTERS = 3  # the ages are one of them
 FRESH_BITS = 20  # their number as a power of two
 
 # Roles of a body literal in an evaluation; each has a view (a truth table over masks).
@@ -109,6 +110,7 @@ OP_GROUP = 6
 OP_EMIT = 7
 OP_PROVE = 8
 OP_SUPPORT = 9
+OP_OLDER = 10
 
 FLAG_FIRST = 1  # one match is enough
 FLAG_NEGATED = 2
