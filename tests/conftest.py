@@ -16,3 +16,4 @@ def odd_rows_of_small_relations(
         import tidelog.engines.local.engine as engine
 
         monkeypatch.setattr(engine, "FEW_ROWS", 0)
+        monkeypatch.setattr(engine, "FEW_INSTANCES", 0)

@@ -256,10 +256,10 @@ class Transaction:
         began = time.perf_counter()
         with Interrupts(whole=True) as interrupts:
             try:
-                phases = self._changes(interrupts)
+                self._changes(interrupts)
                 interrupts.check()
                 if not self._dry_run:
-                    self._adopt(phases)
+                    self._adopt()
             except BaseException:
                 self._back()
                 raise
@@ -268,7 +268,7 @@ class Transaction:
         self.seconds = time.perf_counter() - began
         return self.delta
 
-    def _changes(self, interrupts: Interrupts) -> list[tuple[Saved, Saved]]:
+    def _changes(self, interrupts: Interrupts) -> None:
         """Bring the materialisation up to date, and note what that changed."""
         self._flush()
         self._book = self._book.settled()
@@ -277,7 +277,6 @@ class Transaction:
         phases = self._maintain(watch)
         watch.tick(None)
         self._delta = self._changed(*_net(phases))
-        return phases
 
     def rollback(self) -> None:
         """Forget the changes."""
@@ -340,12 +339,12 @@ class Transaction:
             self._state.shown = (book, visible)
         return visible
 
-    def _adopt(self, phases: Sequence[tuple[Saved, Saved]]) -> None:
+    def _adopt(self) -> None:
         """The changes are made: keep the rules, and give back what is no longer needed."""
         old, engine = self._state.book, self._engine
         self._state.book = self._book
         engine.end(undo=False)
-        engine.sweep(self._before, [went for went, _ in phases])
+        engine.sweep(self._before)
         self._state.memory.settle(undone=False)
         kept = self._book.uses
         engine.forget(
@@ -363,7 +362,7 @@ class Transaction:
             engine.explicit.add(r, rows[~explicit])
         self._pending.clear()
         engine.end(undo=True)
-        engine.sweep(self._before, ())
+        engine.sweep(self._before)
         self._state.memory.settle(undone=True)
         for name in self._declared:
             engine.undeclare(name)

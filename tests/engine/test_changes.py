@@ -103,11 +103,11 @@ def test_rows_that_go_leave_no_trace(seed: int) -> None:
         share = random.choice((0.02, 0.3, 0.9))
         going = frozenset(fact for fact in facts if random.random() < share)
         facts -= going
+        engine.begin()
         D = hold(engine, going)
         engine.all -= D
-        saved = engine.save(D)
-        del D
-        engine.sweep(before, [saved])
+        engine.end(undo=False)
+        engine.sweep(before)
         before = engine.sizes()
         assert facts_of(engine, engine.all) == facts
         assert int(engine.sizes()[: len(ARITIES)].sum()) <= len(facts)
@@ -125,7 +125,7 @@ def test_rows_that_go_leave_no_trace(seed: int) -> None:
         for name, row in going:
             assert not engine.holds(engine.kinds[name], row)
         del found
-        engine.sweep(before, [])
+        engine.sweep(before)
 
 
 def test_counters_follow_their_rows() -> None:
@@ -139,11 +139,11 @@ def test_counters_follow_their_rows() -> None:
     del heads
     expected = counts(engine, 0)
     going = frozenset(fact for fact in facts if random.random() < 0.3) - expected.keys()
+    engine.begin()
     D = hold(engine, going)
     engine.all -= D
-    saved = engine.save(D)
-    del D
-    engine.sweep(engine.sizes(), [saved])
+    engine.end(undo=False)
+    engine.sweep(engine.sizes())
     assert counts(engine, 0) == expected
 
 

@@ -194,7 +194,7 @@ def main(seed: int, algorithms: Sequence[str]) -> None:
     choices = {name: always(name) for name in algorithms or ALGORITHMS}
     choices = choices if algorithms else choices | {"any": any_of_them(seed)}
     for few in (local.FEW_ROWS, 0):  # as the tests do, some in one way and some in the other
-        local.FEW_ROWS = few
+        local.FEW_ROWS = local.FEW_INSTANCES = few
         error = problem(told, choices)
         if error is not None:
             break

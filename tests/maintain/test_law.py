@@ -39,6 +39,7 @@ def test_algorithms_may_follow_each_other(
         monkeypatch.setattr(costs, "PATIENCE", history.random.choice((1e-9, 1e9)))
         monkeypatch.setattr(costs, "LEAST", 0.0)
         monkeypatch.setattr(aged, "MANY", history.random.choice((0, 1, 32)))
+        monkeypatch.setattr(aged, "ROUNDS", history.random.choice((1, 8)))
         history.step(history.random.choice(sorted(ALGORITHMS)))
 
 

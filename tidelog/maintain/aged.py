@@ -33,6 +33,7 @@ from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
 MANY = 32  # facts that are worth a check; fewer are checked in some rounds only
+ROUNDS = 8  # without a check, at first
 
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
@@ -55,14 +56,14 @@ def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) ->
     those that are seen to have one from older facts left.
 
     Checks cost more than deletion in vain where a few facts follow from a few. So while there
-    are few, they are checked in the first round, the second, the fourth, and so on.
+    are few, only those of some rounds are checked: of the first, and then of fewer and fewer.
     """
     engine, I = u.engine, u.I
     known = u.memory.known(stratum)
     rules, negative = unaffected(u, stratum, kept(stratum.recursive, come))
     every, unseen = unaffected(u, stratum, kept(known.rules, come))
     Ds = engine.none()
-    most = left = 1  # rounds until the next check
+    most = left = ROUNDS  # until the next check
 
     def each() -> bool:
         nonlocal left

@@ -14,8 +14,7 @@ TRIAL = 0.01  # seconds for overdeletion while it is not known what recomputing 
 LEAST = 0.0005  # seconds for it in any case
 PATIENCE = 0.3  # the part of what recomputing takes that overdeletion may take
 CLEARLY = 1.15  # times quicker is quicker
-HOPE = 0.85  # of what a change usually takes, each time: one hard change says little of the next
-FADE = 0.98  # of what recomputing takes, each time: it may have become quicker
+MEMORY = 10  # times what the other way takes: for so long it is remembered what that is
 
 
 @dataclass(slots=True)
@@ -23,22 +22,23 @@ class Costs:
     """In seconds."""
 
     recompute: float = 0.0  # 0 if not known
+    _hoped: float = 0.0  # what recomputing may take now, for all we know
     _usual: dict[tuple[bool, int], float] = field(default_factory=dict)  # by kind of change
 
     def from_scratch(self, deletes: bool, facts: int, small: Callable[[], bool]) -> bool:
         """Should recomputing be quicker than following a change of so many facts?
 
-        Where a stratum is small, that is tried. What is not done seems quicker each time, until
-        it is tried again.
+        Where a stratum is small, that is tried. What is not done seems quicker and quicker, until
+        it is tried again: the sooner, the less that would cost in comparison.
         """
         kind = deletes, _size(facts)
         usual = self._usual.get(kind, 0.0)
         if not usual or not (self.recompute or small()):
             return False
-        if CLEARLY * self.recompute < usual:
-            self._usual[kind] = usual * HOPE
+        if CLEARLY * self._hoped < usual:
+            self._usual[kind] = usual * _faded(self.recompute, usual)
             return True
-        self.recompute *= FADE
+        self._hoped *= _faded(usual, self.recompute)
         return False
 
     def followed(self, deletes: bool, facts: int, seconds: float) -> None:
@@ -55,7 +55,12 @@ class Costs:
         return max(LEAST, PATIENCE * self.recompute or TRIAL)
 
     def recomputed(self, seconds: float) -> None:
-        self.recompute = _typical(self.recompute, seconds)
+        self.recompute = self._hoped = _typical(self.recompute, seconds)
+
+
+def _faded(spent: float, other: float) -> float:
+    """How much less the other way seems to take after so much was spent on this one."""
+    return math.exp(-spent / (MEMORY * other)) if other else 1.0
 
 
 def _size(facts: int) -> int:

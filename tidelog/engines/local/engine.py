@@ -24,6 +24,7 @@ from tidelog.program.table import Table
 
 BITS = 16  # sets at a time
 FEW_ROWS = 1 << 12  # of which masks are at hand: whether a row is odd need not be known
+FEW_INSTANCES = 1 << 12  # of an update for which finding odd rows does not pay
 MOST_ODD = 1 << 18  # rows; of more, too many others would share a bit with one
 
 
@@ -70,6 +71,7 @@ class LocalEngine:
         self.kinds: dict[str, Relation] = {}
         self._begun = np.empty(0, dtype=np.int64)
         self._too_odd: set[int] = set()
+        self._small_until = 0
         self._renumbered: set[int] = set()  # relations whose rows an update has put in again
         self._left: list[tuple[int, NDArray[np.uint32]]] = []  # facts that an update took out
         self._free_bits = [1 << i for i in range(BITS - 1, -1, -1)]
@@ -190,7 +192,8 @@ class LocalEngine:
         for r in sorted({r for s in sets for r in s.relations()}):
             if only is not None and r not in only:
                 continue
-            rows = np.unique(np.concatenate([s.rows(r) for s in sets]))
+            mine = [s.rows(r) for s in sets if s.count(r)]
+            rows = mine[0] if len(mine) == 1 else np.unique(np.concatenate(mine))
             rows = rows[table[self.store.mask(r)[rows]] != 0]
             if len(rows):
                 yield r, rows
@@ -270,6 +273,7 @@ class LocalEngine:
         new, found, sets = _local(N), self.none(), [_local(facts) for facts in into]
         reading = Reading(within, guard, negative, new, counter=counter, sign=sign)
         seen: Views | None = None
+        last: Batch | None = None
         while new and each():
             for facts in sets:
                 for r in new.relations():
@@ -282,9 +286,10 @@ class LocalEngine:
             elif self.measure is not None or batch.requests:
                 new.become(self._evaluate(rules, "delta", reading))
             else:
-                seen = seen or self._runner.views(reading)
+                again = seen is not None and batch is last and not seen.guard.of_nothing
+                seen, last = seen or self._runner.views(reading), batch
                 self.counters.evaluations += 1
-                self.counters.instances += self._runner.run(batch, found, reading, seen)
+                self.counters.instances += self._runner.run(batch, found, reading, seen, again)
                 new.become(found)
 
     def provable(
@@ -474,6 +479,7 @@ class LocalEngine:
         self.all.journal = []
         self.store.renew_ages()
         self._begun = self.sizes()
+        self._small_until = self.counters.instances + FEW_INSTANCES
         self._too_odd.clear()
         self._renumbered.clear()
         self._runner.odd = self._find_odd
@@ -482,6 +488,8 @@ class LocalEngine:
         """Note a relation's odd rows: in sets of the update, gone from the materialisation, or
         new and not in it."""
         if r in self._too_odd or self.store.size(r) < FEW_ROWS:
+            return
+        if self.counters.instances < self._small_until:
             return
         store, bit = self.store, np.uint16(self.all.bit)
         rows = [s.rows(r) for s in self._sets if not s.whole and s.count(r)]
@@ -534,16 +542,16 @@ class LocalEngine:
         """Rows of every relation now; see `sweep`."""
         return self.store.sizes()[: len(self._names)].copy()
 
-    def sweep(self, before: NDArray[np.int64], gone: Iterable[Saved]) -> None:
-        """Take away rows that are not in the materialisation: of these facts, of those that left
-        it in the update that has just ended, and newer ones.
+    def sweep(self, before: NDArray[np.int64]) -> None:
+        """Take away rows that are not in the materialisation: of facts that left it in the update
+        that has just ended, and newer ones.
 
         Row numbers change: no other set may be alive but the explicit facts and the
         materialisation.
         """
         left, self._left = self._left, []
         going: dict[int, list[Rows]] = {}
-        for r, data in (*left, *(item for saved in gone for item in saved.items())):
+        for r, data in left:
             rows = self.store.load(r, data, 0).astype(np.uint32)
             going.setdefault(r, []).append(rows[~self.all.has(r, rows)])
         now, known = self.store.sizes(), len(before)

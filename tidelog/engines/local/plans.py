@@ -18,6 +18,7 @@ from tidelog.engines.local.steps import Plan, Request
 from tidelog.program.rules import Literal, Rule
 
 MOST_BATCHES = 4096
+ONE_BY_ONE = 8  # relations
 FEW = 64  # rules that are looked up one by one; more must come as the same sequence each time
 
 
@@ -53,6 +54,7 @@ class _Choice:
     relations: NDArray[np.int64]
     low: NDArray[np.int64]
     high: NDArray[np.int64]
+    bounds: list[tuple[int, int, int]]  # the same: of a few, one by one is quicker
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +100,14 @@ class PlanBook:
         key = (about, ask)
         choice = self._choices.get(key)
         if choice is not None:
-            now = self._catalog.sizes()[choice.relations]
-            if bool(((now >= choice.low) & (now < choice.high)).all()):
-                return choice.batch
+            sizes = self._catalog.sizes()
+            if len(choice.bounds) <= ONE_BY_ONE:
+                if all(low <= sizes[r] < high for r, low, high in choice.bounds):
+                    return choice.batch
+            else:
+                now = sizes[choice.relations]
+                if bool(((now >= choice.low) & (now < choice.high)).all()):
+                    return choice.batch
         read: set[int] = set()
         chosen = self._relevant(self._places_of(about, rules, ask.mode), ask, read)
         plans = tuple(self.plan(rule, ask, place) for rule, place in chosen)
@@ -113,7 +120,8 @@ class PlanBook:
             self._choices.clear()
         if choice is None:
             self._note(rules, key)
-        self._choices[key] = _Choice(rules, batch, relations, low, high)
+        bounds = list(zip(relations.tolist(), low.tolist(), high.tolist(), strict=True))
+        self._choices[key] = _Choice(rules, batch, relations, low, high, bounds)
         return batch
 
     def _note(self, rules: Iterable[Rule], key: object) -> None:

@@ -29,6 +29,7 @@ FAILURES = {
     at.POWER: "zero to a negative power",
     at.CONVERSION: "a float that does not fit into an integer",
 }
+_START = np.array((0, -1, 1, 0, 0, 0), dtype=np.int64)
 _ROLES = slice(at.R_FULL, at.R_FULL + at.ROLES)
 
 
@@ -116,17 +117,32 @@ class Runner:
         return table
 
     def run(
-        self, batch: Batch, result: LocalSet, reading: Reading, views: Views | None = None
+        self,
+        batch: Batch,
+        result: LocalSet,
+        reading: Reading,
+        views: Views | None = None,
+        again: bool = False,
     ) -> int:
-        """Add to the result what the plans derive; returns the instances considered."""
-        if batch.symbols_ordered:
-            self._dictionary.order_symbols()
-        self._set_views(batch, reading, views or self.views(reading))
-        self._dictionary.env[at.E_OUTBIT] = result.bit
+        """Add to the result what the plans derive; returns the instances considered.
+
+        With `again`, nothing has changed since the last run but the facts that are touched, and
+        whatever the run finds has a row.
+        """
         rels = self._store.rels
+        if again and reading.touching is not None:
+            self._held.clear()
+            for r in reading.touching.relations():
+                self._give(r, reading.touching, at.R_DLIST)
+                rels[r, at.R_FULL + at.ROLE_OLD] = 0
+        else:
+            if batch.symbols_ordered:
+                self._dictionary.order_symbols()
+            self._set_views(batch, reading, views or self.views(reading))
+        self._dictionary.env[at.E_OUTBIT] = result.bit
         first = [int(rels[r, at.R_N]) for r in batch.heads]
-        batch.counts[:] = 0
-        self._state[:] = (0, -1, 1, 0, 0, 0)
+        batch.counts.fill(0)
+        self._state[:] = _START
         if len(self._buffer) < at.BUFFER * (batch.widest + 1):
             self._buffer = np.zeros(at.BUFFER * (batch.widest + 1), dtype=np.uint64)
         try:
@@ -140,7 +156,7 @@ class Runner:
                 if rels[r, at.R_OUTN]:
                     listed = self._store.take_out(r)
                     result.adopt(r, listed, len(listed))
-        return int(batch.counts.sum())
+        return sum(batch.counts.tolist())
 
     def _loop(self, batch: Batch) -> None:
         store, env, state = self._store, self._dictionary.env, self._state

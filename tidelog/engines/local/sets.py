@@ -61,6 +61,15 @@ class LocalSet(FactSet):
         return self
 
     def __isub__(self, other: View) -> Self:
+        if isinstance(other, LocalSet):
+            # What is listed leads to the rows of both.
+            listed = other if self.whole or len(other) < len(self) else self
+            for r in listed.relations():
+                if self.count(r) and other.count(r):
+                    rows = listed.rows(r)
+                    both = other.has(r, rows) if listed is self else self.has(r, rows)
+                    self.remove(r, rows[both])
+            return self
         for r, rows in self.engine.members(self & other):
             self.remove(r, rows)
         return self
@@ -98,9 +107,10 @@ class LocalSet(FactSet):
         mask = self.engine.store.mask(r)
         bit = np.uint16(self.bit)
         masks = mask[rows]
-        if (masks & bit).any():
+        there = masks & bit
+        if there.any():
             numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            rows = numbers[(masks & bit) == 0].astype(np.uint32)
+            rows = numbers[there == 0].astype(np.uint32)
             masks = mask[rows]
         if len(masks):
             mask[rows] = masks | bit
