@@ -69,12 +69,13 @@ def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rul
 
 def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) -> FactSet | None:
     """What to delete; None, and nothing is changed, if that is not found in time."""
-    way = aged if u.memory.has("ages", stratum) else dred
-    u.work.algorithm = "aged" if way is aged else "dred"
+    known = u.memory.has("ages", stratum)
+    u.work.algorithm = "aged" if known else "dred"
+    search = aged.overdelete if known else dred.overdelete
     u.work.why = "what is lost is followed"
     u.deadline = time.thread_time() + u.memory.costs(stratum).patience
     try:
-        return way.overdelete(u, stratum, N, come)
+        return search(u, stratum, N, come)
     except Spent:
         return None
     finally:

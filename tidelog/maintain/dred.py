@@ -35,9 +35,7 @@ def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) ->
     rules, negative = unaffected(u, stratum, kept(stratum.recursive, come))
     Ds = engine.none()
     within = Split(inside, I - (Ds - N), I - u.A)  # Ds - N is O
-    engine.spread(
-        rules, N, (Ds,), within=within, negative=negative, guard=I - Ds, each=u.round
-    )
+    engine.spread(rules, N, (Ds,), within=within, negative=negative, guard=I - Ds, each=u.round)
     u.note("DR2")
     u.work.numbers["|D|"] += len(Ds)
     return Ds

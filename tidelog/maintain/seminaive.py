@@ -64,7 +64,6 @@ def saturate(
     What comes to I comes to `added` too, and the instances are counted, if that is asked for.
     """
 
-
     def each() -> bool:
         watch.round()
         return True

@@ -70,8 +70,8 @@ class LocalSet(FactSet):
                     both = other.has(r, rows) if listed is self else self.has(r, rows)
                     self.remove(r, rows[both])
             return self
-        for r, rows in self.engine.members(self & other):
-            self.remove(r, rows)
+        for r, found in self.engine.members(self & other):
+            self.remove(r, found)
         return self
 
     def count(self, r: int) -> int:

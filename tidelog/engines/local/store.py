@@ -195,8 +195,10 @@ class Store:
             if AGE in store.counts
         ]
         ages, places = np.unique(np.concatenate(dated), return_inverse=True)
-        for mine, new in zip(dated, np.split(places, np.cumsum(list(map(len, dated)))), strict=False):
-            mine[:] = new
+        start = 0
+        for mine in dated:
+            mine[:] = places[start : start + len(mine)]
+            start += len(mine)
         self._now = len(ages)
 
     # Odd rows: those that are not just in the materialisation. A bit for each, by a hash of its
