@@ -188,6 +188,7 @@ def test_bases_and_sides_are_modules_of_their_own() -> None:
         "r(x, x) :- r(x, _).",
         "r(x, y) :- r(x, y).",
         "r(x, x) :- r(x, y), b(y, x).",
+        "r(x, x) :- b(z, y), r(x, y).",
         "r(x, z) :- r(x, y), b(y, z), n(x).",
         "r(x, z) :- r(x, y), b(y, z), x < z.",
         "r(x, z) :- r(x, 1), b(1, z).",
@@ -371,6 +372,7 @@ KNOWN = (
     SYMMETRIC,
     "r(x, z) :- r(x, y), b(y, z).",
     "r(x, z) :- b(y, x), r(y, z).",
+    "r(x, z) :- r(x, y), b(z, y).",
     "r(x, z) :- r(x, y), r(z, y).",
 )
 
