@@ -10,6 +10,7 @@ from tests.cli.conftest import Cli, names
 UNKNOWN = """\
 stratum 1, given: edge
 stratum 2, recursive: path
+  module: left-linear path over edge   (path(x, z) :- path(x, y), edge(y, z).)
     path(x, y) :- edge(x, y).
         join order: each edge
     path(x, z) :- path(x, y), edge(y, z).
@@ -54,6 +55,39 @@ def test_closures(cli: Cli, folder: Path) -> None:
     assert out.splitlines()[-2:] == [
         "closure: same is an equivalence (eqrel)",
         "closure: below is transitive",
+    ]
+
+
+def test_modules(cli: Cli, folder: Path) -> None:
+    (folder / "m.dl").write_text(
+        ".decl same(x: number, y: number)\n"
+        ".decl path(x: number, y: number)\n"
+        "same(y, x) :- same(x, y).\n"
+        "same(a, c) :- same(b, c), same(a, b).\n"
+        "same(x, 0) :- same(x, x).\n"
+        "path(x, z) :- path(x, y), same(z, y).\n"
+    )
+    code, out, err = cli("plan", "m.dl")
+    assert (code, err) == (0, "")
+    assert [line for line in out.splitlines() if not line.startswith("    ")] == [
+        "stratum 1, recursive: same",
+        "  module: symmetric-transitive same   "
+        "(same(y, x) :- same(x, y). same(a, c) :- same(b, c), same(a, b).)",
+        "stratum 2, recursive: path",
+        "  module: left-linear path over same with columns swapped   "
+        "(path(x, z) :- path(x, y), same(z, y).)",
+    ]
+
+
+def test_the_modules_of_lubm(cli: Cli) -> None:
+    program = Path(__file__).parent.parent.parent / "bench" / "streams" / "lubm" / "lubm.dl"
+    code, out, err = cli("plan", str(program))
+    assert (code, err) == (0, "")
+    found = [line.split("   ")[0] for line in out.splitlines() if line.startswith("  module:")]
+    assert found == [
+        "  module: transitive a1_subOrganizationOf",
+        "  module: symmetric-transitive a1_connectedCourses",
+        "  module: symmetric-transitive a1_colleagues",
     ]
 
 

@@ -18,7 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "maintain": {"program", "plan"},
     "engines": {"program", "plan", "maintain"},
     "io": {"program", "text"},
-    "report": {"program"},
+    "report": {"program", "plan"},
     "limits": {"program"},
     "progress": {"limits"},
     "accept": {"program", "text", "plan"},

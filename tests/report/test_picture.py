@@ -99,6 +99,30 @@ def test_svg() -> None:
     assert len(strict) == 3 + 1  # one is in the legend
 
 
+def test_closures_have_a_double_border() -> None:
+    def pair(*names: str) -> tuple[Variable, ...]:
+        return tuple(Variable(name) for name in names)
+
+    transitive = Rule(
+        Literal("path", pair("x", "z")),
+        (Literal("path", pair("x", "y")), Literal("path", pair("y", "z"))),
+        "path(x, z) :- path(x, y), path(y, z).",
+    )
+    found = program([["edge"], ["path"], ["odd"]], transitive, rule("odd", "odd", "edge"))
+    assert '"path" [fillcolor="#e3eef8", peripheries=2, tooltip="module: transitive path"];' in (
+        plan_dot(found)
+    )
+    assert plan_dot(found).count("peripheries") == 1
+    root = ElementTree.fromstring(plan_svg(found))
+    nodes = [
+        node
+        for node in root.iter(f"{SVG}g")
+        if any(rect.get("class") == "inner" for rect in node.findall(f"{SVG}rect"))
+    ]
+    assert [node.findtext(f"{SVG}text") for node in nodes] == ["path", "closure"]  # and the legend
+    assert (nodes[0].findtext(f"{SVG}title") or "").endswith("\nmodule: transitive path")
+
+
 def test_no_program_and_no_rules() -> None:
     ElementTree.fromstring(plan_svg(program([])))
     ElementTree.fromstring(plan_svg(program([["a"], ["b"]])))

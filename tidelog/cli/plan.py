@@ -12,6 +12,7 @@ from tidelog.cli.files import decide
 from tidelog.cli.terminal import out, stdin
 from tidelog.io.atomic import Staged, check_target
 from tidelog.io.directives import read_inputs
+from tidelog.plan.closures import modules
 from tidelog.program.rules import CheckedProgram, Rule, Stratum
 from tidelog.progress import Progress
 
@@ -20,7 +21,7 @@ Show the order in which relations are evaluated, their rules, and the order in w
 rule joins its atoms. With -F, facts are loaded and evaluated first and orders are those for
 the sizes found; without, sizes are unknown, and atoms with more bound columns go first.
 In a join order, `each r` reads all of r, `r[2]` looks r up by its second column, and
-`has r` looks for one fact."""
+`has r` looks for one fact. A module is made of recursive rules that close a relation."""
 EXAMPLE = """\
 example:
   $ cat reach.dl
@@ -31,6 +32,7 @@ example:
   $ tidelog plan reach.dl
   stratum 1, given: edge
   stratum 2, recursive: path
+    module: left-linear path over edge   (path(x, z) :- path(x, y), edge(y, z).)
       path(x, y) :- edge(x, y).
           join order: each edge
       path(x, z) :- path(x, y), edge(y, z).
@@ -101,7 +103,8 @@ def _orders(
 def lines(
     checked: CheckedProgram, sizes: Callable[[str], int] | None, order: Callable[[Rule], str]
 ) -> Iterator[str]:
-    """The plan as text: strata in order with their rules and join orders, then closures."""
+    """The plan as text: strata in order with their modules, rules and join orders, and what
+    declarations close."""
     if not checked.strata:
         yield "the program has no relations"
         return
@@ -131,6 +134,9 @@ def _stratum(
             names.append(f"{name} ({facts:,} {'fact' if facts == 1 else 'facts'})")
     kind = ", recursive" if stratum.recursive else "" if stratum.rules else ", given"
     yield f"stratum {number}{kind}: {', '.join(names)}"
+    for closure in modules(stratum).closures:
+        texts = dict.fromkeys(rule.text for rule in closure.rules)
+        yield f"  module: {closure}   ({' '.join(texts)})"
     for rule in stratum.rules:
         yield f"    {rule.text}"
         yield f"        join order: {order(rule)}"

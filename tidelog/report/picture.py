@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 
+from tidelog.plan.closures import modules
 from tidelog.program.rules import CheckedProgram, Relation
 from tidelog.report.layout import Block, Drawing, Link, Point, Port, draw
 
@@ -50,6 +51,15 @@ def outputs(checked: CheckedProgram) -> set[str]:
     return {d.relation for d in checked.directives if d.action != "input"}
 
 
+def closed(checked: CheckedProgram) -> dict[str, list[str]]:
+    """Relations that closure modules derive, with what those are; they get a double border."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for stratum in checked.strata:
+        for closure in modules(stratum).closures:
+            found[closure.relation].append(f"module: {closure}")
+    return dict(found)
+
+
 # Graphviz
 
 
@@ -57,6 +67,7 @@ def plan_dot(checked: CheckedProgram) -> str:
     """The picture in Graphviz's notation, for those who want to lay it out themselves."""
     derived = {rule.head.relation for rule in checked.rules}
     written = outputs(checked)
+    closures = closed(checked)
     lines = [
         "digraph program {",
         "  rankdir=TB;",
@@ -65,7 +76,10 @@ def plan_dot(checked: CheckedProgram) -> str:
         '  edge [color="#6f7f90", arrowsize=0.7];',
     ]
     for number, (names, recursive) in enumerate(groups(checked)):
-        nodes = [_dot_node(checked.relations[n], n in derived, n in written) for n in names]
+        nodes = [
+            _dot_node(checked.relations[n], n in derived, n in written, closures.get(n, []))
+            for n in names
+        ]
         if recursive:
             title = _dot_text(f"stratum {number + 1}, recursive")
             lines.append(f"  subgraph cluster_{number} {{")
@@ -81,12 +95,14 @@ def plan_dot(checked: CheckedProgram) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def _dot_node(relation: Relation, derived: bool, written: bool) -> str:
+def _dot_node(relation: Relation, derived: bool, written: bool, closures: list[str]) -> str:
     name = _dot_text(relation.name)
     if relation.hidden:
         return f'{name} [fontsize=7, color="#b0b0b0", fillcolor="#eeeeee", fontcolor="#707070"];'
     looks = ['fillcolor="#e3eef8"'] if derived else []
     looks += ["penwidth=2"] if written else []
+    if closures:
+        looks.append(f"peripheries=2, tooltip={_dot_text('; '.join(closures))}")
     return f"{name} [{', '.join(looks)}];" if looks else f"{name};"
 
 
@@ -219,8 +235,10 @@ def _svg(
     parts += titles
     texts = _rule_texts(checked)
     written = outputs(checked)
+    closures = closed(checked)
     for node in nodes.values():
-        parts.append(_box(node, drawing.corners[node.block], texts, written))
+        known = closures.get(node.relation.name, [])
+        parts.append(_box(node, drawing.corners[node.block], texts, written, known))
     parts.append("</g>")
     parts.append(_legend(MARGIN, height - MARGIN - 4))
     return "\n".join([*parts, "</svg>", ""])
@@ -287,7 +305,13 @@ def _border(node: Node, middle: Point, towards: Point) -> Point:
     return middle[0] + dx / reach, middle[1] + dy / reach
 
 
-def _box(node: Node, corner: Point, texts: dict[str, list[str]], written: set[str]) -> str:
+def _box(
+    node: Node,
+    corner: Point,
+    texts: dict[str, list[str]],
+    written: set[str],
+    closures: list[str],
+) -> str:
     relation = node.relation
     rules = texts.get(relation.name, [])
     kind = "hidden" if relation.hidden else "derived" if rules else "given"
@@ -304,12 +328,21 @@ def _box(node: Node, corner: Point, texts: dict[str, list[str]], written: set[st
     about = "\n".join([f"{relation.name}({columns})", *rules[:MOST_RULES]])
     if len(rules) > MOST_RULES:
         about += f"\n… and {len(rules) - MOST_RULES} more rules"
+    about = "\n".join([about, *closures])
     return (
         f'<g class="node {kind}"><title>{_text(about)}</title>'
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{node.width:.1f}" '
         f'height="{node.height:.1f}" rx="6"/>'
+        f"{_inner_border(x, y, node.width, node.height) if closures else ''}"
         f'<text x="{x + node.width / 2:.1f}" y="{y + node.height / 2:.1f}" dy=".35em">'
         f"{_text(name)}</text></g>"
+    )
+
+
+def _inner_border(x: float, y: float, width: float, height: float) -> str:
+    return (
+        f'<rect class="inner" x="{x + 3:.1f}" y="{y + 3:.1f}" width="{width - 6:.1f}" '
+        f'height="{height - 6:.1f}" rx="4"/>'
     )
 
 
@@ -335,11 +368,17 @@ def _marker(name: str) -> str:
 
 def _legend(x: float, y: float) -> str:
     parts = []
-    for kind, title in (("given", "given"), ("derived", "derived"), ("derived written", "output")):
+    for kind, title in (
+        ("given", "given"),
+        ("derived", "derived"),
+        ("derived", "closure"),
+        ("derived written", "output"),
+    ):
         wide = len(title) * CHARACTER + 18
+        border = _inner_border(x, y - 20, wide, 22) if title == "closure" else ""
         parts.append(
             f'<g class="node {kind}"><rect x="{x:.1f}" y="{y - 20:.1f}" width="{wide:.1f}" '
-            f'height="22" rx="5"/><text x="{x + wide / 2:.1f}" y="{y - 9:.1f}" dy=".35em">'
+            f'height="22" rx="5"/>{border}<text x="{x + wide / 2:.1f}" y="{y - 9:.1f}" dy=".35em">'
             f"{title}</text></g>"
         )
         x += wide + 14
@@ -365,6 +404,7 @@ _STYLE = """
 .node text { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; fill: #1c2430;
   text-anchor: middle; }
 .derived rect { fill: #e3eef8; stroke: #5a87b0; }
+.node .inner { fill: none; stroke-width: 1; }
 .written rect { stroke-width: 2.2; }
 .hidden rect { fill: #eeeeee; stroke: #c4c4c4; }
 .hidden text { font-size: 8.4px; fill: #707070; }

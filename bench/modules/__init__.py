@@ -1,0 +1,1 @@
+"""Benchmarks of closure modules: the same rules with their own algorithms and without."""

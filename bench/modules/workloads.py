@@ -1,0 +1,172 @@
+"""Programs with closures and facts for them: what the paper measured, as far as it can be made.
+
+Hu, Motik, Horrocks: Modular Materialisation of Datalog Programs (2019), section 7. LUBM's rules
+are the paper's own. Claros' data and DBpedia are not at hand: generated facts of the same shape
+stand in for them, under the rules that close something. How many of the facts are deleted is for
+whoever measures to say; `among` are those that they are drawn from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from bench import data
+from bench.data import Facts, Rows, distinct
+from bench.workloads import declared, recorded, text
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program with facts, and the relations whose explicit facts are deleted."""
+
+    name: str
+    title: str
+    program: str
+    facts: Facts
+    deleted: tuple[str, ...]
+    paper: str | None = None  # the row of the paper's tables that it is measured beside
+
+    @property
+    def given(self) -> int:
+        return sum(len(rows) for rows in self.facts.values())
+
+    @property
+    def among(self) -> Facts:
+        return {name: self.facts[name] for name in self.deleted}
+
+
+def components(sizes: Sequence[int], more: float, rng: np.random.Generator) -> Rows:
+    """Edges that make components of these sizes, of nodes numbered in their order.
+
+    A random tree holds each together, and a share `more` of as many edges again stand beside
+    it, so that some edges can go without effect; each points in either direction.
+    """
+    parts = []
+    start = 0
+    for size in sizes:
+        child = np.arange(1, size)
+        tree = np.column_stack([child, (rng.random(size - 1) * child).astype(np.int64)])
+        extra = rng.integers(size, size=(round(more * size), 2))
+        parts.append(np.concatenate([tree, extra[extra[:, 0] != extra[:, 1]]]) + start)
+        start += size
+    edges = np.concatenate(parts).astype(np.int64)
+    turned = rng.random(len(edges)) < 0.5
+    return distinct(np.where(turned[:, None], edges[:, ::-1], edges))
+
+
+def cliques(large: Sequence[int], small: int, seed: int) -> Case:
+    """Related places: a few large components, and many of 2 to 12 places.
+
+    There are few explicit facts, and a component of n places has n² facts.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = [*large, *(int(size) for size in 2 + rng.geometric(0.35, small).clip(1, 11) - 1)]
+    places = sum(sizes)
+    related = components(sizes, 0.3, rng)
+    ends = np.cumsum(sizes)
+    # Documents refer to two or three places of a component, one in ten components has one.
+    written = rng.permutation(len(sizes))[: max(2, len(sizes) // 10)]
+    refers = [
+        (places + document, int(ends[which] - 1 - rng.integers(sizes[which])))
+        for document, which in enumerate(written)
+        for _ in range(rng.integers(2, 4))
+    ]
+    fresh = 2 * places + np.arange(max(2, places // 50))
+    regions = np.concatenate([ends[: len(large)] - 1, rng.integers(places, size=len(sizes) // 20)])
+    facts = {
+        "place": np.arange(places, dtype=np.int64)[rng.random(places) < 0.9].reshape(-1, 1),
+        "refers": distinct(np.array(refers, dtype=np.int64)),
+        "renamed": np.column_stack([fresh, rng.integers(places, size=len(fresh))]),
+        "related": related,
+        "region": np.column_stack([regions, 3 * places + np.arange(len(regions))]),
+    }
+    title = f"related places, {len(sizes):,} components of 2 to {max(sizes):,}"
+    return Case("cliques", title, text("related_places"), facts, ("related",), "Claros-LE")
+
+
+def lubm(departments: int, seed: int) -> Case:
+    """LUBM-LE's 107 rules on a generated university; facts of all relations are deleted.
+
+    Courses that share a student, and colleagues, are symmetric and transitive:
+    a clique for each department. Organisations are transitive, in chains of two.
+    """
+    program = recorded("lubm")
+    facts = declared(program, data.lubm_relations(data.lubm_like(departments, seed)))
+    title = f"LUBM's 107 rules, {departments} departments"
+    return Case("lubm", title, program, facts, tuple(facts), "LUBM-LE")
+
+
+def skos(concepts: int, seed: int) -> Case:
+    """A concept scheme in the manner of Wikipedia's categories.
+
+    Most concepts have one broader concept and some have two or three, not far before them, so
+    that chains are long. A few facts lead back, which makes cycles.
+    """
+    rng = np.random.default_rng(seed)
+    parents = rng.choice([1, 2, 3], size=concepts - 1, p=[0.9, 0.08, 0.02])
+    child = np.repeat(np.arange(1, concepts), parents)
+    parent = (child * (0.5 + 0.5 * rng.random(len(child)) ** 0.5)).astype(np.int64)
+    parent = np.minimum(parent, child - 1)
+    back = rng.random(len(child)) < 0.0005
+    up = distinct(np.column_stack([np.where(back, parent, child), np.where(back, child, parent)]))
+    inverse = rng.random(len(up)) < 0.05
+
+    def some(count: int) -> Rows:
+        """Pairs of concepts that are near each other."""
+        x = rng.integers(concepts - 10, size=max(2, count))
+        return distinct(np.column_stack([x, x + rng.integers(1, 10, size=len(x))]))
+
+    schemes = concepts + np.arange(max(1, concepts // 1000))
+    facts = {
+        "broader": np.ascontiguousarray(up[~inverse]),
+        "narrower": np.ascontiguousarray(up[inverse][:, ::-1]),
+        "related": some(concepts // 5),
+        "exactMatch": some(concepts // 20),
+        "broadMatch": np.ascontiguousarray(some(concepts // 500)[:, ::-1]),
+        "relatedMatch": some(concepts // 50),
+        "inScheme": np.column_stack([np.arange(concepts), rng.choice(schemes, size=concepts)]),
+        "hasTopConcept": np.column_stack([schemes, rng.integers(10, size=len(schemes))]),
+    }
+    title = f"SKOS, {concepts:,} concepts"
+    return Case("skos", title, text("skos"), facts, ("broader",), "DBpedia-SKOS")
+
+
+def dag_r(nodes: int, seed: int) -> Case:
+    """The paper's DAG-R: a random acyclic graph with ten edges a node, and a transitive relation.
+
+    With 10,000 nodes the paths are about 22.4 million; seeds differ by 1%.
+    """
+    facts = {"edge": data.random_dag(nodes, 10 * nodes, seed)}
+    title = f"DAG-R, {nodes:,} nodes, {10 * nodes:,} edges"
+    return Case("dag-r", title, text("closure_nonlinear"), facts, ("edge",), "DAG-R")
+
+
+def digraph(nodes: int, density: float, seed: int) -> Case:
+    """A random digraph, its closure written as two paths that make one."""
+    facts = {"edge": data.random_digraph(nodes, density, seed)}
+    title = f"random digraph, {nodes:,} nodes, {len(facts['edge']):,} edges"
+    return Case(f"digraph-{nodes}", title, text("closure_nonlinear"), facts, ("edge",))
+
+
+def cases(quick: bool = False) -> dict[str, Callable[[], Case]]:
+    """All cases by name, in full size or of the same shape but small; each is built on demand."""
+    if quick:
+        return {
+            "cliques": partial(cliques, (30, 20), 30, seed=1),
+            "lubm": partial(lubm, 1, seed=5),
+            "skos": partial(skos, 300, seed=2),
+            "dag-r": partial(dag_r, 100, seed=7),
+            "digraph-100": partial(digraph, 100, 0.02, seed=4),
+        }
+    return {
+        "cliques": partial(cliques, (600, 400, 300, 200), 2000, seed=1),
+        "lubm": partial(lubm, 15, seed=5),
+        "skos": partial(skos, 20_000, seed=2),
+        "dag-r": partial(dag_r, 10_000, seed=7),
+        "digraph-1000": partial(digraph, 1000, 0.01, seed=4),
+        "digraph-5000": partial(digraph, 5000, 0.0003, seed=4),
+    }
