@@ -22,10 +22,16 @@ QUICK = cases(quick=True)
 SEEDED: dict[str, Callable[[int], Case]] = {
     "cliques": partial(workloads.cliques, (30, 20), 30),
     "lubm": partial(workloads.lubm, 1),
-    "skos": partial(workloads.skos, 300),
+    "skos-chains": partial(workloads.skos, 300, workloads.chains),
+    "skos-flat": partial(workloads.skos, 300, workloads.flat),
     "dag-r": partial(workloads.dag_r, 100),
     "digraph-100": partial(workloads.digraph, 100, 0.02),
 }
+SKOS = [
+    "symmetric-transitive exactMatch",
+    "transitive broaderTransitive",
+    "transitive narrowerTransitive",
+]
 CLOSURES = {
     "cliques": [
         "symmetric-transitive related",
@@ -36,11 +42,8 @@ CLOSURES = {
         "symmetric-transitive a1_connectedCourses",
         "symmetric-transitive a1_colleagues",
     ],
-    "skos": [
-        "symmetric-transitive exactMatch",
-        "transitive broaderTransitive",
-        "transitive narrowerTransitive",
-    ],
+    "skos-chains": SKOS,
+    "skos-flat": SKOS,
     "dag-r": ["transitive path"],
     "digraph-100": ["transitive path"],
 }
