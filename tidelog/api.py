@@ -18,7 +18,8 @@ from tidelog.io.directives import inputs, read_inputs
 from tidelog.io.frames import kinds_of, to_arrow, to_pandas, to_polars, to_table
 from tidelog.io.order import sorted_table
 from tidelog.limits import Interrupts, Limits, Show, Watch
-from tidelog.maintain.seminaive import materialise
+from tidelog.maintain.materialise import materialise
+from tidelog.maintain.memory import Memory
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import Change, Commit
 from tidelog.program.diagnostics import DataError, Sources, TidelogError
@@ -61,6 +62,7 @@ class Database:
     `program` is a path (a `Path`, or a string that ends in `.dl`) or the program's text.
     `facts` gives facts by relation (rows, or pandas, Polars and Arrow frames), or names the
     folder that `.input` directives read from; without it they read nothing.
+    Closures (`tidelog plan` names them) have algorithms of their own unless `modules` is False.
 
     >>> db = Database('''
     ...     path(x, y) :- edge(x, y).
@@ -78,6 +80,7 @@ class Database:
         facts: Mapping[str, Any] | str | Path | None = None,
         *,
         algorithm: str = "auto",
+        modules: bool = True,
         strict: bool = False,
         limits: Limits | None = None,
         profile: bool = False,
@@ -88,7 +91,7 @@ class Database:
         given = _given(facts)
         parsed = _parse(program, allow_paths)
         accepted = accept(parsed, _declare_given(parsed.program, given))
-        self._begin(accepted, began, algorithm, strict)
+        self._begin(accepted, began, algorithm, modules, strict)
         self._finish(self._tables(facts, given, allow_paths), limits, profile, progress)
 
     @classmethod
@@ -98,6 +101,7 @@ class Database:
         tables: Iterable[tuple[str, Table]] = (),
         *,
         algorithm: str = "auto",
+        modules: bool = True,
         strict: bool = False,
         limits: Limits | None = None,
         profile: bool = False,
@@ -105,16 +109,19 @@ class Database:
     ) -> Database:
         """A database of a program that has been read already, with tables for its relations."""
         database = cls.__new__(cls)
-        database._begin(accepted, time.perf_counter(), algorithm, strict)
+        database._begin(accepted, time.perf_counter(), algorithm, modules, strict)
         database._finish(tables, limits, profile, progress)
         return database
 
-    def _begin(self, accepted: Accepted, began: float, algorithm: str, strict: bool) -> None:
+    def _begin(
+        self, accepted: Accepted, began: float, algorithm: str, modules: bool, strict: bool
+    ) -> None:
         check_algorithm(algorithm)
         self._began = began
         self._sources = accepted.sources
         self._checked = accepted.checked  # the program of the start
-        self._state = State(Rulebook.of(accepted.typed, accepted.checked))
+        book = Rulebook.of(accepted.typed, accepted.checked)
+        self._state = State(book, Memory(modules=modules))
         self._algorithm = algorithm
         self._strict = strict
         self.warnings = accepted.warnings
@@ -162,7 +169,8 @@ class Database:
             watch = Watch(limits, engine.facts, progress, interrupts)
             engine.watch(watch.tick)
             engine.measure = _recorder(stats, watch) if profile else None
-            materialise(engine, self._state.book.strata, engine.all, watch, self._state.memory)
+            memory, strata = self._state.memory, self._state.book.strata
+            materialise(engine, strata, engine.all, watch, memory, engine.explicit)
             watch.tick(None)
         engine.watch(None)
         engine.measure = None

@@ -10,7 +10,8 @@ from tidelog import Database
 from tidelog.engines.local import running
 from tidelog.engines.local.engine import LocalEngine
 from tidelog.limits import Limits, Watch
-from tidelog.maintain.seminaive import materialise
+from tidelog.maintain.materialise import materialise
+from tidelog.maintain.memory import Memory
 from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.program.rules import Constraint, Literal, Rule, Stratum
 
@@ -106,12 +107,12 @@ def test_an_interrupted_evaluation_leaves_nothing_behind(
 
     engine.watch(tick)
     with pytest.raises(KeyboardInterrupt):
-        materialise(engine, strata, engine.all, Silent())
+        materialise(engine, strata, engine.all, Silent(), Memory(modules=False), engine.explicit)
     engine.watch(None)
     engine.all -= engine.all
     engine.all |= engine.explicit
     monkeypatch.undo()
-    materialise(engine, strata, engine.all, Silent())
+    materialise(engine, strata, engine.all, Silent(), Memory(modules=False), engine.explicit)
     paths = closure(edges)
     assert facts_of(engine, engine.all) == (
         {("e", edge) for edge in edges}

@@ -16,7 +16,8 @@ from tidelog.accept import accept
 from tidelog.engines.local import planner
 from tidelog.engines.local.engine import LocalEngine
 from tidelog.engines.local.parts import Part, binds, mentions, needs, prepare
-from tidelog.maintain.seminaive import materialise
+from tidelog.maintain.materialise import materialise
+from tidelog.maintain.memory import Memory
 from tidelog.program.rules import Constraint, Group, Literal, Range, Stratum
 from tidelog.text import parse
 
@@ -149,7 +150,7 @@ def test_every_instance_once(name: str, seed: int) -> None:
     for relation in checked.relations.values():
         engine.declare(relation)
     put(engine, edges, engine.all)
-    materialise(engine, checked.strata, engine.all, Silent())
+    materialise(engine, checked.strata, engine.all, Silent(), Memory(modules=False), engine.explicit)
     facts: frozenset[Fact] = frozenset(edges)
     while True:
         heads = {h for rule in checked.rules for h, _ in instances(rule, facts, facts)}

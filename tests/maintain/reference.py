@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import numpy as np
+
+from tidelog.closure import Pairs
 from tidelog.maintain.seam import Combination, Counter, FactSet, Split, Taken, View
 from tidelog.naive_values import CAN_FAIL, apply, as_kind, cast, each, folded, holds, same
 from tidelog.program.rules import (
@@ -306,6 +309,7 @@ class PyEngine:
         self.explicit, self.all = self.none(), self.none()
         self.all.ages = {}  # those put in by other means are the oldest
         self.nonrecursive, self.recursive = PyCounter(), PyCounter()
+        self._numbers: dict[tuple[type, Value], int] = {}
 
     @property
     def instances(self) -> int:
@@ -472,6 +476,18 @@ class PyEngine:
             if allowed is None or allowed(instance.head):
                 heads.add(instance.head)
         return self._new(heads)
+
+    def pairs(self, view: View, relation: str) -> Pairs:
+        found = sorted((row for name, row in extent(view) if name == relation), key=repr)
+        numbers = [[self._number(value) for value in row] for row in found]
+        return np.array(numbers, dtype=np.uint32).reshape(-1, 2)
+
+    def _number(self, value: Value) -> int:
+        return self._numbers.setdefault((type(value), value), len(self._numbers))
+
+    def pick(self, relation: str, pairs: Pairs) -> PySet:
+        values = [value for _, value in self._numbers]
+        return self._new((relation, tuple(values[i] for i in row)) for row in pairs.tolist())
 
     # Counters, ages, and facts set aside.
 

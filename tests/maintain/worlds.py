@@ -17,7 +17,7 @@ from tidelog.maintain.algorithms import ALGORITHMS
 from tidelog.maintain.memory import Kept, Memory
 from tidelog.maintain.report import Report, Work
 from tidelog.maintain.seam import Counter, FactSet, View
-from tidelog.maintain.seminaive import materialise
+from tidelog.maintain.materialise import materialise
 from tidelog.maintain.update import Update, update
 from tidelog.plan.strata import strata
 from tidelog.program.rules import Relation, Rule, Stratum
@@ -108,7 +108,8 @@ class World:
         self.memory = Memory()
         self.strata = self._strata(self.rules)
         self.way.put(self.E, self.engine.explicit, self.engine.all)
-        materialise(self.engine, self.strata, self.engine.all, Unwatched(), self.memory)
+        engine = self.engine
+        materialise(engine, self.strata, engine.all, Unwatched(), self.memory, engine.explicit)
         self.report = Report()
         self.stages: dict[str, list[tuple[int, int]]] = {}
 

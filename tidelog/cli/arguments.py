@@ -43,6 +43,14 @@ def add_allow_paths(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_modules(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-modules",
+        action="store_true",
+        help="evaluate closures, which `tidelog plan` names, like all other rules",
+    )
+
+
 def add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-facts", metavar="N", type=count, help="stop at more than N facts")
     parser.add_argument(

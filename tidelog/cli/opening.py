@@ -31,6 +31,7 @@ def open_database(accepted: Accepted, files: Files, options: argparse.Namespace)
             accepted,
             tables,
             algorithm=options.algorithm,
+            modules=not options.no_modules,
             strict=options.strict,
             limits=arguments.limits(options),
             progress=progress if progress.on else None,

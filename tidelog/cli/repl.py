@@ -57,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_allow_paths(parser)
     arguments.add_limits(parser)
+    arguments.add_modules(parser)
     parser.add_argument("--no-warnings", action="store_true", help="do not print warnings")
 
 

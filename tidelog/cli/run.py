@@ -80,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_allow_paths(parser)
     arguments.add_limits(parser)
+    arguments.add_modules(parser)
     parser.add_argument("--no-warnings", action="store_true", help="do not print warnings")
 
 
@@ -134,6 +135,7 @@ def _evaluate(
         database = Database.of(
             accepted,
             tables if kept is None else kept,
+            modules=not options.no_modules,
             limits=limits,
             profile=options.profile is not None,
             progress=progress if progress.on else None,

@@ -42,7 +42,7 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
         u.work.algorithm = "aged"
         return
     if not u.memory.has("ages", stratum):
-        recompute.maintain(u, stratum, gone, come)
+        recompute.plainly(u, stratum)
         u.work.why = "facts get their ages"
         return
     u.work.algorithm = "aged"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.maintain import aged, auto, bf, bfc, counting, dred, dredc, recompute
+from tidelog.maintain import aged, auto, bf, bfc, counting, dred, dredc, modular, recompute
 from tidelog.maintain.update import Algorithm
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -14,4 +14,6 @@ ALGORITHMS: dict[str, Algorithm] = {
     "bf": bf.maintain,
     "bfc": bfc.maintain,
     "aged": aged.maintain,
+    "dredc-mod": modular.maintain,
+    "bfc-mod": modular.maintain_bf,
 }

@@ -1,6 +1,7 @@
 """Auto: for each stratum and update the way that should be cheapest there.
 
-Without recursion one step does it, and where nothing is lost, insertion. Otherwise what
+Without recursion one step does it, closures have modules, and where nothing is lost, insertion
+does it. Otherwise what
 follows from the change is found by `aged`, or by `dred` while the ages of facts are not known.
 Evaluation from scratch is better where the change reaches most of the stratum: it is chosen
 where it took less before, and when overdeletion takes too long.
@@ -12,7 +13,7 @@ import math
 import time
 from collections.abc import Sequence
 
-from tidelog.maintain import aged, bf, counting, dred, recompute
+from tidelog.maintain import aged, bf, counting, dred, modular, recompute
 from tidelog.maintain.seam import FactSet
 from tidelog.maintain.steps import losing
 from tidelog.maintain.update import Spent, Update
@@ -47,6 +48,10 @@ def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rul
         else:
             bf.maintain(u, stratum, gone, come)
             u.work.why = "no recursion"
+        return
+    if modular.closures(u, stratum):
+        modular.maintain(u, stratum, gone, come)
+        u.work.why = u.work.why or "closures have their own algorithm"
         return
     N = losing(u, stratum, gone, come)
     if not N:

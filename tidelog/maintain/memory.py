@@ -18,7 +18,7 @@ from tidelog.maintain.costs import Costs
 from tidelog.program.rules import Group, Rule, Stratum
 
 T = TypeVar("T")
-Kept = Literal["nonrecursive", "recursive", "trace", "ages"]
+Kept = Literal["nonrecursive", "recursive", "trace", "ages", "modules"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,18 @@ class Memory:
     # Which rules are recursive depends on the stratum: the counters of a relation are in step
     # for the stratum that is noted with it, and all relations of that stratum are noted.
     _kept: dict[Kept, dict[str, tuple[str, ...]]] = field(
-        default_factory=lambda: {"nonrecursive": {}, "recursive": {}, "trace": {}, "ages": {}}
+        default_factory=lambda: {
+            "nonrecursive": {},
+            "recursive": {},
+            "trace": {},
+            "ages": {},
+            "modules": {},
+        }
     )
+    modules: bool = True  # whether closure modules may be used
+    closed: dict[tuple[str, ...], Any] = field(default_factory=dict)  # what those of strata know
     _unsure: set[str] = field(default_factory=set)  # relations whose ages were not as they are now
+    _changed: set[str] = field(default_factory=set)  # relations whose closures have changed
     _costs: dict[str, Costs] = field(default_factory=dict)
     _once: dict[tuple[int, object], tuple[Stratum, Any]] = field(default_factory=dict)
 
@@ -61,7 +70,11 @@ class Memory:
         """Of the stratum's facts these counters are in step now, and no others."""
         if self.has("ages", stratum) != ("ages" in kept):
             self._unsure.update(stratum.relations)
+        closed = self.closed.get(stratum.relations)
         self.forget(stratum.relations)
+        if "modules" in kept:
+            self._changed.update(stratum.relations)
+            self.closed[stratum.relations] = closed
         for which in kept:
             self._kept[which].update(dict.fromkeys(stratum.relations, stratum.relations))
 
@@ -72,22 +85,26 @@ class Memory:
         self.keep(stratum, *kept)
 
     def forget(self, relations: Iterable[str]) -> None:
-        """Counters and ages of these relations are out of step."""
-        for noted in self._kept.values():
+        """Counters and ages of these relations are out of step, and closures are forgotten."""
+        for which, noted in self._kept.items():
             if noted:
                 for name in relations:
-                    for other in noted.pop(name, ()):
+                    strata = noted.pop(name, ())
+                    if which == "modules":
+                        self.closed.pop(strata, None)
+                    for other in strata:
                         noted.pop(other, None)
 
     def settle(self, undone: bool) -> None:
-        """An update has ended. One that was undone leaves the ages as they were before it, and
-        counters out of step."""
+        """An update has ended. One that was undone leaves the ages as they were before it, counters
+        out of step, and no closure that it changed."""
         if undone:
-            self.forget(self._unsure)
+            self.forget(self._unsure | self._changed)
             for which, noted in self._kept.items():
-                if which != "ages":
+                if which not in ("ages", "modules"):
                     noted.clear()
         self._unsure.clear()
+        self._changed.clear()
 
     def costs(self, stratum: Stratum) -> Costs:
         """What is known of strata with this one's first relation."""

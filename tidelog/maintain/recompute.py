@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidelog.maintain import modular
 from tidelog.maintain.seminaive import saturate
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+    if modular.closures(u, stratum):
+        modular.recompute(u, stratum)
+        u.work.algorithm = "recompute"
+    else:
+        plainly(u, stratum)
+
+
+def plainly(u: Update, stratum: Stratum) -> None:
+    """Without modules; facts have ages then."""
     u.work.algorithm = "recompute"
     engine, I = u.engine, u.I
     if stratum.recursive:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, Self
 
+from tidelog.closure import Pairs
 from tidelog.program.rules import Relation, Rule
 
 
@@ -208,6 +209,12 @@ class Engine(Protocol):
     def date(self, relations: Sequence[str]) -> None:
         """From now on, the order is known in which facts of these relations come to the
         materialisation. Undoing a change restores it."""
+
+    def pairs(self, view: View, relation: str) -> Pairs:
+        """The facts of a view of a relation with two columns, as numbers that stand for values."""
+
+    def pick(self, relation: str, pairs: Pairs) -> FactSet:
+        """The facts that such numbers mean, each once."""
 
     def positive(self, counter: Counter, facts: FactSet) -> FactSet:
         """Those of the facts whose counter is above zero."""

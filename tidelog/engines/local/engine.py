@@ -17,6 +17,7 @@ from tidelog.engines.local.sets import LocalSet, Rows, Saved, bound
 from tidelog.engines.local.steps import Plan, Request
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import ABSENT, Dictionary, fits
+from tidelog.closure import Pairs
 from tidelog.maintain.seam import Counter, FactSet, Taken, View
 from tidelog.program.rules import Relation, Rule, Stratum
 from tidelog.program.syntax import Value
@@ -388,6 +389,24 @@ class LocalEngine:
     def plan_of(self, rule: Rule) -> Plan:
         """How the rule would be evaluated now, for `tidelog plan`."""
         return self._book.plan(rule, Ask("apply"), -1)
+
+    # Pairs.
+
+    def pairs(self, view: View, relation: str) -> Pairs:
+        r = self.numbers[relation]
+        found = [self.store.rows(r)[rows] for _, rows in self.members(view, (r,))]
+        return found[0] if found else np.empty((0, 2), dtype=np.uint32)
+
+    def pick(self, relation: str, pairs: Pairs) -> LocalSet:
+        r, found = self.numbers[relation], self.none()
+        before = self.store.size(r)
+        rows = self.store.load(r, np.ascontiguousarray(pairs), 0)
+        after = self.store.size(r)
+        if after - before == len(rows):
+            found.add(r, slice(before, after))
+        else:
+            found.add(r, rows.astype(np.uint32))
+        return found
 
     # Counters.
 

@@ -1,0 +1,300 @@
+"""Mat-Mod and DRed^c-Mod: strata by modules (Hu, Motik and Horrocks 2019, Algorithms 2 and 3).
+
+Where all recursive rules of a stratum are one closure, its external facts are those that are
+explicit or that nonrecursive rules derive: the closure is brought up to date with them, and
+nothing is overdeleted. Otherwise modules take turns as in the paper. Departures: facts that go
+and come are counted before overdeletion, as in `dredc`; a stratum whose recursive rules
+change is computed anew, because its modules may be others then.
+
+# C_nr, Ds, N as in `dredc`   G facts that are explicit now or gained a nonrecursive derivation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidelog.maintain import bf, bfc, dredc
+from tidelog.maintain.counters import recount, split
+from tidelog.maintain.modules import Closed, Module, Seminaive, build
+from tidelog.maintain.seam import Engine, FactSet
+from tidelog.maintain.seminaive import Watch, saturate
+from tidelog.maintain.steps import kept, lost
+from tidelog.maintain.update import Memory, Update
+from tidelog.plan.closures import Closure, Modules, modules
+from tidelog.program.rules import Rule, Stratum
+
+MOST = 2  # closures of a stratum that are modules: an engine holds few sets at a time
+
+
+def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+    """DRed^c-Mod."""
+    found = closures(u, stratum)
+    if not found:
+        dredc.maintain(u, stratum, gone, come)
+        return
+    u.work.algorithm = "dredc-mod"
+    if changes_modules(stratum, found, gone) or changes_modules(stratum, found, come):
+        recompute(u, stratum)
+        u.work.why = "the modules are others now"
+    elif is_exact(u, stratum):
+        exact(u, stratum, gone, come)
+    else:
+        in_turns(u, stratum, gone, come)
+
+
+def maintain_bf(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+    """B/F^c-Mod, which the paper leaves open: a fact is proved without chaining if the closure of
+    the facts that need no recursion has it."""
+    found = closures(u, stratum)
+    if not found or not is_exact(u, stratum):
+        with_proofs(u, stratum, gone, come, found)
+        return
+    maintain(u, stratum, gone, come)
+    u.work.algorithm = "bfc-mod"
+
+
+def changes_modules(
+    stratum: Stratum, found: Sequence[Closure], rules: Sequence[Rule]
+) -> bool:
+    """May modules be others, or external facts be of other kinds, if these rules come or go?"""
+    linear = found[0].base is not None
+    return bool(rules) and (linear or bool(split(stratum, rules)[1]))
+
+
+def closures(u: Update, stratum: Stratum) -> tuple[Closure, ...]:
+    """The stratum's closures that are modules, now."""
+    if not u.memory.modules or not stratum.recursive:
+        return ()
+    return usable(u.engine, u.memory, stratum, u.E, u.gives(stratum))
+
+
+def usable(
+    engine: Engine, memory: Memory, stratum: Stratum, E: FactSet, changes: bool = False
+) -> tuple[Closure, ...]:
+    """Linear closures are modules if they are all there is, and no fact is explicit."""
+    found = memory.once(modules, stratum).closures
+    if any(closure.base is not None for closure in found):
+        explicit = changes or not set(stratum.relations).isdisjoint(engine.relations(E))
+        whole = len(found) == 1 and found[0].whole and not memory.once(modules, stratum).generic
+        return found if whole and not explicit else ()
+    return found[:MOST]
+
+
+def generic(memory: Memory, stratum: Stratum) -> tuple[Rule, ...]:
+    return memory.once(_generic, stratum)
+
+
+def _generic(stratum: Stratum) -> tuple[Rule, ...]:
+    found: Modules = modules(stratum)
+    return (*found.generic, *(r for c in found.closures[MOST:] for r in c.rules))
+
+
+def is_exact(u: Update, stratum: Stratum) -> bool:
+    return not generic(u.memory, stratum)
+
+
+def states(u: Update, stratum: Stratum, rules: Sequence[Rule]) -> list[Closed]:
+    """What the closures know: of the old state, where they are made anew; `rules` are those that
+    gave their external facts in it."""
+    if not u.memory.has("modules", stratum):
+        certain = is_exact(u, stratum)
+        found = [Closed(closure, certain) for closure in closures(u, stratum)]
+        build(u.engine, found, rules, (u.E - u.X) | (u.X - u.E), u.old)
+        u.memory.closed[stratum.relations] = found
+    return u.memory.closed[stratum.relations]
+
+
+def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+    """What the external facts lose and gain decides."""
+    engine, I = u.engine, u.I
+    (closed,) = states(u, stratum, (*kept(stratum.nonrecursive, come), *gone))
+    u.memory.keep(stratum, "modules")
+    if closed.closure.base is not None:
+        N, G = engine.collect(u.D, (closed.source,)), engine.collect(u.A, (closed.source,))
+    else:
+        N, G = external(u, stratum, gone, come)
+        N -= u.E
+        N -= engine.provable(stratum.nonrecursive, N, within=I)
+    A = closed.insert(engine, G)
+    D = closed.remove(engine, N)
+    u.note("closure")
+    if D and A:
+        both = engine.collect(D & A)
+        D -= both
+        A -= both
+    I -= D
+    I |= A
+    u.net(D, A)
+
+
+def external(
+    u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule], count: bool = False
+) -> tuple[FactSet, FactSet]:
+    """Facts that are explicit no more or lost a nonrecursive derivation, and those that are
+    explicit now or gained one, whether they are in I or not."""
+    engine, C = u.engine, u.engine.nonrecursive if count else None
+    rules = kept(stratum.nonrecursive, come)
+    N = lost(u, stratum, rules, gone, C)
+    G = engine.derive(rules, touching=u.A, touching_negated=u.D, within=u.I, add_to=C)
+    if come:
+        G |= engine.apply(come, within=u.I, add_to=C)
+    if u.gives(stratum):
+        N |= u.went(stratum)
+        G |= u.came(stratum)
+    return N, G
+
+
+def in_turns(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+    """Algorithm 3, for one stratum."""
+    engine, I = u.engine, u.I
+    rules = generic(u.memory, stratum)
+    before = kept(stratum.nonrecursive, come)
+    recount(u, stratum, "nonrecursive", (*before, *gone))
+    found = states(u, stratum, (*before, *gone, *rules))
+    u.memory.keep(stratum, "nonrecursive", "modules")
+    others = Seminaive(rules)
+    N, G = external(u, stratum, gone, come, count=True)
+    u.note("counts")
+    N |= others.diff(u, stratum, loses=True)
+    N -= u.E
+    N -= engine.positive(engine.nonrecursive, N)
+    Ds = overdelete(u, stratum, [*found, others], N)
+    I -= Ds
+    own: list[FactSet] = [closed.red(u, stratum, Ds) for closed in found]
+    N = others.red(u, stratum, Ds)
+    N |= Ds & u.E
+    u.note("DR4")
+    N |= others.diff(u, stratum, loses=False)
+    N |= G
+    # Closures must know all certain facts, those too that are there already.
+    for i, closed in enumerate(found):
+        own[i] |= closed.insert(engine, G)
+        N |= own[i]
+    del G
+    added = engine.collect(N - I)
+    I |= N
+    added |= insert(engine, [*found, others], [*own, engine.none()], I, N, u.watch)
+    u.note("DR5")
+    added -= Ds
+    Ds -= I
+    u.net(Ds, added)
+
+
+def overdelete(u: Update, stratum: Stratum, parts: Sequence[Module], N: FactSet) -> FactSet:
+    """N and what follows from it, by modules in turns (lines 26 to 30)."""
+    engine = u.engine
+    Ds = engine.none()
+    own = [engine.none() for _ in parts]
+    while N:
+        for i, part in enumerate(parts):
+            theirs = engine.collect(N - own[i])
+            own[i] = part.delete(u, stratum, theirs, Ds) if theirs else theirs
+        Ds |= N
+        N -= N
+        for J in own:
+            J -= Ds
+            N |= J
+    u.note("DR2")
+    u.work.numbers["|D|"] += len(Ds)
+    return Ds
+
+
+def insert(
+    engine: Engine,
+    parts: Sequence[Module],
+    own: list[FactSet],
+    I: FactSet,
+    N: FactSet,
+    watch: Watch,
+) -> FactSet:
+    """Close I, which has N, by modules in turns; `own` is what of N each module derived itself
+    (Algorithm 2, lines 11 to 15). Returns what that adds."""
+    added = engine.none()
+    while N:
+        for i, part in enumerate(parts):
+            theirs = engine.collect(N - own[i])
+            own[i] = part.add(engine, I, theirs, watch) if theirs else theirs
+        N -= N
+        for J in own:
+            N |= J
+        added |= N
+    return added
+
+
+def with_proofs(
+    u: Update,
+    stratum: Stratum,
+    gone: Sequence[Rule],
+    come: Sequence[Rule],
+    found: Sequence[Closure],
+) -> None:
+    """B/F^c, where closures of certain facts prove what they have."""
+    (gone_nr, gone_r), (come_nr, come_r) = split(stratum, gone), split(stratum, come)
+    if not found or gone_r or come_r:
+        bfc.maintain(u, stratum, gone, come)
+        return
+    u.work.algorithm = "bfc-mod"
+    engine, C_nr = u.engine, u.engine.nonrecursive
+    before = kept(stratum.nonrecursive, come_nr)
+    recount(u, stratum, "nonrecursive", (*before, *gone_nr))
+    certain = [Closed(closure, certain=True) for closure in found]
+    N, G = external(u, stratum, gone_nr, come_nr, count=True)
+    build(engine, certain, stratum.nonrecursive, u.E, u.I)
+    u.memory.keep(stratum, "nonrecursive")
+    u.note("counts")
+    N |= lost(u, stratum, stratum.recursive, ())
+
+    def proved(F: FactSet) -> FactSet:
+        P = engine.positive(C_nr, F)
+        for closed in certain:
+            pairs = engine.pairs(F, closed.relation)
+            P |= engine.pick(closed.relation, pairs[closed.known.contains(pairs)])
+        return P
+
+    D = bf.delete(u, stratum, N, stratum.recursive, proved)
+    A = engine.collect(G - u.I)
+    A |= Seminaive(stratum.recursive).diff(u, stratum, loses=False)
+    added = engine.none()
+    saturate(engine, stratum.recursive, u.I, A, u.watch, added=added)
+    u.note("DR5")
+    added -= D
+    D -= u.I
+    u.net(D, added)
+
+
+def recompute(u: Update, stratum: Stratum) -> None:
+    """The stratum from scratch, by Mat-Mod."""
+    taken = u.engine.take(stratum.relations)
+    close(u.engine, u.memory, stratum, u.E, u.I, u.watch)
+    u.note("apply")
+    u.net(*u.engine.compare(taken))
+
+
+def close(
+    engine: Engine, memory: Memory, stratum: Stratum, E: FactSet, I: FactSet, watch: Watch
+) -> bool:
+    """Mat-Mod for one stratum of which I has just the explicit facts; False, and nothing is done,
+    if it has no closures."""
+    found = usable(engine, memory, stratum, E)
+    if not found:
+        return False
+    rules = generic(memory, stratum)
+    parts = [Closed(closure, certain=not rules) for closure in found]
+    memory.closed[stratum.relations] = parts
+    memory.keep(stratum, "modules")
+    if parts[0].closure.base is not None:
+        N = parts[0].insert(engine, I)
+        I |= N
+        return True
+    N = engine.apply(stratum.nonrecursive, within=I)
+    N |= engine.collect(E, stratum.relations)
+    I |= N
+    insert(
+        engine,
+        [*parts, Seminaive(rules)] if rules else parts,
+        [engine.none() for _ in range(len(parts) + bool(rules))],
+        I,
+        N,
+        watch,
+    )
+    return True

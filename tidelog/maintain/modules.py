@@ -1,0 +1,158 @@
+"""Modules: parts of a recursive stratum that have algorithms of their own.
+
+The framework of Hu, Motik and Horrocks (2019), section 4: the recursive rules of a stratum are
+split into modules, and each is asked by four functions. With I the facts there are:
+
+- `add`: close I under the module's rules, where the facts N are new (Definition 3).
+- `diff`: what the module's rules lose, or gain, by a change of lower facts (Definition 5).
+- `delete`: facts to overdelete because N go (Definition 6). At least those that DRed^c would, at
+  most those that DRed would.
+- `red`: of the facts that were overdeleted, those that follow from what is left (Definition 7).
+
+A module may keep what it likes between calls. Departure: where no other recursive rule derives
+the relation of a closure, its external facts are certain, and `exact` tells what changes at
+once; nothing is overdeleted.
+
+# X external facts of a closure: explicit ones, and those that other rules derive
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tidelog.closure import Components, Pairs, Reachability
+from tidelog.maintain.groups import unaffected
+from tidelog.maintain.seam import Engine, FactSet, Split, View
+from tidelog.maintain.seminaive import Watch
+from tidelog.maintain.steps import gained, lost
+from tidelog.maintain.update import Update
+from tidelog.plan.closures import Closure
+from tidelog.program.rules import Rule, Stratum
+
+
+class Module(Protocol):
+    def add(self, engine: Engine, I: FactSet, N: FactSet, watch: Watch) -> FactSet:
+        """What follows from N by the module's rules; it is in I then."""
+
+    def delete(self, u: Update, stratum: Stratum, N: FactSet, Ds: FactSet) -> FactSet:
+        """Facts that the module's rules derive from N, which go; not those that are explicit, have
+        nonrecursive derivations, or are in Ds, which went before."""
+
+    def red(self, u: Update, stratum: Stratum, Ds: FactSet) -> FactSet:
+        """Those of Ds, which have left I, that the module derives from what is left."""
+
+
+class Seminaive:
+    """Any rules, by seminaive evaluation.
+
+    Departures: `red` finds what follows in one step, and the rest is left to `add`.
+    """
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
+
+    def add(self, engine: Engine, I: FactSet, N: FactSet, watch: Watch) -> FactSet:
+        def each() -> bool:
+            watch.round()
+            return True
+
+        J = engine.none()
+        new = engine.derive(self.rules, touching=N, within=I, guard=~I)
+        engine.spread(self.rules, new, (I, J), within=I, guard=~I, each=each)
+        return J
+
+    def diff(self, u: Update, stratum: Stratum, loses: bool) -> FactSet:
+        step = lost if loses else gained
+        return step(u, stratum, self.rules, ())
+
+    def delete(self, u: Update, stratum: Stratum, N: FactSet, Ds: FactSet) -> FactSet:
+        engine, I, C_nr = u.engine, u.I, u.engine.nonrecursive
+        rules, negative = unaffected(u, stratum, self.rules)
+        within = Split(u.memory.known(stratum).inside, I - Ds, I - u.A)
+        J, N = engine.none(), engine.collect(N)
+        while N:
+            u.round()
+            N = engine.derive(
+                rules, touching=N, within=within, negative=negative, guard=I - Ds - J - u.E
+            )
+            N -= engine.positive(C_nr, N)
+            J |= N
+        return J
+
+    def red(self, u: Update, stratum: Stratum, Ds: FactSet) -> FactSet:
+        rules, negative = unaffected(u, stratum, self.rules)
+        return u.engine.provable(rules, Ds, within=u.I - u.A, negative=negative)
+
+
+class Closed:
+    """A relation with a transitive or symmetric-transitive module.
+
+    Sections 5 and 6 of the paper keep X or the components, and enumerate pairs of facts. Here
+    `tidelog.closure` has the whole closure of X, so what X loses or gains says what follows.
+    """
+
+    def __init__(self, closure: Closure, certain: bool) -> None:
+        self.relation = closure.relation
+        self.closure = closure
+        self.certain = certain  # X has only facts that need no recursion
+        self.known: Reachability | Components = (
+            Components() if closure.kind == "symmetric-transitive" else Reachability()
+        )
+
+    @property
+    def source(self) -> str:
+        """The relation whose facts are X: the base of a linear closure, or the relation itself."""
+        return self.closure.base or self.relation
+
+    def edges(self, engine: Engine, facts: View) -> Pairs:
+        pairs = engine.pairs(facts, self.source)
+        return pairs[:, ::-1] if self.closure.swapped else pairs
+
+    def insert(self, engine: Engine, facts: View) -> FactSet:
+        """The facts join X; returns what that adds to the closure."""
+        return engine.pick(self.relation, self.known.insert(self.edges(engine, facts)))
+
+    def remove(self, engine: Engine, facts: View) -> FactSet:
+        """The facts leave X; returns what the closure loses."""
+        return engine.pick(self.relation, self.known.delete(self.edges(engine, facts)))
+
+    def add(self, engine: Engine, I: FactSet, N: FactSet, watch: Watch) -> FactSet:
+        watch.round()
+        J = self.insert(engine, N)
+        J -= I
+        I |= J
+        return J
+
+    def delete(self, u: Update, stratum: Stratum, N: FactSet, Ds: FactSet) -> FactSet:
+        u.round()
+        engine = u.engine
+        mine = engine.pairs(N, self.relation)
+        J = engine.pick(self.relation, self.known.affected(mine))
+        J -= ~u.I
+        J -= Ds
+        J -= N
+        J -= u.E
+        J -= engine.positive(engine.nonrecursive, J)
+        self.known.delete(np.concatenate([mine, engine.pairs(J, self.relation)]))
+        return J
+
+    def red(self, u: Update, stratum: Stratum, Ds: FactSet) -> FactSet:
+        pairs = u.engine.pairs(Ds, self.relation)
+        return u.engine.pick(self.relation, pairs[self.known.contains(pairs)])
+
+
+def build(
+    engine: Engine, closures: Sequence[Closed], rules: Sequence[Rule], explicit: View, state: View
+) -> None:
+    """Let closures know the facts that the rules derive in a state, and the explicit ones."""
+    for closed in closures:
+        if closed.closure.base is not None:
+            X = engine.collect(state, (closed.source,))
+        else:
+            mine = [rule for rule in rules if rule.head.relation == closed.relation]
+            X = engine.apply(mine, within=state)
+            X |= engine.collect(explicit, (closed.relation,))
+        closed.known.insert(closed.edges(engine, X))
