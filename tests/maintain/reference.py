@@ -393,6 +393,7 @@ class PyEngine:
                 take_from=take_from,
             )
             _py(N).facts = found.facts
+            del found
 
     def apply(
         self,

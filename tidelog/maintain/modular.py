@@ -15,15 +15,14 @@ from collections.abc import Sequence
 
 from tidelog.maintain import bf, bfc, dredc
 from tidelog.maintain.counters import recount, split
-from tidelog.maintain.modules import Closed, Module, Seminaive, build
+from tidelog.maintain.modules import Closed, Closures, Module, Seminaive, build
 from tidelog.maintain.seam import Engine, FactSet
 from tidelog.maintain.seminaive import Watch, saturate
-from tidelog.maintain.steps import kept, lost
+from tidelog.maintain.steps import gaining, kept, lost
 from tidelog.maintain.update import Memory, Update
-from tidelog.plan.closures import Closure, Modules, modules
+from tidelog.plan.closures import Closure, modules
 from tidelog.program.rules import Rule, Stratum
 
-MOST = 2  # closures of a stratum that are modules: an engine holds few sets at a time
 
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
@@ -77,28 +76,18 @@ def usable(
         explicit = changes or not set(stratum.relations).isdisjoint(engine.relations(E))
         whole = len(found) == 1 and found[0].whole and not memory.once(modules, stratum).generic
         return found if whole and not explicit else ()
-    return found[:MOST]
-
-
-def generic(memory: Memory, stratum: Stratum) -> tuple[Rule, ...]:
-    return memory.once(_generic, stratum)
-
-
-def _generic(stratum: Stratum) -> tuple[Rule, ...]:
-    found: Modules = modules(stratum)
-    return (*found.generic, *(r for c in found.closures[MOST:] for r in c.rules))
+    return found
 
 
 def is_exact(u: Update, stratum: Stratum) -> bool:
-    return not generic(u.memory, stratum)
+    return not u.memory.once(modules, stratum).generic
 
 
 def states(u: Update, stratum: Stratum, rules: Sequence[Rule]) -> list[Closed]:
     """What the closures know: of the old state, where they are made anew; `rules` are those that
     gave their external facts in it."""
     if not u.memory.has("modules", stratum):
-        certain = is_exact(u, stratum)
-        found = [Closed(closure, certain) for closure in closures(u, stratum)]
+        found = [Closed(closure) for closure in closures(u, stratum)]
         build(u.engine, found, rules, (u.E - u.X) | (u.X - u.E), u.old)
         u.memory.closed[stratum.relations] = found
     return u.memory.closed[stratum.relations]
@@ -147,33 +136,31 @@ def external(
 def in_turns(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     """Algorithm 3, for one stratum."""
     engine, I = u.engine, u.I
-    rules = generic(u.memory, stratum)
+    rules = u.memory.once(modules, stratum).generic
     before = kept(stratum.nonrecursive, come)
     recount(u, stratum, "nonrecursive", (*before, *gone))
-    found = states(u, stratum, (*before, *gone, *rules))
+    closed, others = Closures(states(u, stratum, (*before, *gone, *rules))), Seminaive(rules)
     u.memory.keep(stratum, "nonrecursive", "modules")
-    others = Seminaive(rules)
     N, G = external(u, stratum, gone, come, count=True)
     u.note("counts")
     N |= others.diff(u, stratum, loses=True)
     N -= u.E
     N -= engine.positive(engine.nonrecursive, N)
-    Ds = overdelete(u, stratum, [*found, others], N)
+    Ds = overdelete(u, stratum, (closed, others), N)
     I -= Ds
-    own: list[FactSet] = [closed.red(u, stratum, Ds) for closed in found]
+    own = [closed.red(u, stratum, Ds), engine.none()]
     N = others.red(u, stratum, Ds)
     N |= Ds & u.E
     u.note("DR4")
     N |= others.diff(u, stratum, loses=False)
     N |= G
     # Closures must know all certain facts, those too that are there already.
-    for i, closed in enumerate(found):
-        own[i] |= closed.insert(engine, G)
-        N |= own[i]
+    own[0] |= closed.insert(engine, G)
     del G
+    N |= own[0]
     added = engine.collect(N - I)
     I |= N
-    added |= insert(engine, [*found, others], [*own, engine.none()], I, N, u.watch)
+    insert(engine, (closed, others), own, I, N, u.watch, added)
     u.note("DR5")
     added -= Ds
     Ds -= I
@@ -189,11 +176,12 @@ def overdelete(u: Update, stratum: Stratum, parts: Sequence[Module], N: FactSet)
         for i, part in enumerate(parts):
             theirs = engine.collect(N - own[i])
             own[i] = part.delete(u, stratum, theirs, Ds) if theirs else theirs
+            del theirs
         Ds |= N
         N -= N
-        for J in own:
-            J -= Ds
-            N |= J
+        for i in range(len(parts)):
+            own[i] -= Ds
+            N |= own[i]
     u.note("DR2")
     u.work.numbers["|D|"] += len(Ds)
     return Ds
@@ -206,19 +194,20 @@ def insert(
     I: FactSet,
     N: FactSet,
     watch: Watch,
-) -> FactSet:
+    added: FactSet | None = None,
+) -> None:
     """Close I, which has N, by modules in turns; `own` is what of N each module derived itself
-    (Algorithm 2, lines 11 to 15). Returns what that adds."""
-    added = engine.none()
+    (Algorithm 2, lines 11 to 15). What comes to I comes to `added` too, if that is asked for."""
     while N:
         for i, part in enumerate(parts):
             theirs = engine.collect(N - own[i])
             own[i] = part.add(engine, I, theirs, watch) if theirs else theirs
+            del theirs
         N -= N
-        for J in own:
-            N |= J
-        added |= N
-    return added
+        for i in range(len(parts)):
+            N |= own[i]
+        if added is not None:
+            added |= N
 
 
 def with_proofs(
@@ -237,12 +226,14 @@ def with_proofs(
     engine, C_nr = u.engine, u.engine.nonrecursive
     before = kept(stratum.nonrecursive, come_nr)
     recount(u, stratum, "nonrecursive", (*before, *gone_nr))
-    certain = [Closed(closure, certain=True) for closure in found]
-    N, G = external(u, stratum, gone_nr, come_nr, count=True)
+    certain = [Closed(closure) for closure in found]
     build(engine, certain, stratum.nonrecursive, u.E, u.I)
-    u.memory.keep(stratum, "nonrecursive")
-    u.note("counts")
-    N |= lost(u, stratum, stratum.recursive, ())
+
+    def losing() -> FactSet:
+        N = external(u, stratum, gone_nr, come_nr, count=True)[0]
+        u.note("counts")
+        N |= lost(u, stratum, stratum.recursive, ())
+        return N
 
     def proved(F: FactSet) -> FactSet:
         P = engine.positive(C_nr, F)
@@ -251,9 +242,9 @@ def with_proofs(
             P |= engine.pick(closed.relation, pairs[closed.known.contains(pairs)])
         return P
 
-    D = bf.delete(u, stratum, N, stratum.recursive, proved)
-    A = engine.collect(G - u.I)
-    A |= Seminaive(stratum.recursive).diff(u, stratum, loses=False)
+    D = bf.delete(u, stratum, losing(), stratum.recursive, proved)
+    u.memory.keep(stratum, "nonrecursive")
+    A = gaining(u, stratum, come)
     added = engine.none()
     saturate(engine, stratum.recursive, u.I, A, u.watch, added=added)
     u.note("DR5")
@@ -278,8 +269,8 @@ def close(
     found = usable(engine, memory, stratum, E)
     if not found:
         return False
-    rules = generic(memory, stratum)
-    parts = [Closed(closure, certain=not rules) for closure in found]
+    rules = memory.once(modules, stratum).generic
+    parts = [Closed(closure) for closure in found]
     memory.closed[stratum.relations] = parts
     memory.keep(stratum, "modules")
     if parts[0].closure.base is not None:
@@ -289,12 +280,6 @@ def close(
     N = engine.apply(stratum.nonrecursive, within=I)
     N |= engine.collect(E, stratum.relations)
     I |= N
-    insert(
-        engine,
-        [*parts, Seminaive(rules)] if rules else parts,
-        [engine.none() for _ in range(len(parts) + bool(rules))],
-        I,
-        N,
-        watch,
-    )
+    own = [engine.none(), engine.none()]
+    insert(engine, (Closures(parts), Seminaive(rules)), own, I, N, watch)
     return True

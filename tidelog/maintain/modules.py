@@ -94,10 +94,9 @@ class Closed:
     `tidelog.closure` has the whole closure of X, so what X loses or gains says what follows.
     """
 
-    def __init__(self, closure: Closure, certain: bool) -> None:
+    def __init__(self, closure: Closure) -> None:
         self.relation = closure.relation
         self.closure = closure
-        self.certain = certain  # X has only facts that need no recursion
         self.known: Reachability | Components = (
             Components() if closure.kind == "symmetric-transitive" else Reachability()
         )
@@ -142,6 +141,38 @@ class Closed:
     def red(self, u: Update, stratum: Stratum, Ds: FactSet) -> FactSet:
         pairs = u.engine.pairs(Ds, self.relation)
         return u.engine.pick(self.relation, pairs[self.known.contains(pairs)])
+
+
+class Closures:
+    """All closures of a stratum as one module: none has to do with another's relation, so one set
+    tells what they have derived themselves."""
+
+    def __init__(self, each: Sequence[Closed]) -> None:
+        self.each = each
+
+    def insert(self, engine: Engine, facts: View) -> FactSet:
+        J = engine.none()
+        for closed in self.each:
+            J |= closed.insert(engine, facts)
+        return J
+
+    def add(self, engine: Engine, I: FactSet, N: FactSet, watch: Watch) -> FactSet:
+        J = engine.none()
+        for closed in self.each:
+            J |= closed.add(engine, I, N, watch)
+        return J
+
+    def delete(self, u: Update, stratum: Stratum, N: FactSet, Ds: FactSet) -> FactSet:
+        J = u.engine.none()
+        for closed in self.each:
+            J |= closed.delete(u, stratum, N, Ds)
+        return J
+
+    def red(self, u: Update, stratum: Stratum, Ds: FactSet) -> FactSet:
+        J = u.engine.none()
+        for closed in self.each:
+            J |= closed.red(u, stratum, Ds)
+        return J
 
 
 def build(
