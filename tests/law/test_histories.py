@@ -95,10 +95,10 @@ def test_history_with_little_patience(seed: int, monkeypatch: pytest.MonkeyPatch
     """Auto gives up what it has begun, now and then, and B/F begins with one fact."""
     random, patient = Random(seed), Update.round
 
-    def round(u: Update) -> None:
+    def round(u: Update) -> bool:
         if u.deadline < math.inf and random.random() < 0.3:
             raise Spent
-        patient(u)
+        return patient(u)
 
     monkeypatch.setattr(Update, "round", round)
     monkeypatch.setattr(bf, "FIRST", 1)
