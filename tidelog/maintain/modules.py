@@ -72,14 +72,15 @@ class Seminaive:
         engine, I, C_nr = u.engine, u.I, u.engine.nonrecursive
         rules, negative = unaffected(u, stratum, self.rules)
         within = Split(u.memory.known(stratum).inside, I - Ds, I - u.A)
-        J, N = engine.none(), engine.collect(N)
-        while N:
+        J, new = engine.none(), engine.collect(N)
+        guard = I - Ds - N - J - u.E
+        while new:
             u.round()
-            N = engine.derive(
-                rules, touching=N, within=within, negative=negative, guard=I - Ds - J - u.E
+            new = engine.derive(
+                rules, touching=new, within=within, negative=negative, guard=guard
             )
-            N -= engine.positive(C_nr, N)
-            J |= N
+            new -= engine.positive(C_nr, new)
+            J |= new
         return J
 
     def red(self, u: Update, stratum: Stratum, Ds: FactSet) -> FactSet:
