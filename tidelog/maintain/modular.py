@@ -24,7 +24,6 @@ from tidelog.plan.closures import Closure, modules
 from tidelog.program.rules import Rule, Stratum
 
 
-
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     """DRed^c-Mod."""
     found = closures(u, stratum)
@@ -52,9 +51,7 @@ def maintain_bf(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequenc
     u.work.algorithm = "bfc-mod"
 
 
-def changes_modules(
-    stratum: Stratum, found: Sequence[Closure], rules: Sequence[Rule]
-) -> bool:
+def changes_modules(stratum: Stratum, found: Sequence[Closure], rules: Sequence[Rule]) -> bool:
     """May modules be others, or external facts be of other kinds, if these rules come or go?"""
     linear = found[0].base is not None
     return bool(rules) and (linear or bool(split(stratum, rules)[1]))
