@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from tidelog.closure.arrays import Pairs, grown, new
 from tidelog.closure.kernels import lists as kernels
-from tidelog.closure.kernels import nodes
+from tidelog.closure.kernels import nodes, order
 from tidelog.program.diagnostics import LimitError
 
 Ways = NDArray[np.uint64]  # edges as packed pairs of node numbers, sorted, each once
 MOST_NODES = 1 << 30
+STEP_DOWN = 1 << 16  # from here on memory matters more than time
+FEW = 64  # nodes whose numbers are close together anyway
 SLACK = 6  # times what is needed, before lists are moved together
 
 
@@ -56,11 +58,14 @@ class Graph:
     def memory(self) -> int:
         return self.ids.nbytes + self.table.nbytes + self.out.nbytes() + self.into.nbytes()
 
-    def absent(self, edges: Pairs) -> Ways:
-        """Those of the edges that are not there; their nodes get numbers."""
+    def absent(self, edges: Pairs, arranged: bool = False) -> Ways:
+        """Those of the edges that are not there; their nodes get numbers.
+
+        If they are to be arranged, new nodes that reach one another get numbers close together.
+        """
         flat = edges.ravel()
         numbers = new(len(flat), np.int32, clear=False)
-        done, before = 0, self.nodes
+        done, first, before = 0, self.nodes, self.nodes
         while done < len(flat):
             done, self.nodes = nodes.number_ids(
                 self.ids, self.table, self.nodes, flat, done, numbers
@@ -71,7 +76,19 @@ class Graph:
                 self._grow()
         ways = new(len(edges), np.uint64, clear=False)
         nodes.pack_pairs(numbers, ways)
-        return self._sifted(ways, False)
+        ways = self._sifted(ways, False)
+        if arranged and self.nodes - first > FEW:
+            ways = self._arranged(ways, first)
+        return ways
+
+    def _arranged(self, ways: Ways, first: int) -> Ways:
+        fresh = self.nodes - first
+        scratch = new((4, fresh + 1), np.int32)
+        order.arrange(ways, first, scratch)
+        ids = new(fresh, np.uint32, clear=False)
+        order.renumber(self.ids, self.table, ways, first, scratch, ids)
+        ways.sort()
+        return ways
 
     def present(self, edges: Pairs) -> Ways:
         """Those of the edges that are there."""
@@ -89,7 +106,7 @@ class Graph:
         return int(nodes.number_of(self.ids, self.table, np.uint32(name)))
 
     def _grow(self) -> None:
-        capacity = max(64, 2 * self.capacity)
+        capacity = max(64, (4 if self.capacity < STEP_DOWN else 2) * self.capacity)
         if capacity > MOST_NODES:
             raise LimitError(f"a closure holds at most {MOST_NODES:,} nodes")
         ids, table = grown(self.ids, capacity), new(2 * capacity, np.int32)

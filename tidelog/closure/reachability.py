@@ -13,12 +13,12 @@ like this, source by source. Deletion departs from them: see `kernels/cutting.py
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidelog.closure.arrays import Pairs, as_pairs, grown, new
+from tidelog.closure.arrays import Pairs, as_pairs, new
+from tidelog.closure.bundles import Numbers, Queue, Rows, Scratch
 from tidelog.closure.graph import Graph, Ways, turned
 from tidelog.closure.kernels import cutting, emission, joining, rows, strong
 from tidelog.program.diagnostics import LimitError
@@ -28,48 +28,12 @@ EDGE = 10  # what an edge costs in such a pass, in words of rows
 SPARE = 1 << 16  # words of rows, or nodes, that may lie idle
 
 
-class Rows(NamedTuple):
-    """Components and their rows. By node: root, ring, column, logged; by root: the others."""
-
-    root: NDArray[np.int32]
-    ring: NDArray[np.int32]
-    members: NDArray[np.int32]
-    at: NDArray[np.int64]
-    length: NDArray[np.int32]
-    count: NDArray[np.int32]  # of bits
-    column: NDArray[np.int32]
-    logged: NDArray[np.int32]
-    named: NDArray[np.uint32]  # the ids of columns
-    index: NDArray[np.int32]
-    words: NDArray[np.uint64]
-    sum: NDArray[np.uint64]  # a row in the making
-    seen: NDArray[np.uint64]
-    info: NDArray[np.int64]
-
-
-_BY_NODE = ("root", "ring", "members", "at", "length", "count", "column", "logged", "named")
-
-
-def _no_rows() -> Rows:
-    kinds = {"at": np.int64, "named": np.uint32, "info": np.int64}
-    words = ("words", "sum", "seen")
-    return Rows(
-        **{
-            name: new(
-                rows.INFO if name == "info" else 0,
-                np.uint64 if name in words else kinds.get(name, np.int32),
-            )
-            for name in Rows._fields
-        }
-    )
-
-
 class Reachability:
     """Pairs (x, y) such that a path of at least one edge leads from x to y.
 
     >>> closure = Reachability()
     >>> closure.insert([(1, 2), (2, 3)]).tolist()
-    [[2, 3], [1, 3], [1, 2]]
+    [[2, 3], [1, 2], [1, 3]]
     >>> closure.delete([(2, 3)]).tolist()
     [[2, 3], [1, 3]]
 
@@ -79,9 +43,9 @@ class Reachability:
 
     def __init__(self, tick: Callable[[int], None] | None = None) -> None:
         self._graph = Graph()
-        self._rows = _no_rows()
+        self._rows = Rows.none()
+        self._num: Numbers = new(0, np.int32)
         self._nodes = 0  # that have an entry
-        self._num: NDArray[np.int32] = new(0, np.int32)
         self._tick = tick
 
     @property
@@ -91,127 +55,121 @@ class Reachability:
 
     def memory(self) -> int:
         """Bytes of all arrays."""
-        return (
-            self._graph.memory() + self._num.nbytes + sum(array.nbytes for array in self._rows)
-        )
+        return self._graph.memory() + self._rows.nbytes() + self._num.nbytes
 
     def edges(self) -> Pairs:
         return self._graph.pairs()
 
     def pairs(self) -> Pairs:
         pairs: Pairs = new((self.size, 2), np.uint32, clear=False)
-        names = new(self._graph.capacity, np.uint32, clear=False)
-        emission.all_pairs(self._rows, self._graph.ids, self._nodes, names, pairs)
+        names = new(self._nodes, np.uint32, clear=False)
+        emission.all_pairs(self._rows, self._graph.ids, self._nodes, names, pairs.ravel())
         return pairs
 
     def insert(self, edges: Any) -> Pairs:
         """Add edges; returns the pairs that became reachable."""
-        ways = self._graph.absent(as_pairs(edges))
+        ways = self._graph.absent(as_pairs(edges), arranged=True)
         self._fit()
-        return self._changed(ways, self._graph.reserve(ways), self._join, gone=False)
+        return self._change(ways, self._graph.reserve(ways), gone=False)
 
     def delete(self, edges: Any) -> Pairs:
         """Take edges away; returns the pairs that stopped being reachable."""
         ways = self._graph.present(as_pairs(edges))
-        return self._changed(ways, turned(ways), self._cut, gone=True)
+        return self._change(ways, turned(ways), gone=True)
 
-    def _changed(
-        self, ways: Ways, back: Ways, follow: Callable[[Ways, NDArray[Any]], None], gone: bool
-    ) -> Pairs:
+    def _change(self, ways: Ways, back: Ways, gone: bool) -> Pairs:
         if not len(ways):
             return new((0, 2), np.uint32)
-        graph, info = self._graph, self._rows.info
-        change, undo = (graph.remove, graph.add) if gone else (graph.add, graph.remove)
-        log = new((self._nodes, 7), np.int64, clear=False)
-        before = info.copy()
-        change(ways, back)
+        graph = self._graph
+        do, undo = (graph.remove, graph.add) if gone else (graph.add, graph.remove)
+        before = self._begin()
+        do(ways, back)
         try:
-            follow(ways, log)
+            (self._cut if gone else self._join)(ways)
             if self._tick is not None:
                 self._tick(self.size)
             count = abs(self.size - int(before[rows.SIZE]))
             pairs: Pairs = new((count, 2), np.uint32, clear=False)
-            names = new(graph.capacity, np.uint32, clear=False)
+            names = new(self._nodes, np.uint32, clear=False)
         except BaseException:
-            rows.undo(self._rows, log)
-            before[rows.COLUMNS] = info[rows.COLUMNS]
-            info[:] = before
+            rows.undo(self._rows)
+            self._rows.info[rows.TOP :] = before[rows.TOP :]
             undo(ways, back)
             raise
-        emission.changed_pairs(self._rows, graph.ids, log, gone, names, pairs)
-        rows.forget_log(self._rows, log)
+        emission.changed_pairs(self._rows, graph.ids, gone, names, pairs.ravel())
+        self._end()
         self._tidy()
         return pairs
 
-    def _join(self, ways: Ways, log: NDArray[Any]) -> None:
+    def _begin(self) -> Any:
+        """Ready for a change; returns the figures that undoing it needs."""
+        log = new(self._nodes * rows.LOG, np.int64, clear=False)
+        self._rows = self._rows._replace(log=log)
+        return self._rows.info.copy()
+
+    def _end(self) -> None:
+        rows.forget_log(self._rows)
+        self._rows = self._rows._replace(log=new(0, np.int64))
+
+    def _join(self, ways: Ways) -> None:
         """Edges one by one if they are few; otherwise, or if that becomes dear, in one pass."""
-        graph, info = self._graph, self._rows.info
-        dear = len(ways) * BULK >= graph.edges
+        graph, info, scratch = self._graph, self._rows.info, self._scratch()
         budget = graph.edges * (EDGE + int(info[rows.LIVE]) // self._nodes)
-        queue = new(self._nodes, np.int32, clear=False)
+        dear = len(ways) * BULK >= graph.edges
         info[rows.NEXT] = info[rows.WORK] = 0
         while not dear:
-            said = joining.join(
-                graph.into, self._rows, graph.ids, log, ways, self._num, queue, budget
-            )
+            said = joining.join(graph.into, self._rows, ways, scratch, budget)
             if said == rows.DONE:
                 return
-            dear = said == rows.DEAR
             if said == rows.PAUSE:
                 budget -= int(info[rows.WORK])
                 info[rows.WORK] = 0
+            dear = said == rows.DEAR
             self._resume(said)
-        self._close(ways, log)
+        self._close(ways, scratch)
 
-    def _close(self, ways: Ways, log: NDArray[Any]) -> None:
-        graph, scratch = self._graph, self._scratch()
-        fresh = new(self._nodes, np.uint8)
-        joining.mark_tails(ways, fresh)
-        found = strong.condense(
-            graph.out, graph.into, self._rows.root, self._nodes, self._num, scratch
-        )
-        joining.name_columns(self._rows, graph.ids, scratch[strong.ORDER, : self._nodes])
-        info = self._rows.info
+    def _close(self, ways: Ways, scratch: Scratch) -> None:
+        out, info = self._graph.out, self._rows.info
+        marks = new(self._nodes, np.uint8)
+        joining.mark_tails(ways, marks)
+        found = strong.condense(out, self._rows, self._nodes, scratch)
         info[rows.NEXT] = info[rows.WORK] = 0
-        while said := joining.close(graph.out, self._rows, log, scratch, found, fresh):
+        while said := joining.close(out, self._rows, scratch, found, marks):
             self._resume(said)
 
-    def _cut(self, ways: Ways, log: NDArray[Any]) -> None:
-        graph, info = self._graph, self._rows.info
-        heap = new(self._nodes, np.int64, clear=False)
-        waiting, lost = new(self._nodes, np.uint8), new(self._nodes, np.int32)
-        link = new(len(ways), np.int32, clear=False)
-        scratch = self._scratch()
+    def _cut(self, ways: Ways) -> None:
+        graph, info, scratch = self._graph, self._rows.info, self._scratch()
+        queue = Queue.none(self._nodes, len(ways))
         degree = graph.edges // (self._nodes - graph.asleep + 1) + 1
-        info[rows.HEAP] = info[rows.PIECE] = info[rows.PIECES] = info[rows.WORK] = 0
-        cutting.begin_cut(self._rows, ways, heap, waiting, lost, link)
+        info[rows.WORK] = info[rows.HEAP] = info[rows.SUSPECTS] = 0
+        info[rows.PIECE] = info[rows.PIECES] = 0
+        cutting.begin_cut(self._rows, ways, queue)
         while said := cutting.cut(
-            *(graph.out, graph.into, self._rows, log, ways, heap, waiting, lost, link),
-            *(self._num, scratch, degree),
+            graph.out, graph.into, self._rows, ways, queue, scratch, degree
         ):
             self._resume(said)
 
     def _resume(self, said: int) -> None:
         """Give a kernel that stopped what it needs."""
-        r = self._rows
         if said == rows.ROOM:
-            size = max(len(r.words) + len(r.words) // 2, int(r.info[rows.TOP] + r.info[rows.NEED]))
-            self._rows = r._replace(index=grown(r.index, size), words=grown(r.words, size))
+            info = self._rows.info
+            larger = int(info[rows.CAPACITY]) * (2 if info[rows.CAPACITY] < SPARE else 1.5)
+            self._rows = self._rows.for_words(
+                max(int(larger), int(info[rows.TOP] + info[rows.NEED]))
+            )
         if self._tick is not None:
             self._tick(self.size)
 
-    def _scratch(self) -> NDArray[Any]:
-        return new((6, self._nodes + 1), np.int32, clear=False)
+    def _scratch(self) -> Scratch:
+        return Scratch.around(self._num, self._nodes)
 
     def _fit(self) -> None:
         """Entries for nodes that are new in the graph."""
         capacity = self._graph.capacity
         if capacity > len(self._num):
-            columns = -(-capacity // 1024) * 1024
-            arrays = {name: grown(getattr(self._rows, name), capacity) for name in _BY_NODE}
-            sums = {"sum": new(columns // 64, np.uint64), "seen": new(columns // 65536 + 1, np.uint64)}
-            self._num = new(capacity, np.int32)
-            self._rows = self._rows._replace(**arrays, **sums)
+            num = new(capacity, np.int32)
+            self._rows = self._rows.for_nodes(capacity)
+            self._num = num
         rows.open_entries(self._rows, self._nodes, self._graph.nodes)
         self._nodes = self._graph.nodes
 
@@ -225,9 +183,10 @@ class Reachability:
             graph.tidy()
             live = int(r.info[rows.LIVE])
             if r.info[rows.TOP] > 2 * live + SPARE:
-                index = new(live + live // 4, np.int32)
-                words = new(live + live // 4, np.uint64)
+                capacity = live + live // 4
+                index, words = new(capacity, np.int32), new(capacity, np.uint64)
                 rows.move_rows(r, self._nodes, index, words)
+                r.info[rows.CAPACITY] = capacity
                 self._rows = r._replace(index=index, words=words)
         except LimitError:
             pass
@@ -236,10 +195,10 @@ class Reachability:
         """Build everything anew from the edges: nodes without edges are forgotten."""
         fresh = Reachability()
         graph = fresh._graph
-        ways = graph.absent(self.edges())
+        ways = graph.absent(self.edges(), arranged=True)
         fresh._fit()
+        fresh._begin()
         graph.add(ways, graph.reserve(ways))
-        log = new((fresh._nodes, 7), np.int64, clear=False)
-        fresh._close(ways, log)
-        rows.forget_log(fresh._rows, log)
+        fresh._close(ways, fresh._scratch())
+        fresh._end()
         vars(self).update({**vars(fresh), "_tick": self._tick})

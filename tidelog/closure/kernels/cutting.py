@@ -4,6 +4,10 @@ Components whose rows may shrink wait in a heap, those first that reach least: w
 component reaches has a smaller row than its own, or as large a one and lies on a cycle. So
 every component is looked at once, after all its successors, and one whose row comes out the
 same is the end of it: what reaches it has no reason to be looked at.
+
+What a component loses because its successors shrank, one of them has lost. As long as only few
+nodes have been lost at all, these suspects are looked up in the successors' rows, one by one;
+otherwise the row is put together anew.
 """
 
 from __future__ import annotations
@@ -11,7 +15,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from tidelog.closure.kernels.bits import lowest, popcount
 from tidelog.closure.kernels.nodes import lower, upper
+from tidelog.closure.kernels.pointers import bare
 from tidelog.closure.kernels.rows import (
     DONE,
     HEAP,
@@ -19,99 +25,164 @@ from tidelog.closure.kernels.rows import (
     L_COUNT,
     L_LENGTH,
     LIVE,
+    LOG,
     PAUSE,
     PIECE,
     PIECES,
     ROOM,
     SIZE,
     SLICE,
+    SUSPECTS,
+    TOP,
     WHOLE,
     WORK,
+    NONE,
+    ONE,
     gather,
     is_full,
     note,
+    put_row,
     reaches,
     root_before,
     set_row,
     write_row,
 )
-from tidelog.closure.kernels.strong import BOUNDS, ORDER, condense_within, holds_together
+from tidelog.closure.kernels.strong import condense_within, holds_together
 
-WAITS, TORN = np.uint8(1), np.uint8(2)  # lost something outside; lost an edge of its own
+# Why a component waits: a successor shrank, an edge that left it is gone, or one inside it.
+WOKEN, SHORT, TORN = np.uint8(1), np.uint8(2), np.uint8(4)
+FEW = 8  # suspects, at most
+MANY = FEW + 1
 _NODE = (1 << 31) - 1
 
 
 @njit
-def wait(r, heap, waiting, c, why):
+def wait(r, q, c, why):
     """Enter component c into the heap, if it is not there yet."""
-    if waiting[c] == 0:
-        alone = r.members[c] == 1 and not reaches(r, c, r.column[c])
+    if q.waiting[c] == 0:
+        alone = r.members[c] == 1 and not reaches(r, c, c)
         key = ((2 * np.int64(r.count[c]) + np.int64(alone)) << 31) | np.int64(c)
         i = r.info[HEAP]
         r.info[HEAP] = i + 1
-        while i > 0 and heap[(i - 1) >> 1] > key:
-            heap[i] = heap[(i - 1) >> 1]
+        while i > 0 and q.heap[(i - 1) >> 1] > key:
+            q.heap[i] = q.heap[(i - 1) >> 1]
             i = (i - 1) >> 1
-        heap[i] = key
-    waiting[c] |= why
+        q.heap[i] = key
+    q.waiting[c] |= why
 
 
 @njit
-def take_first(r, heap):
+def take_first(r, q):
     """The component of the heap that reaches least."""
-    first = heap[0]
+    first = q.heap[0]
     n = r.info[HEAP] - 1
     r.info[HEAP] = n
-    key = heap[n]
+    key = q.heap[n]
     i = 0
     while True:
         k = 2 * i + 1
         if k >= n:
             break
-        if k + 1 < n and heap[k + 1] < heap[k]:
+        if k + 1 < n and q.heap[k + 1] < q.heap[k]:
             k += 1
-        if heap[k] >= key:
+        if q.heap[k] >= key:
             break
-        heap[i] = heap[k]
+        q.heap[i] = q.heap[k]
         i = k
-    heap[i] = key
+    q.heap[i] = key
     return first & _NODE
 
 
 @njit(cache=True)
-def begin_cut(r, ways, heap, waiting, lost, link):
-    """Tails of edges that are gone wait; lost[c] and link chain the edges inside component c."""
+def begin_cut(rows, ways, queue):
+    """Tails of edges that are gone wait; `lost` and `link` chain the edges of one component."""
+    r, q = bare(rows), bare(queue)
     for i in range(len(ways)):
         c = np.int64(r.root[upper(ways[i])])
         if r.root[lower(ways[i])] != c:
-            wait(r, heap, waiting, c, WAITS)
+            wait(r, q, c, SHORT)
         else:
-            wait(r, heap, waiting, c, TORN)
-            link[i] = lost[c]
-            lost[c] = i + 1
+            wait(r, q, c, TORN)
+            q.link[i] = q.lost[c]
+            q.lost[c] = i + 1
 
 
 @njit
-def wake_sources(into, r, log, heap, waiting, c, whole):
+def suspect(r, q, c, count):
+    """What the row of c has lost, against the row of so many bits just written, is suspect."""
+    n = r.info[SUSPECTS]
+    if n + r.count[c] - count > FEW:
+        r.info[SUSPECTS] = MANY
+        return
+    k = r.info[TOP]
+    for i in range(r.at[c], r.at[c] + r.length[c]):
+        word = r.words[i]
+        # After the new row stands what is left of it: it ends where the bits end.
+        if count > 0 and r.index[k] == r.index[i]:
+            word &= ~r.words[k]
+            count -= popcount(r.words[k])
+            k += 1
+        while word != NONE:
+            q.suspects[n] = (np.int64(r.index[i]) << 6) + lowest(word)
+            word &= word - ONE
+            n += 1
+    r.info[SUSPECTS] = n
+
+
+@njit
+def still_reaches(out, r, c, y):
+    """Does component c reach y by one of its edges, as rows are now?"""
+    if r.root[y] == c:
+        return True  # it holds together
+    x = np.int64(c)
+    while True:
+        at = out.at[x]
+        for j in range(at, at + out.used[x]):
+            z = out.data[j]
+            if z == y or (r.root[z] != c and reaches(r, np.int64(r.root[z]), y)):
+                return True
+        x = np.int64(r.ring[x])
+        if x == c:
+            return False
+
+
+@njit
+def clear_suspects(out, r, q, c):
+    """Write the row of c without the suspects that it does not reach; returns length and bits."""
+    n = 0
+    for k in range(r.info[SUSPECTS]):
+        y = q.suspects[k]
+        if reaches(r, c, y) and not still_reaches(out, r, c, y):
+            if n == 0:
+                put_row(r, c)
+            r.sum[y >> 6] &= ~(ONE << np.uint64(y & 63))
+            n += 1
+    if n == 0:
+        return np.int64(r.length[c]), np.int64(r.count[c])
+    return write_row(r)
+
+
+@njit
+def wake_sources(into, r, q, c, whole):
     """The row of c has shrunk: its predecessors wait, but those that were one with it."""
     x = np.int64(c)
     while True:
         r.info[WORK] += into.used[x]
         for j in range(into.at[x], into.at[x] + into.used[x]):
             y = into.data[j]
-            if r.root[y] != c and root_before(r, log, y) != whole:
-                wait(r, heap, waiting, np.int64(r.root[y]), WAITS)
+            if r.root[y] != c and root_before(r, y) != whole:
+                wait(r, q, np.int64(r.root[y]), WOKEN)
         x = np.int64(r.ring[x])
         if x == c:
             break
 
 
 @njit
-def fall_apart(r, log, c, scratch, found):
+def fall_apart(r, c, s, found):
     """The nodes of component c form components of their own, whose rows are to be found."""
-    order, bounds = scratch[ORDER], scratch[BOUNDS]
+    order, bounds = s.order, s.bounds
     for i in range(bounds[found]):
-        note(r, log, order[i])
+        note(r, order[i])
     r.info[LIVE] -= r.length[c]
     r.info[SIZE] -= np.int64(r.members[c]) * r.count[c]
     for k in range(found):
@@ -129,26 +200,29 @@ def fall_apart(r, log, c, scratch, found):
 
 
 @njit
-def settle_piece(out, into, r, log, heap, waiting, c):
+def settle_piece(out, into, r, q, c):
     """The row of a component that was part of the component info[WHOLE]."""
     whole = r.info[WHOLE]
-    before = r.logged[whole] - 1
+    before = (np.int64(r.logged[whole]) - 1) * LOG
     gather(out, r, c)
     length, count = write_row(r)
-    if count == log[before, L_COUNT]:
-        r.at[c] = log[before, L_AT]
-        r.length[c] = log[before, L_LENGTH]
+    if count == r.log[before + L_COUNT]:
+        r.at[c] = r.log[before + L_AT]
+        r.length[c] = r.log[before + L_LENGTH]
         r.count[c] = count
         r.info[LIVE] += r.length[c]
         r.info[SIZE] += np.int64(r.members[c]) * count
     else:
-        set_row(r, log, c, length, count)
-        wake_sources(into, r, log, heap, waiting, c, whole)
+        r.info[SUSPECTS] = MANY
+        set_row(r, c, length, count)
+        wake_sources(into, r, q, c, whole)
 
 
 @njit(cache=True)
-def cut(out, into, r, log, ways, heap, waiting, lost, link, num, scratch, degree):
+def cut(out, into, rows, ways, queue, scratch, degree):
     """Follow what `begin_cut` began until nothing waits; `degree` is the mean of all nodes."""
+    ahead, behind, r = bare(out), bare(into), bare(rows)
+    q, s, pairs = bare(queue), bare(scratch), bare(ways)
     while True:
         if is_full(r):
             return ROOM
@@ -156,31 +230,36 @@ def cut(out, into, r, log, ways, heap, waiting, lost, link, num, scratch, degree
             r.info[WORK] = 0
             return PAUSE
         if r.info[PIECE] < r.info[PIECES]:
-            c = np.int64(scratch[ORDER, scratch[BOUNDS, r.info[PIECE]]])
+            c = np.int64(s.order[s.bounds[r.info[PIECE]]])
             r.info[PIECE] += 1
-            settle_piece(out, into, r, log, heap, waiting, c)
+            settle_piece(ahead, behind, r, q, c)
             continue
         if r.info[HEAP] == 0:
             return DONE
-        c = take_first(r, heap)
-        why, edge = waiting[c], np.int64(lost[c])
-        waiting[c] = 0
-        lost[c] = 0
+        c = take_first(r, q)
+        why, edge = q.waiting[c], np.int64(q.lost[c])
+        q.waiting[c] = 0
+        q.lost[c] = 0
         members = np.int64(r.members[c])
         if why & TORN and members > 1:
             # Searching for every edge must not cost more than finding all components.
             budget = members * degree
             r.info[WORK] += budget
-            if not holds_together(out, into, r, ways, edge, link, num, scratch, budget):
-                found = condense_within(out, r, c, num, scratch)
+            if not holds_together(ahead, behind, r, s, pairs, edge, q.link, budget):
+                found = condense_within(ahead, r, c, s)
                 r.info[WORK] += budget
                 if found > 1:
-                    fall_apart(r, log, c, scratch, found)
+                    fall_apart(r, c, s, found)
                     continue
             if why == TORN:
                 continue
-        gather(out, r, c)
-        length, count = write_row(r)
+        if why == WOKEN and r.info[SUSPECTS] < MANY:
+            length, count = clear_suspects(ahead, r, q, c)
+        else:
+            gather(ahead, r, c)
+            length, count = write_row(r)
+            if count != r.count[c] and r.info[SUSPECTS] < MANY:
+                suspect(r, q, c, count)
         if count != r.count[c]:
-            set_row(r, log, c, length, count)
-            wake_sources(into, r, log, heap, waiting, c, -1)
+            set_row(r, c, length, count)
+            wake_sources(behind, r, q, c, -1)

@@ -6,10 +6,12 @@ import numpy as np
 from numba import njit
 
 from tidelog.closure.kernels.bits import lowest
+from tidelog.closure.kernels.pointers import bare
 from tidelog.closure.kernels.rows import (
     L_AT,
     L_LENGTH,
     L_NODE,
+    LOG,
     LOGGED,
     NONE,
     ONE,
@@ -18,7 +20,7 @@ from tidelog.closure.kernels.rows import (
 
 
 @njit
-def spell(r, at, length, other, other_length, names):
+def spell(r, ids, at, length, other, other_length, names):
     """The ids of bits of one row that are not in another; returns how many."""
     n = 0
     k = other
@@ -32,7 +34,7 @@ def spell(r, at, length, other, other_length, names):
             word &= ~r.words[k]
         base = np.int64(w) << 6
         while word != NONE:
-            names[n] = r.named[base + lowest(word)]
+            names[n] = ids[base + lowest(word)]
             n += 1
             word &= word - ONE
     return n
@@ -41,20 +43,21 @@ def spell(r, at, length, other, other_length, names):
 @njit
 def write_pairs(name, names, n, pairs, k):
     for j in range(n):
-        pairs[k + j, 0] = name
-        pairs[k + j, 1] = names[j]
+        pairs[2 * (k + j)] = name
+        pairs[2 * (k + j) + 1] = names[j]
     return k + n
 
 
 @njit(cache=True)
-def all_pairs(r, ids, nodes, names, pairs):
+def all_pairs(rows, ids, nodes, buffer, flat):
+    r, named, names, pairs = bare(rows), bare(ids), bare(buffer), bare(flat)
     k = 0
     for c in range(nodes):
         if r.root[c] == c and r.count[c] > 0:
-            n = spell(r, r.at[c], r.length[c], 0, 0, names)
+            n = spell(r, named, r.at[c], r.length[c], 0, 0, names)
             x = c
             while True:
-                k = write_pairs(ids[x], names, n, pairs, k)
+                k = write_pairs(named[x], names, n, pairs, k)
                 x = r.ring[x]
                 if x == c:
                     break
@@ -62,28 +65,29 @@ def all_pairs(r, ids, nodes, names, pairs):
 
 
 @njit(cache=True)
-def changed_pairs(r, ids, log, gone, names, pairs):
-    """Pairs that are new since the log began, or those that are gone."""
+def changed_pairs(rows, ids, gone, buffer, flat):
+    """Pairs that are new since the log began, or those that are gone; returns how many."""
+    r, named, names, pairs = bare(rows), bare(ids), bare(buffer), bare(flat)
     k = 0
     for entry in range(r.info[LOGGED]):
-        c = log[entry, L_NODE]
+        c = r.log[entry * LOG + L_NODE]
         if r.root[c] != c:
             continue
         x = c
         before = np.int64(-1)
         n = 0
         while True:
-            d = root_before(r, log, x)
+            d = root_before(r, x)
             if d != before:  # nodes that were one component stand together
                 before = d
-                seen = r.logged[d] - 1
-                at = log[seen, L_AT] if seen >= 0 else r.at[d]
-                length = log[seen, L_LENGTH] if seen >= 0 else np.int64(r.length[d])
+                seen = (np.int64(r.logged[d]) - 1) * LOG
+                at = r.log[seen + L_AT] if seen >= 0 else r.at[d]
+                length = r.log[seen + L_LENGTH] if seen >= 0 else np.int64(r.length[d])
                 if gone:
-                    n = spell(r, at, length, r.at[c], r.length[c], names)
+                    n = spell(r, named, at, length, r.at[c], r.length[c], names)
                 else:
-                    n = spell(r, r.at[c], r.length[c], at, length, names)
-            k = write_pairs(ids[x], names, n, pairs, k)
+                    n = spell(r, named, r.at[c], r.length[c], at, length, names)
+            k = write_pairs(named[x], names, n, pairs, k)
             x = np.int64(r.ring[x])
             if x == c:
                 break

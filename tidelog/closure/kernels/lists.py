@@ -12,12 +12,14 @@ import numpy as np
 from numba import njit
 
 from tidelog.closure.kernels.nodes import lower, pack, upper
+from tidelog.closure.kernels.pointers import bare
 
 
 @njit
 def place(lists, x, y):
     """Where y stands in the list of x, or -1."""
-    for j in range(lists.at[x], lists.at[x] + lists.used[x]):
+    at = lists.at[x]
+    for j in range(at, at + lists.used[x]):
         if lists.data[j] == y:
             return j
     return -1
@@ -33,23 +35,24 @@ def is_edge(out, into, x, y):
 @njit(cache=True)
 def sift(out, into, ways, there):
     """Keep each of the sorted edges once, if it is there (or if it is not); returns how many."""
+    ahead, behind = bare(out), bare(into)
     kept = 0
     last = np.uint64(0)
     for i in range(len(ways)):
         if i > 0 and ways[i] == last:
             continue
         last = ways[i]
-        if is_edge(out, into, upper(ways[i]), lower(ways[i])) == there:
-            ways[kept] = ways[i]
+        if is_edge(ahead, behind, upper(last), lower(last)) == there:
+            ways[kept] = last
             kept += 1
     return kept
 
 
 @njit
-def run_end(ways, i):
+def run_end(ways, i, n):
     """Where the pairs of the node of ways[i] end."""
     x = upper(ways[i])
-    while i < len(ways) and upper(ways[i]) == x:
+    while i < n and upper(ways[i]) == x:
         i += 1
     return i
 
@@ -57,7 +60,7 @@ def run_end(ways, i):
 @njit
 def enlarged(lists, x, more):
     """The room for a list that gets so many more: 0 if it has enough."""
-    total = lists.used[x] + more
+    total = np.int64(lists.used[x]) + more
     if total <= lists.room[x]:
         return 0
     return total if lists.room[x] == 0 else total + total // 2
@@ -66,11 +69,12 @@ def enlarged(lists, x, more):
 @njit(cache=True)
 def room_needed(lists, ways):
     """How much of the array new pieces for these pairs will take."""
+    all_lists, pairs, n = bare(lists), bare(ways), len(ways)
     needed = 0
     i = 0
-    while i < len(ways):
-        end = run_end(ways, i)
-        needed += enlarged(lists, upper(ways[i]), end - i)
+    while i < n:
+        end = run_end(pairs, i, n)
+        needed += enlarged(all_lists, upper(ways[i]), end - i)
         i = end
     return needed
 
@@ -81,14 +85,15 @@ def extend(lists, other, ways, top):
 
     Returns the new end, and how many of the nodes had no edge before.
     """
+    all_lists, pairs, n = bare(lists), bare(ways), len(ways)
     woken = 0
     i = 0
-    while i < len(ways):
+    while i < n:
         x = upper(ways[i])
-        end = run_end(ways, i)
+        end = run_end(pairs, i, n)
         if lists.used[x] == 0 and other.used[x] == 0:
             woken += 1
-        room = enlarged(lists, x, end - i)
+        room = enlarged(all_lists, x, end - i)
         if room > 0:
             for j in range(lists.used[x]):
                 lists.data[top + j] = lists.data[lists.at[x] + j]
@@ -112,24 +117,36 @@ def drop(lists, x, y):
     lists.data[j] = lists.data[lists.at[x] + lists.used[x]]
 
 
+@njit
+def find_pair(pairs, low, end, pair):
+    """Is a pair among the sorted pairs[low:end]?"""
+    high = end
+    while low < high:
+        middle = (low + high) >> 1
+        if pairs[middle] < pair:
+            low = middle + 1
+        else:
+            high = middle
+    return low < end and pairs[low] == pair
+
+
 @njit(cache=True)
 def withdraw(lists, other, ways):
     """Take pairs away, all of which are there; returns how many nodes have no edge any more."""
+    all_lists, pairs, n = bare(lists), bare(ways), len(ways)
     asleep = 0
     i = 0
-    while i < len(ways):
+    while i < n:
         x = upper(ways[i])
-        end = run_end(ways, i)
+        end = run_end(pairs, i, n)
         if end - i == 1:
-            drop(lists, x, lower(ways[i]))
+            drop(all_lists, x, lower(ways[i]))
         else:
             # One pass over the list, however many go.
             kept = lists.at[x]
             for j in range(lists.at[x], lists.at[x] + lists.used[x]):
                 y = lists.data[j]
-                way = pack(x, y)
-                where = i + np.searchsorted(ways[i:end], way)
-                if where == end or ways[where] != way:
+                if not find_pair(pairs, i, end, pack(x, y)):
                     lists.data[kept] = y
                     kept += 1
             lists.used[x] = kept - lists.at[x]

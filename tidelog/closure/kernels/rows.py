@@ -1,4 +1,4 @@
-"""Bit rows: which nodes a component reaches, by words of 64 columns.
+"""Bit rows: which nodes a component reaches, a bit for each, in words of 64.
 
 A row is a run of words that are not 0, with their places in `index`: a node that reaches few
 others has a short row, however many nodes there are, and one that reaches many has little
@@ -15,40 +15,48 @@ import numpy as np
 from numba import njit
 
 from tidelog.closure.kernels.bits import lowest, popcount
+from tidelog.closure.kernels.pointers import bare
 
 ONE = np.uint64(1)
 NONE = np.uint64(0)
 GROUP = 4  # 2**GROUP words of the accumulator share a bit of `seen`
 
-# Places in `info`.
-TOP, LIVE, SIZE, LOGGED, NEXT, WORK, NEED, COLUMNS = range(8)
-HEAP, PIECE, PIECES, WHOLE = range(8, 12)
-INFO = 12
+# Places in `info`. How large arrays are:
+CAPACITY, WORDS, SEEN = range(3)
+# What there is: the end of the rows, words in use, pairs, entries of the log.
+TOP, LIVE, SIZE, LOGGED = range(3, 7)
+# Where a kernel is that stopped: its next item, the work since it was called, the room it needs,
+# components that wait, the pieces of one that fell apart, nodes that some have lost.
+NEXT, WORK, NEED, HEAP, PIECE, PIECES, WHOLE, SUSPECTS = range(7, 15)
+INFO = 15
+
 # What a kernel says when it stops.
 DONE, ROOM, PAUSE, DEAR = range(4)
+
 # Columns of the log.
 L_NODE, L_ROOT, L_RING, L_MEMBERS, L_AT, L_LENGTH, L_COUNT = range(7)
+LOG = 7
 
 SLICE = 50_000_000  # words and edges between two looks at the limits
 
 
 @njit
-def put(r, column):
-    """Set a bit of the accumulator."""
-    w = np.int64(column) >> 6
-    r.sum[w] |= ONE << np.uint64(column & 63)
+def put(r, y):
+    """Set the bit of node y in the accumulator."""
+    w = np.int64(y) >> 6
+    r.sum[w] |= ONE << np.uint64(y & 63)
     g = w >> GROUP
     r.seen[g >> 6] |= ONE << np.uint64(g & 63)
 
 
 @njit
-def is_put(r, column):
-    return (r.sum[np.int64(column) >> 6] >> np.uint64(column & 63)) & ONE != NONE
+def is_put(r, y):
+    return (r.sum[np.int64(y) >> 6] >> np.uint64(y & 63)) & ONE != NONE
 
 
 @njit
 def put_row(r, c):
-    """Add the row of a component to the accumulator."""
+    """Add the row of component c to the accumulator."""
     length = np.int64(r.length[c])
     if length == 0:
         return
@@ -74,7 +82,7 @@ def write_row(r):
     top = r.info[TOP]
     n = 0
     count = 0
-    for s in range(len(r.seen)):
+    for s in range(r.info[SEEN]):
         groups = r.seen[s]
         r.seen[s] = NONE
         while groups != NONE:
@@ -82,68 +90,65 @@ def write_row(r):
             groups &= groups - ONE
             for w in range(base, base + (1 << GROUP)):
                 word = r.sum[w]
+                r.sum[w] = NONE
                 r.index[top + n] = w
                 r.words[top + n] = word
-                r.sum[w] = NONE
                 count += popcount(word)
                 n += np.int64(word != NONE)
     return n, count
 
 
 @njit
-def reaches(r, c, column):
-    """Is the column's bit in the row of component c?"""
-    w = np.int64(column) >> 6
+def reaches(r, c, y):
+    """Is the bit of node y in the row of component c?"""
     length = np.int64(r.length[c])
     if length == 0:
         return False
+    w = np.int64(y) >> 6
     at = r.at[c]
     # Places rise by at least one, so w stands no later than this.
-    high = w - np.int64(r.index[at])
-    if high < 0:
+    high = min(w - np.int64(r.index[at]), length - 1)
+    if high < 0 or r.index[at + high] < w:
         return False
     low = np.int64(0)
-    if high >= length:
-        high = length - 1
-    if r.index[at + high] < w:
-        return False
     while r.index[at + high] != w:
+        if low >= high:
+            return False
         middle = (low + high) >> 1
         if r.index[at + middle] < w:
             low = middle + 1
         else:
             high = middle
-        if low == high and r.index[at + high] != w:
-            return False
-    return (r.words[at + high] >> np.uint64(column & 63)) & ONE != NONE
+    return (r.words[at + high] >> np.uint64(y & 63)) & ONE != NONE
 
 
 @njit
-def note(r, log, x):
+def note(r, x):
     """Remember a node's entry as it was before this change."""
     if r.logged[x] == 0:
         n = r.info[LOGGED]
-        log[n, L_NODE] = x
-        log[n, L_ROOT] = r.root[x]
-        log[n, L_RING] = r.ring[x]
-        log[n, L_MEMBERS] = r.members[x]
-        log[n, L_AT] = r.at[x]
-        log[n, L_LENGTH] = r.length[x]
-        log[n, L_COUNT] = r.count[x]
+        e = n * LOG
+        r.log[e + L_NODE] = x
+        r.log[e + L_ROOT] = r.root[x]
+        r.log[e + L_RING] = r.ring[x]
+        r.log[e + L_MEMBERS] = r.members[x]
+        r.log[e + L_AT] = r.at[x]
+        r.log[e + L_LENGTH] = r.length[x]
+        r.log[e + L_COUNT] = r.count[x]
         r.info[LOGGED] = n + 1
         r.logged[x] = n + 1
 
 
 @njit
-def root_before(r, log, x):
-    n = r.logged[x]
-    return log[n - 1, L_ROOT] if n > 0 else np.int64(r.root[x])
+def root_before(r, x):
+    n = np.int64(r.logged[x])
+    return r.log[(n - 1) * LOG + L_ROOT] if n > 0 else np.int64(r.root[x])
 
 
 @njit
-def set_row(r, log, c, length, count):
+def set_row(r, c, length, count):
     """The row just written becomes the row of component c."""
-    note(r, log, c)
+    note(r, c)
     r.info[LIVE] += length - r.length[c]
     r.info[SIZE] += np.int64(r.members[c]) * (count - r.count[c])
     r.at[c] = r.info[TOP]
@@ -153,17 +158,19 @@ def set_row(r, log, c, length, count):
 
 
 @njit
-def merge(r, log, c, d):
+def merge(r, c, d):
     """Component d becomes part of component c, whose row it gets."""
-    note(r, log, c)
-    x = d
+    note(r, c)
+    x = np.int64(d)
     while True:
-        note(r, log, x)
+        note(r, x)
         r.root[x] = c
-        x = r.ring[x]
+        x = np.int64(r.ring[x])
         if x == d:
             break
-    r.ring[c], r.ring[d] = r.ring[d], r.ring[c]
+    following = r.ring[c]
+    r.ring[c] = r.ring[d]
+    r.ring[d] = following
     r.info[LIVE] -= r.length[d]
     r.info[SIZE] += np.int64(r.members[d]) * (np.int64(r.count[c]) - r.count[d])
     r.members[c] += r.members[d]
@@ -177,15 +184,17 @@ def gather(out, r, c):
     x = np.int64(c)
     while True:
         at = out.at[x]
-        work += out.used[x]
-        for j in range(at, at + out.used[x]):
+        used = np.int64(out.used[x])
+        work += used
+        # The last ones first: where numbers were arranged, they reach most.
+        for j in range(at + used - 1, at - 1, -1):
             y = out.data[j]
             d = r.root[y]
             if d == c:
                 turns = True
-            elif not is_put(r, r.column[y]):
+            elif not is_put(r, y):
                 # Rows are put whole: what has its bit has its successors' bits, too.
-                put(r, r.column[y])
+                put(r, y)
                 put_row(r, d)
                 work += r.length[d]
         x = np.int64(r.ring[x])
@@ -193,7 +202,7 @@ def gather(out, r, c):
             break
     if turns:
         while True:
-            put(r, r.column[x])
+            put(r, x)
             x = np.int64(r.ring[x])
             if x == c:
                 break
@@ -201,55 +210,50 @@ def gather(out, r, c):
 
 
 @njit
-def give_column(r, ids, x):
-    if r.column[x] < 0:
-        r.column[x] = r.info[COLUMNS]
-        r.named[r.info[COLUMNS]] = ids[x]
-        r.info[COLUMNS] += 1
-
-
-@njit
 def is_full(r):
     """Might the next row not fit?"""
-    r.info[NEED] = len(r.sum) + 1
-    return r.info[TOP] + r.info[NEED] > len(r.words)
+    r.info[NEED] = r.info[WORDS] + 1
+    return r.info[TOP] + r.info[NEED] > r.info[CAPACITY]
 
 
 @njit(cache=True)
-def open_entries(r, first, end):
-    """New nodes are components of their own, without rows and columns."""
+def open_entries(rows, first, end):
+    """New nodes are components of their own, without rows."""
+    r = bare(rows)
     for x in range(first, end):
         r.root[x] = x
         r.ring[x] = x
         r.members[x] = 1
-        r.column[x] = -1
 
 
 @njit(cache=True)
-def undo(r, log):
+def undo(rows):
     """Every entry as it was before this change."""
+    r = bare(rows)
     for n in range(r.info[LOGGED]):
-        x = log[n, L_NODE]
-        r.root[x] = log[n, L_ROOT]
-        r.ring[x] = log[n, L_RING]
-        r.members[x] = log[n, L_MEMBERS]
-        r.at[x] = log[n, L_AT]
-        r.length[x] = log[n, L_LENGTH]
-        r.count[x] = log[n, L_COUNT]
+        e = n * LOG
+        x = r.log[e + L_NODE]
+        r.root[x] = r.log[e + L_ROOT]
+        r.ring[x] = r.log[e + L_RING]
+        r.members[x] = r.log[e + L_MEMBERS]
+        r.at[x] = r.log[e + L_AT]
+        r.length[x] = r.log[e + L_LENGTH]
+        r.count[x] = r.log[e + L_COUNT]
         r.logged[x] = 0
-    r.info[LOGGED] = 0
 
 
 @njit(cache=True)
-def forget_log(r, log):
+def forget_log(rows):
+    r = bare(rows)
     for n in range(r.info[LOGGED]):
-        r.logged[log[n, L_NODE]] = 0
+        r.logged[r.log[n * LOG + L_NODE]] = 0
     r.info[LOGGED] = 0
 
 
 @njit(cache=True)
-def move_rows(r, nodes, index, words):
+def move_rows(rows, nodes, index, words):
     """Copy all rows into new arrays, without gaps."""
+    r = bare(rows)
     top = 0
     for c in range(nodes):
         if r.root[c] == c:
