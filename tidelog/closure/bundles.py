@@ -79,20 +79,41 @@ class Scratch(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """Components that wait for a new row, and the edges that they lost."""
+    """Components that wait for a new row, the edges that they lost, and nodes they do not reach.
 
-    heap: NDArray[np.int64]
+    `waiting`, `lost` and `losing` are left cleared. The losses begin with their own number.
+    """
+
     waiting: NDArray[np.uint8]
     lost: Numbers
-    link: Numbers
+    losing: NDArray[np.uint8]
+    loss_at: Numbers
+    losses: Numbers
     suspects: NDArray[np.int64]
+    heap: NDArray[np.int64]
+    link: Numbers
 
     @classmethod
-    def none(cls, nodes: int, edges: int) -> Queue:
-        return cls(
-            new(nodes, np.int64, clear=False),
-            new(nodes, np.uint8),
-            new(nodes, np.int32),
-            new(edges, np.int32, clear=False),
-            new(cutting.FEW, np.int64),
+    def for_nodes(cls, capacity: int) -> Queue:
+        """The part that lasts."""
+        none, wide = new(0, np.int32), new(0, np.int64)
+        marks, losing = new(capacity, np.uint8), new(capacity, np.uint8)
+        return cls(marks, new(capacity, np.int32), losing, none, none, wide, wide, none)
+
+    def for_change(self, nodes: int, edges: int) -> Queue:
+        losses = new(1024 + 4 * nodes, np.int32, clear=False)
+        losses[0] = len(losses)
+        return self._replace(
+            loss_at=new(nodes, np.int32, clear=False),
+            losses=losses,
+            suspects=new(cutting.FEW, np.int64),
+            heap=new(nodes, np.int64, clear=False),
+            link=new(edges, np.int32, clear=False),
         )
+
+    def clear(self) -> None:
+        for array in self[:3]:
+            array.fill(0)
+
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self)

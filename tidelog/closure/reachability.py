@@ -25,6 +25,8 @@ from tidelog.program.diagnostics import LimitError
 
 BULK = 8  # from one new edge in so many on, all components are passed
 EDGE = 10  # what an edge costs in such a pass, in words of rows
+TRIAL = 4  # the share of such a pass that edges may cost one by one, before it is made
+WORD = 15  # bytes for a word of a row and its place, a quarter of it spare
 SPARE = 1 << 16  # words of rows, or nodes, that may lie idle
 
 
@@ -44,6 +46,7 @@ class Reachability:
     def __init__(self, tick: Callable[[int], None] | None = None) -> None:
         self._graph = Graph()
         self._rows = Rows.none()
+        self._queue = Queue.for_nodes(0)
         self._num: Numbers = new(0, np.int32)
         self._nodes = 0  # that have an entry
         self._tick = tick
@@ -55,7 +58,18 @@ class Reachability:
 
     def memory(self) -> int:
         """Bytes of all arrays."""
-        return self._graph.memory() + self._rows.nbytes() + self._num.nbytes
+        own = self._rows.nbytes() + self._queue.nbytes() + self._num.nbytes
+        return self._graph.memory() + own
+
+    @staticmethod
+    def estimate(edges: Any) -> int:
+        """Bytes that a closure of these edges will take, about, and hardly more."""
+        closure = Reachability()
+        ways = closure._enter(as_pairs(edges))
+        scratch = closure._scratch()
+        found = strong.condense(closure._graph.out, closure._rows, closure._nodes, scratch)
+        words = strong.most_words(closure._graph.out, scratch, found) if len(ways) else 0
+        return closure.memory() + WORD * int(words)
 
     def edges(self) -> Pairs:
         return self._graph.pairs()
@@ -93,6 +107,8 @@ class Reachability:
             names = new(self._nodes, np.uint32, clear=False)
         except BaseException:
             rows.undo(self._rows)
+            self._queue.clear()
+            self._num.fill(0)
             self._rows.info[rows.TOP :] = before[rows.TOP :]
             undo(ways, back)
             raise
@@ -114,7 +130,7 @@ class Reachability:
     def _join(self, ways: Ways) -> None:
         """Edges one by one if they are few; otherwise, or if that becomes dear, in one pass."""
         graph, info, scratch = self._graph, self._rows.info, self._scratch()
-        budget = graph.edges * (EDGE + int(info[rows.LIVE]) // self._nodes)
+        budget = graph.edges * (EDGE + int(info[rows.LIVE]) // self._nodes) // TRIAL
         dear = len(ways) * BULK >= graph.edges
         info[rows.NEXT] = info[rows.WORK] = 0
         while not dear:
@@ -139,15 +155,16 @@ class Reachability:
 
     def _cut(self, ways: Ways) -> None:
         graph, info, scratch = self._graph, self._rows.info, self._scratch()
-        queue = Queue.none(self._nodes, len(ways))
+        queue = self._queue.for_change(self._nodes, len(ways))
         degree = graph.edges // (self._nodes - graph.asleep + 1) + 1
-        info[rows.WORK] = info[rows.HEAP] = info[rows.SUSPECTS] = 0
-        info[rows.PIECE] = info[rows.PIECES] = 0
+        info[rows.WORK] = info[rows.HEAP] = info[rows.PIECE] = info[rows.PIECES] = 0
+        info[rows.LOSSES] = 1
         cutting.begin_cut(self._rows, ways, queue)
         while said := cutting.cut(
             graph.out, graph.into, self._rows, ways, queue, scratch, degree
         ):
             self._resume(said)
+        cutting.forget_losses(self._rows, queue)
 
     def _resume(self, said: int) -> None:
         """Give a kernel that stopped what it needs."""
@@ -167,9 +184,9 @@ class Reachability:
         """Entries for nodes that are new in the graph."""
         capacity = self._graph.capacity
         if capacity > len(self._num):
-            num = new(capacity, np.int32)
+            num, queue = new(capacity, np.int32), Queue.for_nodes(capacity)
             self._rows = self._rows.for_nodes(capacity)
-            self._num = num
+            self._num, self._queue = num, queue
         rows.open_entries(self._rows, self._nodes, self._graph.nodes)
         self._nodes = self._graph.nodes
 
@@ -191,14 +208,18 @@ class Reachability:
         except LimitError:
             pass
 
+    def _enter(self, edges: Pairs) -> Ways:
+        """Add edges to the graph alone."""
+        ways = self._graph.absent(edges, arranged=True)
+        self._fit()
+        self._graph.add(ways, self._graph.reserve(ways))
+        return ways
+
     def _renew(self) -> None:
         """Build everything anew from the edges: nodes without edges are forgotten."""
         fresh = Reachability()
-        graph = fresh._graph
-        ways = graph.absent(self.edges(), arranged=True)
-        fresh._fit()
+        ways = fresh._enter(self.edges())
         fresh._begin()
-        graph.add(ways, graph.reserve(ways))
         fresh._close(ways, fresh._scratch())
         fresh._end()
         vars(self).update({**vars(fresh), "_tick": self._tick})

@@ -5,9 +5,9 @@ component reaches has a smaller row than its own, or as large a one and lies on 
 every component is looked at once, after all its successors, and one whose row comes out the
 same is the end of it: what reaches it has no reason to be looked at.
 
-What a component loses because its successors shrank, one of them has lost. As long as only few
-nodes have been lost at all, these suspects are looked up in the successors' rows, one by one;
-otherwise the row is put together anew.
+What a component loses because its successors shrank, one of them has lost. Where they lost but
+few nodes, these are looked up in the rows of all successors; otherwise the row is put together
+anew.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from tidelog.closure.kernels.rows import (
     L_AT,
     L_COUNT,
     L_LENGTH,
+    L_NODE,
     LIVE,
     LOG,
+    LOGGED,
+    LOSSES,
     PAUSE,
     PIECE,
     PIECES,
     ROOM,
     SIZE,
     SLICE,
-    SUSPECTS,
     TOP,
     WHOLE,
     WORK,
@@ -51,8 +53,8 @@ from tidelog.closure.kernels.strong import condense_within, holds_together
 
 # Why a component waits: a successor shrank, an edge that left it is gone, or one inside it.
 WOKEN, SHORT, TORN = np.uint8(1), np.uint8(2), np.uint8(4)
-FEW = 8  # suspects, at most
-MANY = FEW + 1
+FEW = 16  # nodes that are looked up one by one, at most
+MANY = np.uint8(255)
 _NODE = (1 << 31) - 1
 
 
@@ -108,32 +110,62 @@ def begin_cut(rows, ways, queue):
 
 
 @njit
-def suspect(r, q, c, count):
-    """What the row of c has lost, against the row of so many bits just written, is suspect."""
-    n = r.info[SUSPECTS]
-    if n + r.count[c] - count > FEW:
-        r.info[SUSPECTS] = MANY
+def note_loss(r, q, c, count):
+    """Write down what c has lost, its row being that of so many bits just written."""
+    lost = r.count[c] - count
+    n = r.info[LOSSES]
+    if lost > FEW or n + lost > q.losses[0]:
+        q.losing[c] = MANY
         return
+    q.losing[c] = lost
+    q.loss_at[c] = n
+    r.info[LOSSES] = n + lost
     k = r.info[TOP]
     for i in range(r.at[c], r.at[c] + r.length[c]):
         word = r.words[i]
-        # After the new row stands what is left of it: it ends where the bits end.
         if count > 0 and r.index[k] == r.index[i]:
             word &= ~r.words[k]
             count -= popcount(r.words[k])
             k += 1
         while word != NONE:
-            q.suspects[n] = (np.int64(r.index[i]) << 6) + lowest(word)
+            q.losses[n] = (np.int64(r.index[i]) << 6) + lowest(word)
             word &= word - ONE
             n += 1
-    r.info[SUSPECTS] = n
+
+
+@njit
+def suspects(out, r, q, c):
+    """Nodes that successors of c have lost, into q.suspects; returns how many, -1 for many."""
+    n = 0
+    x = np.int64(c)
+    while True:
+        at = out.at[x]
+        for j in range(at, at + out.used[x]):
+            d = r.root[out.data[j]]
+            if q.losing[d] == 0 or d == c:
+                continue
+            if q.losing[d] == MANY:
+                return -1
+            first = q.loss_at[d]
+            for i in range(first, first + q.losing[d]):
+                y = q.losses[i]
+                k = 0
+                while k < n and q.suspects[k] != y:
+                    k += 1
+                if k == FEW:
+                    return -1
+                q.suspects[k] = y
+                n = max(n, k + 1)
+        x = np.int64(r.ring[x])
+        if x == c:
+            return n
 
 
 @njit
 def still_reaches(out, r, c, y):
-    """Does component c reach y by one of its edges, as rows are now?"""
+    """Does component c, which holds together, reach y as other rows are now?"""
     if r.root[y] == c:
-        return True  # it holds together
+        return True
     x = np.int64(c)
     while True:
         at = out.at[x]
@@ -147,17 +179,20 @@ def still_reaches(out, r, c, y):
 
 
 @njit
-def clear_suspects(out, r, q, c):
-    """Write the row of c without the suspects that it does not reach; returns length and bits."""
-    n = 0
-    for k in range(r.info[SUSPECTS]):
+def write_without(out, r, q, c, n):
+    """Write the row of c without those of n suspects that it does not reach any more.
+
+    Returns length and bits; where nothing goes, nothing is written.
+    """
+    gone = 0
+    for k in range(n):
         y = q.suspects[k]
-        if reaches(r, c, y) and not still_reaches(out, r, c, y):
-            if n == 0:
+        if not still_reaches(out, r, c, y):
+            if gone == 0:
                 put_row(r, c)
             r.sum[y >> 6] &= ~(ONE << np.uint64(y & 63))
-            n += 1
-    if n == 0:
+            gone += 1
+    if gone == 0:
         return np.int64(r.length[c]), np.int64(r.count[c])
     return write_row(r)
 
@@ -213,7 +248,7 @@ def settle_piece(out, into, r, q, c):
         r.info[LIVE] += r.length[c]
         r.info[SIZE] += np.int64(r.members[c]) * count
     else:
-        r.info[SUSPECTS] = MANY
+        q.losing[c] = MANY
         set_row(r, c, length, count)
         wake_sources(into, r, q, c, whole)
 
@@ -253,13 +288,20 @@ def cut(out, into, rows, ways, queue, scratch, degree):
                     continue
             if why == TORN:
                 continue
-        if why == WOKEN and r.info[SUSPECTS] < MANY:
-            length, count = clear_suspects(ahead, r, q, c)
+        few = suspects(ahead, r, q, c) if why == WOKEN else -1
+        if few >= 0:
+            length, count = write_without(ahead, r, q, c, few)
         else:
             gather(ahead, r, c)
             length, count = write_row(r)
-            if count != r.count[c] and r.info[SUSPECTS] < MANY:
-                suspect(r, q, c, count)
         if count != r.count[c]:
+            note_loss(r, q, c, count)
             set_row(r, c, length, count)
             wake_sources(behind, r, q, c, -1)
+
+
+@njit(cache=True)
+def forget_losses(rows, queue):
+    r, q = bare(rows), bare(queue)
+    for n in range(r.info[LOGGED]):
+        q.losing[r.log[n * LOG + L_NODE]] = 0

@@ -26,8 +26,8 @@ CAPACITY, WORDS, SEEN = range(3)
 # What there is: the end of the rows, words in use, pairs, entries of the log.
 TOP, LIVE, SIZE, LOGGED = range(3, 7)
 # Where a kernel is that stopped: its next item, the work since it was called, the room it needs,
-# components that wait, the pieces of one that fell apart, nodes that some have lost.
-NEXT, WORK, NEED, HEAP, PIECE, PIECES, WHOLE, SUSPECTS = range(7, 15)
+# components that wait, the pieces of one that fell apart, the end of the losses.
+NEXT, WORK, NEED, HEAP, PIECE, PIECES, WHOLE, LOSSES = range(7, 15)
 INFO = 15
 
 # What a kernel says when it stops.

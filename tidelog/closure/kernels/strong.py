@@ -158,3 +158,36 @@ def holds_together(out, into, r, s, pairs, edge, link, budget):
         budget -= steps
         edge = link[edge - 1]
     return True
+
+
+@njit(cache=True)
+def most_words(out, scratch, found):
+    """How many words the rows of all components have at most.
+
+    A row has no more words than its successors' rows and its successors themselves, and no
+    more than lie between the first and the last of them.
+    """
+    o, s = bare(out), bare(scratch)
+    # By root, which is the first node of a component: the most, the first and the last word.
+    root, most, least, last = s.place, s.frames, s.path, s.low
+    total = np.int64(0)
+    for i in range(found):
+        c = np.int64(s.order[s.bounds[i]])
+        count = np.int64(0)
+        first, end = np.int64(2**31 - 1), np.int64(-1)
+        for k in range(s.bounds[i], s.bounds[i + 1]):
+            root[s.order[k]] = c
+        for k in range(s.bounds[i], s.bounds[i + 1]):
+            x = s.order[k]
+            for j in range(o.at[x], o.at[x] + o.used[x]):
+                y = o.data[j]
+                d = root[y]
+                count += 1
+                first, end = min(first, y >> 6), max(end, y >> 6)
+                if d != c:
+                    count += most[d]
+                    first, end = min(first, least[d]), max(end, last[d])
+        most[c] = min(count, max(end - first + 1, 0))
+        least[c], last[c] = first, end
+        total += most[c]
+    return total
