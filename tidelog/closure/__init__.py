@@ -1,0 +1,8 @@
+"""Closures of binary relations that are kept while their facts come and go."""
+
+from __future__ import annotations
+
+from tidelog.closure.components import Components
+from tidelog.closure.reachability import Reachability
+
+__all__ = ["Components", "Reachability"]
