@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from tidelog.closure.arrays import Pairs
 from tidelog.closure.components import Components
 from tidelog.closure.reachability import Reachability
 
-__all__ = ["Components", "Reachability"]
+__all__ = ["Components", "Pairs", "Reachability"]

@@ -101,6 +101,29 @@ class Components:
             kernels.list_members(self._classes, self._graph.ids, number, names)
         return names
 
+    def contains(self, pairs: Any) -> NDArray[np.bool_]:
+        """Of each pair, whether it is there."""
+        roots = self._roots(as_pairs(pairs))
+        return np.asarray((roots[0::2] == roots[1::2]) & (roots[0::2] >= 0))
+
+    def affected(self, edges: Any) -> Pairs:
+        """All pairs of the components of these edges."""
+        asked = as_pairs(edges)
+        roots = self._roots(asked)
+        _, first = np.unique(roots, return_index=True)
+        names = (self.members(int(asked.ravel()[i])) for i in first if roots[i] >= 0)
+        each = [np.stack([np.repeat(m, len(m)), np.tile(m, len(m))], axis=1) for m in names]
+        return np.concatenate([new((0, 2), np.uint32), *each])
+
+    def _roots(self, pairs: Pairs) -> NDArray[np.int32]:
+        """The classes of all ids, one after the other; -1 where there is none."""
+        numbers = self._graph.numbers(pairs)
+        roots: NDArray[np.int32] = new(len(numbers), np.int32)
+        roots.fill(-1)
+        known = numbers >= 0
+        roots[known] = self._classes.root[numbers[known]]
+        return roots
+
     def insert(self, edges: Any) -> Pairs:
         """Add edges; returns the pairs that came."""
         ways, plan, count = self._union(as_pairs(edges))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tidelog.closure.arrays import Pairs, grown, new
 from tidelog.closure.kernels import lists as kernels
-from tidelog.closure.kernels import nodes, order
+from tidelog.closure.kernels import asking, nodes, order
 from tidelog.program.diagnostics import LimitError
 
 Ways = NDArray[np.uint64]  # edges as packed pairs of node numbers, sorted, each once
@@ -100,6 +100,12 @@ class Graph:
     def _sifted(self, ways: Ways, there: bool) -> Ways:
         ways.sort()
         return ways[: kernels.sift(self.out, self.into, ways, there)]
+
+    def numbers(self, pairs: Pairs) -> NDArray[np.int32]:
+        """The numbers of all ids of the pairs, one after the other; -1 where there is none."""
+        found = new(2 * len(pairs), np.int32, clear=False)
+        asking.number_known(self.ids, self.table, pairs.ravel(), found)
+        return found
 
     def number(self, name: int) -> int:
         """The number of an id, or -1."""

@@ -16,11 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidelog.closure.arrays import Pairs, as_pairs, new
 from tidelog.closure.bundles import Numbers, Queue, Rows, Scratch
 from tidelog.closure.graph import Graph, Ways, turned
-from tidelog.closure.kernels import cutting, emission, joining, rows, strong
+from tidelog.closure.kernels import asking, cutting, emission, joining, rows, strong
 from tidelog.program.diagnostics import LimitError
 
 BULK = 8  # from one new edge in so many on, all components are passed
@@ -78,6 +79,24 @@ class Reachability:
         pairs: Pairs = new((self.size, 2), np.uint32, clear=False)
         names = new(self._nodes, np.uint32, clear=False)
         emission.all_pairs(self._rows, self._graph.ids, self._nodes, names, pairs.ravel())
+        return pairs
+
+    def contains(self, pairs: Any) -> NDArray[np.bool_]:
+        """Of each pair, whether it is there."""
+        asked = as_pairs(pairs)
+        found = new(len(asked), np.bool_)
+        asking.are_reached(self._rows, self._graph.numbers(asked), found)
+        return found
+
+    def affected(self, edges: Any) -> Pairs:
+        """Pairs that some path through one of the edges connects, whether the edges are there or
+        not; a superset of what deleting them takes away."""
+        numbers = self._graph.numbers(as_pairs(edges))
+        marks, listed = new(self._nodes, np.uint8), new(self._nodes, np.int32, clear=False)
+        ask = (self._rows, self._graph.ids, self._nodes, numbers, marks, listed)
+        pairs: Pairs = new((0, 2), np.uint32)
+        pairs = new((asking.pairs_through(*ask, pairs), 2), np.uint32, clear=False)
+        asking.pairs_through(*ask, pairs)
         return pairs
 
     def insert(self, edges: Any) -> Pairs:
@@ -160,9 +179,7 @@ class Reachability:
         info[rows.WORK] = info[rows.HEAP] = info[rows.PIECE] = info[rows.PIECES] = 0
         info[rows.LOSSES] = 1
         cutting.begin_cut(self._rows, ways, queue)
-        while said := cutting.cut(
-            graph.out, graph.into, self._rows, ways, queue, scratch, degree
-        ):
+        while said := cutting.cut(graph.out, graph.into, self._rows, ways, queue, scratch, degree):
             self._resume(said)
         cutting.forget_losses(self._rows, queue)
 
