@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.closure.arrays import Pairs, grown, new
-from tidelog.closure.kernels import lists as kernels
 from tidelog.closure.kernels import asking, nodes, order
+from tidelog.closure.kernels import lists as kernels
 from tidelog.program.diagnostics import LimitError
 
 Ways = NDArray[np.uint64]  # edges as packed pairs of node numbers, sorted, each once

@@ -271,12 +271,14 @@ def close(
     memory.closed[stratum.relations] = parts
     memory.keep(stratum, "modules")
     if parts[0].closure.base is not None:
-        N = parts[0].insert(engine, I)
-        I |= N
+        I |= parts[0].insert(engine, I)
         return True
     N = engine.apply(stratum.nonrecursive, within=I)
     N |= engine.collect(E, stratum.relations)
     I |= N
+    if not rules:
+        I |= parts[0].insert(engine, N)
+        return True
     own = [engine.none(), engine.none()]
     insert(engine, (Closures(parts), Seminaive(rules)), own, I, N, watch)
     return True

@@ -400,12 +400,12 @@ class LocalEngine:
     def pick(self, relation: str, pairs: Pairs) -> LocalSet:
         r, found = self.numbers[relation], self.none()
         before = self.store.size(r)
+        self.store.reserve(r, len(pairs))
         rows = self.store.load(r, np.ascontiguousarray(pairs), 0)
-        after = self.store.size(r)
-        if after - before == len(rows):
-            found.add(r, slice(before, after))
-        else:
-            found.add(r, rows.astype(np.uint32))
+        found.add(r, slice(before, self.store.size(r)))
+        known = rows[rows < before]
+        if len(known):
+            found.add(r, known.astype(np.uint32))
         return found
 
     # Counters.
