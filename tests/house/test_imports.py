@@ -15,6 +15,7 @@ ALLOWED: dict[str, set[str]] = {
     "program": set(),
     "text": {"program"},
     "plan": {"program", "text"},
+    "closure": {"program"},
     "maintain": {"program", "plan"},
     "engines": {"program", "plan", "maintain"},
     "io": {"program", "text"},

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from tidelog.closure.arrays import Pairs, as_pairs, new
-from tidelog.closure.bundles import Numbers, Queue, Rows, Scratch
-from tidelog.closure.graph import Graph, Ways, turned
+from tidelog.closure.bundles import NO_LOG, Numbers, Queue, Rows, Scratch
+from tidelog.closure.graph import HALF, Graph, Ways, turned
 from tidelog.closure.kernels import cutting, emission, joining, rows, strong
 from tidelog.program.diagnostics import LimitError
 
@@ -125,7 +125,7 @@ class Reachability:
 
     def _end(self) -> None:
         rows.forget_log(self._rows)
-        self._rows = self._rows._replace(log=new(0, np.int64))
+        self._rows = self._rows._replace(log=NO_LOG)
 
     def _join(self, ways: Ways) -> None:
         """Edges one by one if they are few; otherwise, or if that becomes dear, in one pass."""
@@ -147,7 +147,7 @@ class Reachability:
     def _close(self, ways: Ways, scratch: Scratch) -> None:
         out, info = self._graph.out, self._rows.info
         marks = new(self._nodes, np.uint8)
-        joining.mark_tails(ways, marks)
+        marks[ways >> HALF] = 1
         found = strong.condense(out, self._rows, self._nodes, scratch)
         info[rows.NEXT] = info[rows.WORK] = 0
         while said := joining.close(out, self._rows, scratch, found, marks):
@@ -160,9 +160,7 @@ class Reachability:
         info[rows.WORK] = info[rows.HEAP] = info[rows.PIECE] = info[rows.PIECES] = 0
         info[rows.LOSSES] = 1
         cutting.begin_cut(self._rows, ways, queue)
-        while said := cutting.cut(
-            graph.out, graph.into, self._rows, ways, queue, scratch, degree
-        ):
+        while said := cutting.cut(graph.out, graph.into, self._rows, ways, queue, scratch, degree):
             self._resume(said)
         cutting.forget_losses(self._rows, queue)
 
@@ -187,7 +185,7 @@ class Reachability:
             num, queue = new(capacity, np.int32), Queue.for_nodes(capacity)
             self._rows = self._rows.for_nodes(capacity)
             self._num, self._queue = num, queue
-        rows.open_entries(self._rows, self._nodes, self._graph.nodes)
+        self._rows.open_entries(self._nodes, self._graph.nodes)
         self._nodes = self._graph.nodes
 
     def _tidy(self) -> None:
@@ -201,10 +199,10 @@ class Reachability:
             live = int(r.info[rows.LIVE])
             if r.info[rows.TOP] > 2 * live + SPARE:
                 capacity = live + live // 4
-                index, words = new(capacity, np.int32), new(capacity, np.uint64)
-                rows.move_rows(r, self._nodes, index, words)
+                places, words = new(capacity, np.int32), new(capacity, np.uint64)
+                rows.move_rows(r, self._nodes, places, words)
                 r.info[rows.CAPACITY] = capacity
-                self._rows = r._replace(index=index, words=words)
+                self._rows = r._replace(places=places, words=words)
         except LimitError:
             pass
 
