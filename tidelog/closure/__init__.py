@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidelog.closure import cache as cache
 from tidelog.closure.arrays import Pairs
 from tidelog.closure.components import Components
 from tidelog.closure.reachability import Reachability

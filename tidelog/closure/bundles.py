@@ -12,6 +12,7 @@ from tidelog.closure.kernels import cutting
 from tidelog.closure.kernels import rows as at
 
 Numbers = NDArray[np.int32]
+NO_LOG: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 
 class Rows(NamedTuple):
@@ -23,8 +24,8 @@ class Rows(NamedTuple):
     members: Numbers
     at: NDArray[np.int64]
     length: Numbers
-    count: Numbers  # of bits
-    index: Numbers
+    bits: Numbers  # how many a row has
+    places: Numbers
     words: NDArray[np.uint64]
     sum: NDArray[np.uint64]  # the accumulator: a row in the making
     seen: NDArray[np.uint64]
@@ -37,7 +38,7 @@ class Rows(NamedTuple):
         info = new(at.INFO, np.int64)
         return cls(
             *(small, small, small, small, wide, small, small),
-            *(small, word, word, word, wide, info),
+            *(small, word, word, word, NO_LOG, info),
         )
 
     def for_nodes(self, capacity: int) -> Rows:
@@ -52,11 +53,16 @@ class Rows(NamedTuple):
         self.info[at.WORDS], self.info[at.SEEN] = len(sums), len(seen)
         return larger
 
+    def open_entries(self, first: int, end: int) -> None:
+        """New nodes are components of their own, without rows."""
+        self.root[first:end] = self.ring[first:end] = np.arange(first, end)
+        self.members[first:end] = 1
+
     def for_words(self, capacity: int) -> Rows:
         """With room for rows of so many words in all."""
-        index, words = grown(self.index, capacity), grown(self.words, capacity)
+        places, words = grown(self.places, capacity), grown(self.words, capacity)
         self.info[at.CAPACITY] = capacity
-        return self._replace(index=index, words=words)
+        return self._replace(places=places, words=words)
 
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self)

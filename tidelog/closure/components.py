@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tidelog.closure.arrays import Pairs, as_pairs, grown, new
 from tidelog.closure.bundles import Numbers, Scratch
-from tidelog.closure.graph import Graph, Ways, turned
+from tidelog.closure.graph import HALF, Graph, Ways, packed, turned
 from tidelog.closure.kernels import classes as kernels
 from tidelog.program.diagnostics import LimitError
 
@@ -151,8 +151,8 @@ class Components:
         """Take edges away; returns the pairs that went."""
         graph = self._graph
         ways = graph.present(as_pairs(edges))
-        back, keys = turned(ways), new(len(ways), np.uint64, clear=False)
-        kernels.key_edges(self._classes, ways, keys)
+        back = turned(ways)
+        keys = packed(self._classes.root[ways >> HALF], np.arange(len(ways)))
         keys.sort()
         scratch = Scratch.around(self._num, self._nodes)
         found, nodes, asleep = kernels.cut(
@@ -199,8 +199,10 @@ class Components:
             larger = Classes(*(grown(array, capacity) for array in self._classes))
             num, marks = new(capacity, np.int32), new(capacity, np.int32)
             self._classes, self._num, self._marks = larger, num, marks
-        kernels.open_nodes(self._classes, self._nodes, self._graph.nodes)
-        self._nodes = self._graph.nodes
+        fresh = slice(self._nodes, self._graph.nodes)
+        self._classes.root[fresh] = -1
+        self._classes.ring[fresh] = np.arange(fresh.start, fresh.stop)
+        self._nodes = fresh.stop
 
     def _tidy(self) -> None:
         """Give back memory that lies idle, if there is enough memory to do it."""

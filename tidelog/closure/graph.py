@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from tidelog.closure.kernels import lists as kernels
 from tidelog.program.diagnostics import LimitError
 
 Ways = NDArray[np.uint64]  # edges as packed pairs of node numbers, sorted, each once
+HALF = np.uint64(32)
 MOST_NODES = 1 << 30
 STEP_DOWN = 1 << 16  # from here on memory matters more than time
 FEW = 64  # nodes whose numbers are close together anyway
@@ -28,7 +29,8 @@ class Lists(NamedTuple):
     data: NDArray[np.int32]
 
     def resized(self, nodes: int) -> Lists:
-        return Lists(*(grown(array, nodes) for array in self[:3]), self.data)
+        at, used, room = (grown(array, nodes) for array in (self.at, self.used, self.room))
+        return Lists(at, used, room, self.data)
 
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self)
@@ -74,9 +76,7 @@ class Graph:
             before = self.nodes
             if done < len(flat):
                 self._grow()
-        ways = new(len(edges), np.uint64, clear=False)
-        nodes.pack_pairs(numbers, ways)
-        ways = self._sifted(ways, False)
+        ways = self._sifted(packed(numbers[0::2], numbers[1::2]), False)
         if arranged and self.nodes - first > FEW:
             ways = self._arranged(ways, first)
         return ways
@@ -165,8 +165,12 @@ class Graph:
         return lists._replace(data=data), top
 
 
+def packed(first: NDArray[Any], second: NDArray[Any]) -> Ways:
+    return (first.astype(np.uint64) << HALF) | second.astype(np.uint64)
+
+
 def turned(ways: Ways) -> Ways:
-    back: Ways = new(len(ways), np.uint64, clear=False)
-    nodes.turn(ways, back)
+    """The same pairs the other way round, sorted."""
+    back: Ways = (ways << HALF) | (ways >> HALF)
     back.sort()
     return back

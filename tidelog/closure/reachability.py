@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.closure.arrays import Pairs, as_pairs, new
-from tidelog.closure.bundles import Numbers, Queue, Rows, Scratch
-from tidelog.closure.graph import Graph, Ways, turned
+from tidelog.closure.bundles import NO_LOG, Numbers, Queue, Rows, Scratch
+from tidelog.closure.graph import HALF, Graph, Ways, turned
 from tidelog.closure.kernels import asking, cutting, emission, joining, rows, strong
 from tidelog.program.diagnostics import LimitError
 
@@ -144,7 +144,7 @@ class Reachability:
 
     def _end(self) -> None:
         rows.forget_log(self._rows)
-        self._rows = self._rows._replace(log=new(0, np.int64))
+        self._rows = self._rows._replace(log=NO_LOG)
 
     def _join(self, ways: Ways) -> None:
         """Edges one by one if they are few; otherwise, or if that becomes dear, in one pass."""
@@ -166,7 +166,7 @@ class Reachability:
     def _close(self, ways: Ways, scratch: Scratch) -> None:
         out, info = self._graph.out, self._rows.info
         marks = new(self._nodes, np.uint8)
-        joining.mark_tails(ways, marks)
+        marks[ways >> HALF] = 1
         found = strong.condense(out, self._rows, self._nodes, scratch)
         info[rows.NEXT] = info[rows.WORK] = 0
         while said := joining.close(out, self._rows, scratch, found, marks):
@@ -204,7 +204,7 @@ class Reachability:
             num, queue = new(capacity, np.int32), Queue.for_nodes(capacity)
             self._rows = self._rows.for_nodes(capacity)
             self._num, self._queue = num, queue
-        rows.open_entries(self._rows, self._nodes, self._graph.nodes)
+        self._rows.open_entries(self._nodes, self._graph.nodes)
         self._nodes = self._graph.nodes
 
     def _tidy(self) -> None:
@@ -218,10 +218,10 @@ class Reachability:
             live = int(r.info[rows.LIVE])
             if r.info[rows.TOP] > 2 * live + SPARE:
                 capacity = live + live // 4
-                index, words = new(capacity, np.int32), new(capacity, np.uint64)
-                rows.move_rows(r, self._nodes, index, words)
+                places, words = new(capacity, np.int32), new(capacity, np.uint64)
+                rows.move_rows(r, self._nodes, places, words)
                 r.info[rows.CAPACITY] = capacity
-                self._rows = r._replace(index=index, words=words)
+                self._rows = r._replace(places=places, words=words)
         except LimitError:
             pass
 

@@ -340,13 +340,6 @@ def cut_class(classes, out, into, pairs, keys, first, end, s, piece, pieces):
 
 
 @njit(cache=True)
-def key_edges(bundle, ways, keys):
-    """Pairs (class, edge)."""
-    for i in range(len(ways)):
-        keys[i] = pack(bundle.root[upper(ways[i])], i)
-
-
-@njit(cache=True)
 def cut(bundle, out, into, ways, keys, scratch, marks):
     """Remove edges, given by sorted keys; the classes that changed are left in `keys`.
 
@@ -421,11 +414,3 @@ def list_members(bundle, ids, c, names):
     for i in range(len(names)):
         names[i] = ids[x]
         x = bundle.ring[x]
-
-
-@njit(cache=True)
-def open_nodes(bundle, first, end):
-    """New nodes are in no class."""
-    for x in range(first, end):
-        bundle.root[x] = -1
-        bundle.ring[x] = x

@@ -63,7 +63,7 @@ def wait(r, q, c, why):
     """Enter component c into the heap, if it is not there yet."""
     if q.waiting[c] == 0:
         alone = r.members[c] == 1 and not reaches(r, c, c)
-        key = ((2 * np.int64(r.count[c]) + np.int64(alone)) << 31) | np.int64(c)
+        key = ((2 * np.int64(r.bits[c]) + np.int64(alone)) << 31) | np.int64(c)
         i = r.info[HEAP]
         r.info[HEAP] = i + 1
         while i > 0 and q.heap[(i - 1) >> 1] > key:
@@ -112,7 +112,7 @@ def begin_cut(rows, ways, queue):
 @njit
 def note_loss(r, q, c, count):
     """Write down what c has lost, its row being that of so many bits just written."""
-    lost = r.count[c] - count
+    lost = r.bits[c] - count
     n = r.info[LOSSES]
     if lost > FEW or n + lost > q.losses[0]:
         q.losing[c] = MANY
@@ -123,12 +123,12 @@ def note_loss(r, q, c, count):
     k = r.info[TOP]
     for i in range(r.at[c], r.at[c] + r.length[c]):
         word = r.words[i]
-        if count > 0 and r.index[k] == r.index[i]:
+        if count > 0 and r.places[k] == r.places[i]:
             word &= ~r.words[k]
             count -= popcount(r.words[k])
             k += 1
         while word != NONE:
-            q.losses[n] = (np.int64(r.index[i]) << 6) + lowest(word)
+            q.losses[n] = (np.int64(r.places[i]) << 6) + lowest(word)
             word &= word - ONE
             n += 1
 
@@ -193,7 +193,7 @@ def write_without(out, r, q, c, n):
             r.sum[y >> 6] &= ~(ONE << np.uint64(y & 63))
             gone += 1
     if gone == 0:
-        return np.int64(r.length[c]), np.int64(r.count[c])
+        return np.int64(r.length[c]), np.int64(r.bits[c])
     return write_row(r)
 
 
@@ -219,7 +219,7 @@ def fall_apart(r, c, s, found):
     for i in range(bounds[found]):
         note(r, order[i])
     r.info[LIVE] -= r.length[c]
-    r.info[SIZE] -= np.int64(r.members[c]) * r.count[c]
+    r.info[SIZE] -= np.int64(r.members[c]) * r.bits[c]
     for k in range(found):
         first, end = bounds[k], bounds[k + 1]
         d = order[first]
@@ -228,7 +228,7 @@ def fall_apart(r, c, s, found):
             r.ring[order[i]] = order[i + 1] if i + 1 < end else d
         r.members[d] = end - first
         r.length[d] = 0
-        r.count[d] = 0
+        r.bits[d] = 0
     r.info[WHOLE] = c
     r.info[PIECE] = 0
     r.info[PIECES] = found
@@ -244,7 +244,7 @@ def settle_piece(out, into, r, q, c):
     if count == r.log[before + L_COUNT]:
         r.at[c] = r.log[before + L_AT]
         r.length[c] = r.log[before + L_LENGTH]
-        r.count[c] = count
+        r.bits[c] = count
         r.info[LIVE] += r.length[c]
         r.info[SIZE] += np.int64(r.members[c]) * count
     else:
@@ -294,7 +294,7 @@ def cut(out, into, rows, ways, queue, scratch, degree):
         else:
             gather(ahead, r, c)
             length, count = write_row(r)
-        if count != r.count[c]:
+        if count != r.bits[c]:
             note_loss(r, q, c, count)
             set_row(r, c, length, count)
             wake_sources(behind, r, q, c, -1)

@@ -26,11 +26,11 @@ def spell(r, ids, at, length, other, other_length, names):
     k = other
     end = other + other_length
     for i in range(at, at + length):
-        w = r.index[i]
+        w = r.places[i]
         word = r.words[i]
-        while k < end and r.index[k] < w:
+        while k < end and r.places[k] < w:
             k += 1
-        if k < end and r.index[k] == w:
+        if k < end and r.places[k] == w:
             word &= ~r.words[k]
         base = np.int64(w) << 6
         while word != NONE:
@@ -53,7 +53,7 @@ def all_pairs(rows, ids, nodes, buffer, flat):
     r, named, names, pairs = bare(rows), bare(ids), bare(buffer), bare(flat)
     k = 0
     for c in range(nodes):
-        if r.root[c] == c and r.count[c] > 0:
+        if r.root[c] == c and r.bits[c] > 0:
             n = spell(r, named, r.at[c], r.length[c], 0, 0, names)
             x = c
             while True:

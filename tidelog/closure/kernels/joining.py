@@ -30,12 +30,6 @@ from tidelog.closure.kernels.rows import (
 )
 
 
-@njit(cache=True)
-def mark_tails(ways, fresh):
-    for i in range(len(ways)):
-        fresh[upper(ways[i])] = 1
-
-
 @njit
 def is_stale(out, s, fresh, first, end):
     """Has a component a new edge, or a successor that has changed?"""
@@ -87,7 +81,7 @@ def close(out, rows, scratch, found, marks):
             continue
         gather(o, r, c)
         length, count = write_row(r)
-        if count != r.count[c]:
+        if count != r.bits[c]:
             set_row(r, c, length, count)
             changed = True
         if changed:

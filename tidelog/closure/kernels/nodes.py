@@ -79,12 +79,6 @@ def rehash(ids, count, table):
 
 
 @njit(cache=True)
-def pack_pairs(numbers, ways):
-    for i in range(len(ways)):
-        ways[i] = pack(numbers[2 * i], numbers[2 * i + 1])
-
-
-@njit(cache=True)
 def pack_known(ids, table, wanted, ways):
     """The pairs of ids that both have a number; returns how many there are."""
     known, slots, size = bare(ids), bare(table), len(table)
@@ -96,10 +90,3 @@ def pack_known(ids, table, wanted, ways):
             ways[kept] = pack(a - 1, b - 1)
             kept += 1
     return kept
-
-
-@njit(cache=True)
-def turn(ways, back):
-    """The same pairs, the other way round."""
-    for i in range(len(ways)):
-        back[i] = pack(lower(ways[i]), upper(ways[i]))

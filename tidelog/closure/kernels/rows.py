@@ -1,6 +1,6 @@
 """Bit rows: which nodes a component reaches, a bit for each, in words of 64.
 
-A row is a run of words that are not 0, with their places in `index`: a node that reaches few
+A row is a run of words that are not 0, with their `places`: a node that reaches few
 others has a short row, however many nodes there are, and one that reaches many has little
 more than a bit for each. Rows are never changed: a new one is written at the end, so that the
 old one is still there to compare with and to go back to.
@@ -61,8 +61,8 @@ def put_row(r, c):
     if length == 0:
         return
     at = r.at[c]
-    first = np.int64(r.index[at])
-    last = np.int64(r.index[at + length - 1])
+    first = np.int64(r.places[at])
+    last = np.int64(r.places[at + length - 1])
     if last - first + 1 == length:
         for i in range(length):
             r.sum[first + i] |= r.words[at + i]
@@ -70,7 +70,7 @@ def put_row(r, c):
             r.seen[g >> 6] |= ONE << np.uint64(g & 63)
     else:
         for i in range(at, at + length):
-            w = np.int64(r.index[i])
+            w = np.int64(r.places[i])
             r.sum[w] |= r.words[i]
             g = w >> GROUP
             r.seen[g >> 6] |= ONE << np.uint64(g & 63)
@@ -91,7 +91,7 @@ def write_row(r):
             for w in range(base, base + (1 << GROUP)):
                 word = r.sum[w]
                 r.sum[w] = NONE
-                r.index[top + n] = w
+                r.places[top + n] = w
                 r.words[top + n] = word
                 count += popcount(word)
                 n += np.int64(word != NONE)
@@ -107,15 +107,15 @@ def reaches(r, c, y):
     w = np.int64(y) >> 6
     at = r.at[c]
     # Places rise by at least one, so w stands no later than this.
-    high = min(w - np.int64(r.index[at]), length - 1)
-    if high < 0 or r.index[at + high] < w:
+    high = min(w - np.int64(r.places[at]), length - 1)
+    if high < 0 or r.places[at + high] < w:
         return False
     low = np.int64(0)
-    while r.index[at + high] != w:
+    while r.places[at + high] != w:
         if low >= high:
             return False
         middle = (low + high) >> 1
-        if r.index[at + middle] < w:
+        if r.places[at + middle] < w:
             low = middle + 1
         else:
             high = middle
@@ -134,7 +134,7 @@ def note(r, x):
         r.log[e + L_MEMBERS] = r.members[x]
         r.log[e + L_AT] = r.at[x]
         r.log[e + L_LENGTH] = r.length[x]
-        r.log[e + L_COUNT] = r.count[x]
+        r.log[e + L_COUNT] = r.bits[x]
         r.info[LOGGED] = n + 1
         r.logged[x] = n + 1
 
@@ -150,10 +150,10 @@ def set_row(r, c, length, count):
     """The row just written becomes the row of component c."""
     note(r, c)
     r.info[LIVE] += length - r.length[c]
-    r.info[SIZE] += np.int64(r.members[c]) * (count - r.count[c])
+    r.info[SIZE] += np.int64(r.members[c]) * (count - r.bits[c])
     r.at[c] = r.info[TOP]
     r.length[c] = length
-    r.count[c] = count
+    r.bits[c] = count
     r.info[TOP] += length
 
 
@@ -172,7 +172,7 @@ def merge(r, c, d):
     r.ring[c] = r.ring[d]
     r.ring[d] = following
     r.info[LIVE] -= r.length[d]
-    r.info[SIZE] += np.int64(r.members[d]) * (np.int64(r.count[c]) - r.count[d])
+    r.info[SIZE] += np.int64(r.members[d]) * (np.int64(r.bits[c]) - r.bits[d])
     r.members[c] += r.members[d]
 
 
@@ -217,16 +217,6 @@ def is_full(r):
 
 
 @njit(cache=True)
-def open_entries(rows, first, end):
-    """New nodes are components of their own, without rows."""
-    r = bare(rows)
-    for x in range(first, end):
-        r.root[x] = x
-        r.ring[x] = x
-        r.members[x] = 1
-
-
-@njit(cache=True)
 def undo(rows):
     """Every entry as it was before this change."""
     r = bare(rows)
@@ -238,7 +228,7 @@ def undo(rows):
         r.members[x] = r.log[e + L_MEMBERS]
         r.at[x] = r.log[e + L_AT]
         r.length[x] = r.log[e + L_LENGTH]
-        r.count[x] = r.log[e + L_COUNT]
+        r.bits[x] = r.log[e + L_COUNT]
         r.logged[x] = 0
 
 
@@ -251,7 +241,7 @@ def forget_log(rows):
 
 
 @njit(cache=True)
-def move_rows(rows, nodes, index, words):
+def move_rows(rows, nodes, places, words):
     """Copy all rows into new arrays, without gaps."""
     r = bare(rows)
     top = 0
@@ -259,7 +249,7 @@ def move_rows(rows, nodes, index, words):
         if r.root[c] == c:
             at = r.at[c]
             for i in range(r.length[c]):
-                index[top + i] = r.index[at + i]
+                places[top + i] = r.places[at + i]
                 words[top + i] = r.words[at + i]
             r.at[c] = top
             top += r.length[c]
