@@ -12,10 +12,10 @@ which a search among its edges is nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tidelog.closure.arrays import Pairs, as_pairs, grown, new
 from tidelog.closure.bundles import Numbers, Scratch
@@ -57,7 +57,7 @@ class Components:
     >>> closure.insert([(1, 2)]).tolist()
     [[1, 1], [1, 2], [2, 1], [2, 2]]
     >>> closure.insert([(2, 1), (2, 3)]).tolist()
-    [[2, 3], [1, 3], [3, 2], [3, 1], [3, 3]]
+    [[1, 3], [2, 3], [3, 1], [3, 2], [3, 3]]
     >>> closure.delete([(1, 2)]).tolist()
     []
 
@@ -101,7 +101,7 @@ class Components:
             kernels.list_members(self._classes, self._graph.ids, number, names)
         return names
 
-    def insert(self, edges: Any) -> Pairs:
+    def insert(self, edges: ArrayLike) -> Pairs:
         """Add edges; returns the pairs that came."""
         ways, plan, count = self._union(as_pairs(edges))
         back = self._graph.reserve(ways)
@@ -124,7 +124,7 @@ class Components:
         kernels.plan_union(self._classes, keys, plan)
         return ways, plan, count
 
-    def delete(self, edges: Any) -> Pairs:
+    def delete(self, edges: ArrayLike) -> Pairs:
         """Take edges away; returns the pairs that went."""
         graph = self._graph
         ways = graph.present(as_pairs(edges))
