@@ -150,7 +150,9 @@ def test_every_instance_once(name: str, seed: int) -> None:
     for relation in checked.relations.values():
         engine.declare(relation)
     put(engine, edges, engine.all)
-    materialise(engine, checked.strata, engine.all, Silent(), Memory(modules=False), engine.explicit)
+    materialise(
+        engine, checked.strata, engine.all, Silent(), Memory(modules=False), engine.explicit
+    )
     facts: frozenset[Fact] = frozenset(edges)
     while True:
         heads = {h for rule in checked.rules for h, _ in instances(rule, facts, facts)}

@@ -24,12 +24,13 @@ LINE: list[Fact] = [("edge", (i, i + 1)) for i in range(5)]
 @pytest.fixture(autouse=True)
 def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "SMALL", -1)
+    monkeypatch.setattr(auto, "TINY", -1)
     monkeypatch.setattr(costs, "PATIENCE", 1e9)
 
 
 def paths(on: str) -> World:
     core = checked(PATHS)
-    return World(core.relations.values(), core.rules, LINE, on)
+    return World(core.relations.values(), core.rules, LINE, on, modules=False)
 
 
 def choice(world: World, relation: str) -> tuple[str, str]:
@@ -100,18 +101,38 @@ def test_small_strata_are_tried_from_scratch(on: str, monkeypatch: pytest.Monkey
 
 def test_what_is_quicker_is_done_and_the_other_not_forgotten() -> None:
     known = Costs()
-    assert not known.from_scratch(True, 10, small=lambda: True)  # nothing is known
+    assert not known.from_scratch(
+        True, 10, small=lambda: True, tiny=lambda: False
+    )  # nothing is known
     known.followed(True, 10, 9.0)  # the first time says little
-    assert not known.from_scratch(True, 10, small=lambda: True)
+    assert not known.from_scratch(True, 10, small=lambda: True, tiny=lambda: False)
     known.followed(True, 10, 1.0)
-    assert known.from_scratch(True, 10, small=lambda: True)
-    assert not known.from_scratch(True, 10, small=lambda: False)
+    assert known.from_scratch(True, 10, small=lambda: True, tiny=lambda: False)
+    assert not known.from_scratch(True, 10, small=lambda: False, tiny=lambda: False)
     known.recomputed(0.5)
-    assert known.from_scratch(True, 10, small=lambda: False)
-    assert not known.from_scratch(False, 10, small=lambda: False)  # another kind of change
+    assert known.from_scratch(True, 10, small=lambda: False, tiny=lambda: False)
+    assert not known.from_scratch(
+        False, 10, small=lambda: False, tiny=lambda: False
+    )  # another kind of change
     times = 0
-    while known.from_scratch(True, 10, small=lambda: False):
+    while known.from_scratch(True, 10, small=lambda: False, tiny=lambda: False):
         times += 1
     assert 2 <= times <= 20
     known.followed(True, 10, 1.0)
-    assert known.from_scratch(True, 10, small=lambda: False)
+    assert known.from_scratch(True, 10, small=lambda: False, tiny=lambda: False)
+
+
+@engines
+def test_closures_have_modules(on: str) -> None:
+    core = checked(PATHS)
+    world = World(core.relations.values(), core.rules, LINE, on)
+    world.change("auto", delete=[("edge", (2, 3))])
+    assert choice(world, "path") == ("dredc-mod", "closures have their own algorithm")
+
+
+@engines
+def test_tiny_strata_are_recomputed_at_first(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "TINY", 100)
+    world = paths(on)
+    world.change("auto", insert=[("edge", (5, 6))])
+    assert choice(world, "path") == ("recompute", "quicker from scratch")

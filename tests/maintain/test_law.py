@@ -12,7 +12,7 @@ from tests.law.adapters import oracle
 from tests.law.generate import from_seed
 from tests.maintain.histories import History, checked
 from tests.maintain.worlds import naive
-from tidelog.maintain import aged, bf, costs
+from tidelog.maintain import aged, auto, bf, costs
 from tidelog.maintain.algorithms import ALGORITHMS
 
 UPDATES = 6
@@ -40,6 +40,8 @@ def test_algorithms_may_follow_each_other(
         monkeypatch.setattr(costs, "LEAST", 0.0)
         monkeypatch.setattr(aged, "MANY", history.random.choice((0, 1, 32)))
         monkeypatch.setattr(aged, "ROUNDS", history.random.choice((1, 8)))
+        monkeypatch.setattr(aged, "UNLIKELY", history.random.choice((0.0, 2.0)))
+        monkeypatch.setattr(auto, "TINY", history.random.choice((-1, 500)))
         history.step(history.random.choice(sorted(ALGORITHMS)))
 
 

@@ -118,5 +118,5 @@ def test_a_closure_alone_is_never_overdeleted(program: str) -> None:
     D, A = world.change("dredc-mod", delete=[("e", (0, 5))])
     work = world.works("r")
     assert (work.algorithm, work.numbers["|D|"]) == ("dredc-mod", 0)
-    assert D == {("e", (0, 5))}
+    assert {("e", (0, 5))} == D
     assert not A

@@ -14,10 +14,10 @@ from tests.maintain.reference import Fact, Facts, PyEngine, PySet, extent, insta
 from tidelog.engines.local.engine import LocalEngine
 from tidelog.engines.local.store import AGE
 from tidelog.maintain.algorithms import ALGORITHMS
+from tidelog.maintain.materialise import materialise
 from tidelog.maintain.memory import Kept, Memory
 from tidelog.maintain.report import Report, Work
 from tidelog.maintain.seam import Counter, FactSet, View
-from tidelog.maintain.materialise import materialise
 from tidelog.maintain.update import Update, update
 from tidelog.plan.strata import strata
 from tidelog.program.rules import Relation, Rule, Stratum
@@ -96,6 +96,7 @@ class World:
         facts: Iterable[Fact] = (),
         on: str = "python",
         stratify: Callable[[Iterable[str], Sequence[Rule]], list[Stratum]] = strata,
+        modules: bool = True,
     ) -> None:
         self.stratify = stratify
         self.way = ENGINES[on]()
@@ -105,7 +106,7 @@ class World:
             self.engine.declare(relation)
         self.rules = tuple(rules)
         self.E = frozenset(facts)
-        self.memory = Memory()
+        self.memory = Memory(modules=modules)
         self.strata = self._strata(self.rules)
         self.way.put(self.E, self.engine.explicit, self.engine.all)
         engine = self.engine

@@ -34,6 +34,8 @@ from tidelog.program.rules import Rule, Stratum
 
 MANY = 32  # facts that are worth a check; fewer are checked in some rounds only
 ROUNDS = 8  # without a check, at first
+UNLIKELY = 0.2  # part of the facts checked before that had older support
+BLINDLY = 4  # times the facts that lose a derivation first: deleted without a check then
 
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
@@ -57,26 +59,32 @@ def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) ->
 
     Checks cost more than deletion in vain where a few facts follow from a few. So while there
     are few, only those of some rounds are checked: of the first, and then of fewer and fewer.
+    Where checks found hardly anything before, they begin when more is deleted than was lost.
     """
     engine, I = u.engine, u.I
     known = u.memory.known(stratum)
     rules, negative = unaffected(u, stratum, kept(stratum.recursive, come))
     every, unseen = unaffected(u, stratum, kept(known.rules, come))
-    Ds = engine.none()
+    Ds, costs = engine.none(), u.memory.costs(stratum)
     most = left = ROUNDS  # until the next check
+    blindly = BLINDLY * len(N) if costs.support < UNLIKELY else 0
 
     def each() -> bool:
         nonlocal left
         left -= 1
-        return u.round() and left >= 0 and (left == most - 1 or len(N) <= MANY)
+        few = len(N) <= MANY or len(Ds) + len(N) <= blindly
+        return u.round() and left >= 0 and (left == most - 1 or few)
 
     # Instances that support a fact are those that are followed when a fact goes: no new ones.
     still = Split(known.inside, I - Ds, I - u.A)
     within = Split(known.inside, I - (Ds - N), I - u.A)  # Ds - N is O
     while N:
-        N -= u.E
-        N -= engine.provable(every, N, within=still, negative=unseen, older=known.inside)
-        u.note("checks")
+        if len(Ds) + len(N) > blindly:
+            count = len(N)
+            N -= u.E
+            N -= engine.provable(every, N, within=still, negative=unseen, older=known.inside)
+            costs.supported(count - len(N), count)
+            u.note("checks")
         engine.spread(rules, N, (Ds,), within=within, negative=negative, guard=I - Ds, each=each)
         u.note("DR2")
         most = left = 2 * most

@@ -20,13 +20,16 @@ from tidelog.maintain.update import Spent, Update
 from tidelog.program.rules import Rule, Stratum
 
 SMALL = 4_000  # facts of a stratum that is tried from scratch just to know
+TINY = 500  # facts that its rules read and derive: from scratch at first
 
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     costs = u.memory.costs(stratum)
     deletes, facts = bool(u.D) or bool(gone), len(u.D) + len(u.A) + len(u.X)
     began = time.thread_time()
-    if costs.from_scratch(deletes, facts, lambda: is_small(u, stratum)):
+    if costs.from_scratch(
+        deletes, facts, lambda: is_small(u, stratum), lambda: is_tiny(u, stratum)
+    ):
         recompute.maintain(u, stratum, gone, come)
         costs.recomputed(time.thread_time() - began)
         u.work.why = "quicker from scratch"
@@ -37,6 +40,10 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
 
 def is_small(u: Update, stratum: Stratum) -> bool:
     return sum(map(u.engine.size, stratum.relations)) <= SMALL
+
+
+def is_tiny(u: Update, stratum: Stratum) -> bool:
+    return sum(map(u.engine.size, u.memory.known(stratum).read)) <= TINY
 
 
 def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:

@@ -22,18 +22,24 @@ class Costs:
     """In seconds."""
 
     recompute: float = 0.0  # 0 if not known
+    support: float = 1.0  # part of the facts checked by `aged` that had older support
     _hoped: float = 0.0  # what recomputing may take now, for all we know
     _usual: dict[tuple[bool, int], float] = field(default_factory=dict)  # by kind of change
 
-    def from_scratch(self, deletes: bool, facts: int, small: Callable[[], bool]) -> bool:
+    def from_scratch(
+        self, deletes: bool, facts: int, small: Callable[[], bool], tiny: Callable[[], bool]
+    ) -> bool:
         """Should recomputing be quicker than following a change of so many facts?
 
-        Where a stratum is small, that is tried. What is not done seems quicker and quicker, until
-        it is tried again: the sooner, the less that would cost in comparison.
+        Where a stratum is small, that is tried; where it is tiny, first of all. What is not done
+        seems quicker and quicker, until it is tried again: the sooner, the less that would cost
+        in comparison.
         """
         kind = deletes, _size(facts)
         usual = self._usual.get(kind, 0.0)
-        if not usual or not (self.recompute or small()):
+        if not usual:
+            return tiny()
+        if not (self.recompute or small()):
             return False
         if CLEARLY * self._hoped < usual:
             self._usual[kind] = usual * _faded(self.recompute, usual)
@@ -48,6 +54,9 @@ class Costs:
             self._usual[kind] = _typical(self._usual[kind], seconds)
         else:
             self._usual[kind] = 0.0  # the first time, indexes are made that stay
+
+    def supported(self, some: int, checked: int) -> None:
+        self.support += 0.3 * (some / checked - self.support)
 
     @property
     def patience(self) -> float:

@@ -29,6 +29,7 @@ class Known:
     inside: frozenset[str]  # its relations
     complete: frozenset[str]  # relations that negated literals and aggregates read
     grouped: frozenset[str]  # relations that aggregates read
+    read: frozenset[str]  # all relations that the rules read or derive
 
     @classmethod
     def of(cls, stratum: Stratum) -> Known:
@@ -39,6 +40,7 @@ class Known:
             frozenset(stratum.relations),
             frozenset(name for rule in rules for name, complete in rule.reads() if complete),
             frozenset(group.relation for group in groups),
+            frozenset(stratum.relations).union(n for rule in rules for n, _ in rule.reads()),
         )
 
 

@@ -24,7 +24,6 @@ from tidelog.plan.closures import Closure, modules
 from tidelog.program.rules import Rule, Stratum
 
 
-
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     """DRed^c-Mod."""
     found = closures(u, stratum)
@@ -52,9 +51,7 @@ def maintain_bf(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequenc
     u.work.algorithm = "bfc-mod"
 
 
-def changes_modules(
-    stratum: Stratum, found: Sequence[Closure], rules: Sequence[Rule]
-) -> bool:
+def changes_modules(stratum: Stratum, found: Sequence[Closure], rules: Sequence[Rule]) -> bool:
     """May modules be others, or external facts be of other kinds, if these rules come or go?"""
     linear = found[0].base is not None
     return bool(rules) and (linear or bool(split(stratum, rules)[1]))
@@ -274,12 +271,14 @@ def close(
     memory.closed[stratum.relations] = parts
     memory.keep(stratum, "modules")
     if parts[0].closure.base is not None:
-        N = parts[0].insert(engine, I)
-        I |= N
+        I |= parts[0].insert(engine, I)
         return True
     N = engine.apply(stratum.nonrecursive, within=I)
     N |= engine.collect(E, stratum.relations)
     I |= N
+    if not rules:
+        I |= parts[0].insert(engine, N)
+        return True
     own = [engine.none(), engine.none()]
     insert(engine, (Closures(parts), Seminaive(rules)), own, I, N, watch)
     return True

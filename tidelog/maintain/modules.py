@@ -76,9 +76,7 @@ class Seminaive:
         guard = I - Ds - N - J - u.E
         while new:
             u.round()
-            new = engine.derive(
-                rules, touching=new, within=within, negative=negative, guard=guard
-            )
+            new = engine.derive(rules, touching=new, within=within, negative=negative, guard=guard)
             new -= engine.positive(C_nr, new)
             J |= new
         return J

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.closure import Pairs
 from tidelog.engines.local.order import Catalog, Mode
 from tidelog.engines.local.plans import Ask, Batch, PlanBook
 from tidelog.engines.local.running import Reading, Runner, Views
@@ -17,7 +18,6 @@ from tidelog.engines.local.sets import LocalSet, Rows, Saved, bound
 from tidelog.engines.local.steps import Plan, Request
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import ABSENT, Dictionary, fits
-from tidelog.closure import Pairs
 from tidelog.maintain.seam import Counter, FactSet, Taken, View
 from tidelog.program.rules import Relation, Rule, Stratum
 from tidelog.program.syntax import Value
@@ -400,12 +400,12 @@ class LocalEngine:
     def pick(self, relation: str, pairs: Pairs) -> LocalSet:
         r, found = self.numbers[relation], self.none()
         before = self.store.size(r)
+        self.store.reserve(r, len(pairs))
         rows = self.store.load(r, np.ascontiguousarray(pairs), 0)
-        after = self.store.size(r)
-        if after - before == len(rows):
-            found.add(r, slice(before, after))
-        else:
-            found.add(r, rows.astype(np.uint32))
+        found.add(r, slice(before, self.store.size(r)))
+        known = rows[rows < before]
+        if len(known):
+            found.add(r, known.astype(np.uint32))
         return found
 
     # Counters.

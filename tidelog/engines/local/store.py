@@ -152,6 +152,12 @@ class Store:
         rel[at.R_HSIZE] = size
         rel[at.R_MULT] = multiplier.view(np.int64)
 
+    def reserve(self, r: int, more: int) -> None:
+        """Make room for rows that are mostly new, where they are many."""
+        n, capacity = int(self.rels[r, at.R_N]), int(self.rels[r, at.R_CAP])
+        if more > n and n + more > capacity:
+            self.grow(r, n + more)
+
     def counts(self, r: int, which: int) -> NDArray[np.int32]:
         """Each row's number in a counter, zero at first (a view)."""
         store = self._rows[r]

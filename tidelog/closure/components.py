@@ -1,0 +1,222 @@
+"""The symmetric-transitive closure of a set of edges, kept while edges come and go.
+
+The closure is an equivalence, so its classes say everything: the connected components of the
+graph, directions set aside. Edges that come unite classes (union-find). For an edge that goes
+two searches run, one from each of its ends, in turn: if they meet, nothing has changed; if one
+of them finds no more nodes, these are cut off. So an edge that is no bridge costs a short search
+as a rule, and a bridge about the smaller part. The dynamic forests of Holm, de Lichtenberg and
+Thorup (2001) bound the search, too; but here a class of n nodes stands for n*n facts, beside
+which a search among its edges is nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.closure.arrays import Pairs, as_pairs, grown, new
+from tidelog.closure.bundles import Numbers, Scratch
+from tidelog.closure.graph import HALF, Graph, Ways, packed, turned
+from tidelog.closure.kernels import classes as kernels
+from tidelog.program.diagnostics import LimitError
+
+SPARE = 1 << 16  # nodes that may lie idle
+
+
+class Classes(NamedTuple):
+    root: Numbers
+    ring: Numbers
+    members: Numbers  # by root
+
+
+class Plan(NamedTuple):
+    """Nodes of classes, the ends of their parts, and the ends of classes, counted in parts."""
+
+    nodes: Numbers
+    parts: NDArray[np.int64]
+    lone: NDArray[np.uint8]
+    classes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, nodes: int, parts: int, classes: int) -> Plan:
+        return cls(
+            new(nodes, np.int32, clear=False),
+            new(parts + 1, np.int64),
+            new(parts, np.uint8, clear=False),
+            new(classes + 1, np.int64),
+        )
+
+
+class Components:
+    """Pairs (x, y) such that x and y have edges and edges connect them, in any direction.
+
+    >>> closure = Components()
+    >>> closure.insert([(1, 2)]).tolist()
+    [[1, 1], [1, 2], [2, 1], [2, 2]]
+    >>> closure.insert([(2, 1), (2, 3)]).tolist()
+    [[2, 3], [1, 3], [3, 2], [3, 1], [3, 3]]
+    >>> closure.delete([(1, 2)]).tolist()
+    []
+
+    `tick` is called with the number of pairs that there will be, before they are listed. What
+    it raises, like any other error, leaves the closure as it was.
+    """
+
+    def __init__(self, tick: Callable[[int], None] | None = None) -> None:
+        self._graph = Graph()
+        self._classes = Classes(*(new(0, np.int32) for _ in range(3)))
+        self._num: Numbers = new(0, np.int32)
+        self._marks: Numbers = new(0, np.int32)
+        self._nodes = 0  # that have an entry
+        self._size = 0
+        self._tick = tick
+
+    @property
+    def size(self) -> int:
+        """How many pairs there are."""
+        return self._size
+
+    def memory(self) -> int:
+        """Bytes of all arrays."""
+        own = (*self._classes, self._num, self._marks)
+        return self._graph.memory() + sum(array.nbytes for array in own)
+
+    def edges(self) -> Pairs:
+        return self._graph.pairs()
+
+    def pairs(self) -> Pairs:
+        plan = Plan.of(self._nodes, self._nodes, self._nodes)
+        found = kernels.plan_all(self._classes, self._nodes, plan)
+        return self._listed(plan._replace(classes=plan.classes[: found + 1]), self._size)
+
+    def members(self, x: int) -> NDArray[np.uint32]:
+        """The ids of the component of x; none if x has no edge."""
+        number = self._graph.number(x)
+        root = int(self._classes.root[number]) if number >= 0 else -1
+        names = new(int(self._classes.members[root]) if root >= 0 else 0, np.uint32, clear=False)
+        if root >= 0:
+            kernels.list_members(self._classes, self._graph.ids, number, names)
+        return names
+
+    def contains(self, pairs: Any) -> NDArray[np.bool_]:
+        """Of each pair, whether it is there."""
+        roots = self._roots(as_pairs(pairs))
+        return np.asarray((roots[0::2] == roots[1::2]) & (roots[0::2] >= 0))
+
+    def affected(self, edges: Any) -> Pairs:
+        """All pairs of the components of these edges."""
+        asked = as_pairs(edges)
+        roots = self._roots(asked)
+        _, first = np.unique(roots, return_index=True)
+        names = (self.members(int(asked.ravel()[i])) for i in first if roots[i] >= 0)
+        each = [np.stack([np.repeat(m, len(m)), np.tile(m, len(m))], axis=1) for m in names]
+        return np.concatenate([new((0, 2), np.uint32), *each])
+
+    def _roots(self, pairs: Pairs) -> NDArray[np.int32]:
+        """The classes of all ids, one after the other; -1 where there is none."""
+        numbers = self._graph.numbers(pairs)
+        roots: NDArray[np.int32] = new(len(numbers), np.int32)
+        roots.fill(-1)
+        known = numbers >= 0
+        roots[known] = self._classes.root[numbers[known]]
+        return roots
+
+    def insert(self, edges: Any) -> Pairs:
+        """Add edges; returns the pairs that came."""
+        ways, plan, count = self._union(as_pairs(edges))
+        back = self._graph.reserve(ways)
+        came = self._counted(plan, count)
+        self._graph.add(ways, back)
+        kernels.make_union(self._classes, plan)
+        self._size += count
+        return came
+
+    def _union(self, edges: Pairs) -> tuple[Ways, Plan, int]:
+        """The edges that are new, the classes that they unite, and how many pairs come."""
+        ways = self._graph.absent(edges)
+        self._fit()
+        keys = new(2 * len(ways), np.uint64, clear=False)
+        weights = new(self._nodes, np.int32, clear=False)
+        keys = keys[: kernels.unite(self._classes, ways, self._marks, weights, keys)]
+        keys.sort()
+        nodes, parts, found, count = kernels.measure_union(self._classes, keys)
+        plan = Plan.of(nodes, parts, found)
+        kernels.plan_union(self._classes, keys, plan)
+        return ways, plan, count
+
+    def delete(self, edges: Any) -> Pairs:
+        """Take edges away; returns the pairs that went."""
+        graph = self._graph
+        ways = graph.present(as_pairs(edges))
+        back = turned(ways)
+        keys = packed(self._classes.root[ways >> HALF], np.arange(len(ways)))
+        keys.sort()
+        scratch = Scratch.around(self._num, self._nodes)
+        found, nodes, asleep = kernels.cut(
+            self._classes, graph.out, graph.into, ways, keys, scratch, self._marks
+        )
+        graph.edges -= len(ways)
+        graph.asleep += asleep
+        try:
+            plan, count = self._pieces(keys[:found], nodes)
+            went = self._counted(plan, -count)
+        except BaseException:
+            graph.add(ways, back)
+            self._marks.fill(0)
+            raise
+        kernels.make_parts(self._classes, plan, self._marks)
+        self._size -= count
+        self._tidy()
+        return went
+
+    def _pieces(self, changed: Ways, nodes: int) -> tuple[Plan, int]:
+        """What the classes that changed fall apart into, and how many pairs go."""
+        keys, ends = new(nodes, np.uint64, clear=False), new(len(changed), np.int64)
+        kernels.list_pieces(self._classes, changed, self._marks, keys, ends)
+        plan = Plan.of(nodes, nodes, len(changed))
+        graph = self._graph
+        return plan, int(kernels.plan_pieces(graph.out, graph.into, keys, ends, plan))
+
+    def _counted(self, plan: Plan, change: int) -> Pairs:
+        """The pairs of a change, if there may be so many."""
+        if self._tick is not None:
+            self._tick(self._size + change)
+        return self._listed(plan, abs(change))
+
+    def _listed(self, plan: Plan, count: int) -> Pairs:
+        pairs: Pairs = new((count, 2), np.uint32, clear=False)
+        names = new(len(plan.nodes), np.uint32, clear=False)
+        kernels.write_pairs(plan, self._graph.ids, names, pairs.ravel())
+        return pairs
+
+    def _fit(self) -> None:
+        """Entries for nodes that are new in the graph."""
+        capacity = self._graph.capacity
+        if capacity > len(self._num):
+            larger = Classes(*(grown(array, capacity) for array in self._classes))
+            num, marks = new(capacity, np.int32), new(capacity, np.int32)
+            self._classes, self._num, self._marks = larger, num, marks
+        fresh = slice(self._nodes, self._graph.nodes)
+        self._classes.root[fresh] = -1
+        self._classes.ring[fresh] = np.arange(fresh.start, fresh.stop)
+        self._nodes = fresh.stop
+
+    def _tidy(self) -> None:
+        """Give back memory that lies idle, if there is enough memory to do it."""
+        try:
+            self._graph.tidy()
+            if self._graph.asleep > self._nodes // 2 + SPARE:
+                self._renew()
+        except LimitError:
+            pass
+
+    def _renew(self) -> None:
+        """Build everything anew from the edges: nodes without edges are forgotten."""
+        fresh = Components()
+        ways, plan, count = fresh._union(self.edges())
+        fresh._graph.add(ways, fresh._graph.reserve(ways))
+        kernels.make_union(fresh._classes, plan)
+        vars(self).update({**vars(fresh), "_size": count, "_tick": self._tick})

@@ -1,0 +1,176 @@
+"""A set of directed edges between ids: numbers for nodes, lists of neighbours both ways."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.closure.arrays import Pairs, grown, new
+from tidelog.closure.kernels import asking, nodes, order
+from tidelog.closure.kernels import lists as kernels
+from tidelog.program.diagnostics import LimitError
+
+Ways = NDArray[np.uint64]  # edges as packed pairs of node numbers, sorted, each once
+HALF = np.uint64(32)
+MOST_NODES = 1 << 30
+STEP_DOWN = 1 << 16  # from here on memory matters more than time
+FEW = 64  # nodes whose numbers are close together anyway
+SLACK = 6  # times what is needed, before lists are moved together
+
+
+class Lists(NamedTuple):
+    """Neighbours of every node x: data[at[x] : at[x] + used[x]], with room for room[x]."""
+
+    at: NDArray[np.int64]
+    used: NDArray[np.int32]
+    room: NDArray[np.int32]
+    data: NDArray[np.int32]
+
+    def resized(self, nodes: int) -> Lists:
+        at, used, room = (grown(array, nodes) for array in (self.at, self.used, self.room))
+        return Lists(at, used, room, self.data)
+
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self)
+
+
+def _no_lists() -> Lists:
+    return Lists(new(0, np.int64), new(0, np.int32), new(0, np.int32), new(0, np.int32))
+
+
+class Graph:
+    """The edges. A node without edges keeps its number, and is counted in `asleep`."""
+
+    def __init__(self) -> None:
+        self.ids: NDArray[np.uint32] = new(0, np.uint32)
+        self.table: NDArray[np.int32] = new(1, np.int32)
+        self.out = _no_lists()
+        self.into = _no_lists()
+        self._tops = [0, 0]  # ends of the two arrays of lists
+        self.nodes = 0
+        self.asleep = 0
+        self.edges = 0
+
+    @property
+    def capacity(self) -> int:
+        return len(self.ids)
+
+    def memory(self) -> int:
+        return self.ids.nbytes + self.table.nbytes + self.out.nbytes() + self.into.nbytes()
+
+    def absent(self, edges: Pairs, arranged: bool = False) -> Ways:
+        """Those of the edges that are not there; their nodes get numbers.
+
+        If they are to be arranged, new nodes that reach one another get numbers close together.
+        """
+        flat = edges.ravel()
+        numbers = new(len(flat), np.int32, clear=False)
+        done, first, before = 0, self.nodes, self.nodes
+        while done < len(flat):
+            done, self.nodes = nodes.number_ids(
+                self.ids, self.table, self.nodes, flat, done, numbers
+            )
+            self.asleep += self.nodes - before
+            before = self.nodes
+            if done < len(flat):
+                self._grow()
+        ways = self._sifted(packed(numbers[0::2], numbers[1::2]), False)
+        if arranged and self.nodes - first > FEW:
+            ways = self._arranged(ways, first)
+        return ways
+
+    def _arranged(self, ways: Ways, first: int) -> Ways:
+        fresh = self.nodes - first
+        scratch = new((4, fresh + 1), np.int32)
+        order.arrange(ways, first, scratch)
+        ids = new(fresh, np.uint32, clear=False)
+        order.renumber(self.ids, self.table, ways, first, scratch, ids)
+        ways.sort()
+        return ways
+
+    def present(self, edges: Pairs) -> Ways:
+        """Those of the edges that are there."""
+        ways = new(len(edges), np.uint64, clear=False)
+        return self._sifted(
+            ways[: nodes.pack_known(self.ids, self.table, edges.ravel(), ways)], True
+        )
+
+    def _sifted(self, ways: Ways, there: bool) -> Ways:
+        ways.sort()
+        return ways[: kernels.sift(self.out, self.into, ways, there)]
+
+    def numbers(self, pairs: Pairs) -> NDArray[np.int32]:
+        """The numbers of all ids of the pairs, one after the other; -1 where there is none."""
+        found = new(2 * len(pairs), np.int32, clear=False)
+        asking.number_known(self.ids, self.table, pairs.ravel(), found)
+        return found
+
+    def number(self, name: int) -> int:
+        """The number of an id, or -1."""
+        return int(nodes.number_of(self.ids, self.table, np.uint32(name)))
+
+    def _grow(self) -> None:
+        capacity = max(64, (4 if self.capacity < STEP_DOWN else 2) * self.capacity)
+        if capacity > MOST_NODES:
+            raise LimitError(f"a closure holds at most {MOST_NODES:,} nodes")
+        ids, table = grown(self.ids, capacity), new(2 * capacity, np.int32)
+        out, into = self.out.resized(capacity), self.into.resized(capacity)
+        nodes.rehash(ids, self.nodes, table)
+        self.ids, self.table, self.out, self.into = ids, table, out, into
+
+    def reserve(self, ways: Ways) -> Ways:
+        """Make room for edges that will be added; returns them turned round, sorted."""
+        back = turned(ways)
+        self.out = self._with_room(self.out, self._tops[0], ways)
+        self.into = self._with_room(self.into, self._tops[1], back)
+        return back
+
+    def _with_room(self, lists: Lists, top: int, ways: Ways) -> Lists:
+        needed = top + kernels.room_needed(lists, ways)
+        if needed <= len(lists.data):
+            return lists
+        size = needed if top == 0 else needed + needed // 2
+        return lists._replace(data=grown(lists.data, size))
+
+    def add(self, ways: Ways, back: Ways) -> None:
+        """Add edges that are absent; there is room. This cannot fail."""
+        self._tops[0], woken = kernels.extend(self.out, self.into, ways, self._tops[0])
+        self.asleep -= woken
+        self._tops[1], woken = kernels.extend(self.into, self.out, back, self._tops[1])
+        self.asleep -= woken
+        self.edges += len(ways)
+
+    def remove(self, ways: Ways, back: Ways) -> None:
+        """Remove edges that are present. This cannot fail, nor can adding them again."""
+        self.asleep += kernels.withdraw(self.out, self.into, ways)
+        self.asleep += kernels.withdraw(self.into, self.out, back)
+        self.edges -= len(ways)
+
+    def pairs(self) -> Pairs:
+        edges: Pairs = new((self.edges, 2), np.uint32, clear=False)
+        kernels.all_edges(self.out, self.ids, self.nodes, edges)
+        return edges
+
+    def tidy(self) -> None:
+        """Give back memory that lists have left behind."""
+        if max(self._tops) > SLACK * self.edges + 4096:
+            self.out, self._tops[0] = self._tightened(self.out)
+            self.into, self._tops[1] = self._tightened(self.into)
+
+    def _tightened(self, lists: Lists) -> tuple[Lists, int]:
+        data = new(self.edges, np.int32, clear=False)
+        top = kernels.tighten(lists, self.nodes, data)
+        return lists._replace(data=data), top
+
+
+def packed(first: NDArray[Any], second: NDArray[Any]) -> Ways:
+    return (first.astype(np.uint64) << HALF) | second.astype(np.uint64)
+
+
+def turned(ways: Ways) -> Ways:
+    """The same pairs the other way round, sorted."""
+    back: Ways = (ways << HALF) | (ways >> HALF)
+    back.sort()
+    return back

@@ -1,0 +1,242 @@
+"""The transitive closure of a set of edges, kept while edges come and go.
+
+Nodes that reach one another form a component (strongly connected), and share one row of bits:
+the nodes that they reach. A closure is then one pass over the components, successors first,
+each row the union of its successors' rows. An edge that comes changes the rows of those that
+reach its tail and did not reach its head; an edge that goes changes rows from its tail
+backwards, until they come out the same. What changed is read off old and new rows.
+
+Ibaraki and Katoh (On-line computation of transitive closures of graphs, 1983) insert edges
+like this, source by source. Deletion departs from them: see `kernels/cutting.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.closure.arrays import Pairs, as_pairs, new
+from tidelog.closure.bundles import NO_LOG, Numbers, Queue, Rows, Scratch
+from tidelog.closure.graph import HALF, Graph, Ways, turned
+from tidelog.closure.kernels import asking, cutting, emission, joining, rows, strong
+from tidelog.program.diagnostics import LimitError
+
+BULK = 8  # from one new edge in so many on, all components are passed
+EDGE = 10  # what an edge costs in such a pass, in words of rows
+TRIAL = 4  # the share of such a pass that edges may cost one by one, before it is made
+WORD = 15  # bytes for a word of a row and its place, a quarter of it spare
+SPARE = 1 << 16  # words of rows, or nodes, that may lie idle
+
+
+class Reachability:
+    """Pairs (x, y) such that a path of at least one edge leads from x to y.
+
+    >>> closure = Reachability()
+    >>> closure.insert([(1, 2), (2, 3)]).tolist()
+    [[2, 3], [1, 2], [1, 3]]
+    >>> closure.delete([(2, 3)]).tolist()
+    [[2, 3], [1, 3]]
+
+    `tick` is called now and then with the number of pairs so far. What it raises, like any
+    other error, leaves the closure as it was.
+    """
+
+    def __init__(self, tick: Callable[[int], None] | None = None) -> None:
+        self._graph = Graph()
+        self._rows = Rows.none()
+        self._queue = Queue.for_nodes(0)
+        self._num: Numbers = new(0, np.int32)
+        self._nodes = 0  # that have an entry
+        self._tick = tick
+
+    @property
+    def size(self) -> int:
+        """How many pairs there are."""
+        return int(self._rows.info[rows.SIZE])
+
+    def memory(self) -> int:
+        """Bytes of all arrays."""
+        own = self._rows.nbytes() + self._queue.nbytes() + self._num.nbytes
+        return self._graph.memory() + own
+
+    @staticmethod
+    def estimate(edges: Any) -> int:
+        """Bytes that a closure of these edges will take, about, and hardly more."""
+        closure = Reachability()
+        ways = closure._enter(as_pairs(edges))
+        scratch = closure._scratch()
+        found = strong.condense(closure._graph.out, closure._rows, closure._nodes, scratch)
+        words = strong.most_words(closure._graph.out, scratch, found) if len(ways) else 0
+        return closure.memory() + WORD * int(words)
+
+    def edges(self) -> Pairs:
+        return self._graph.pairs()
+
+    def pairs(self) -> Pairs:
+        pairs: Pairs = new((self.size, 2), np.uint32, clear=False)
+        names = new(self._nodes, np.uint32, clear=False)
+        emission.all_pairs(self._rows, self._graph.ids, self._nodes, names, pairs.ravel())
+        return pairs
+
+    def contains(self, pairs: Any) -> NDArray[np.bool_]:
+        """Of each pair, whether it is there."""
+        asked = as_pairs(pairs)
+        found = new(len(asked), np.bool_)
+        asking.are_reached(self._rows, self._graph.numbers(asked), found)
+        return found
+
+    def affected(self, edges: Any) -> Pairs:
+        """Pairs that some path through one of the edges connects, whether the edges are there or
+        not; a superset of what deleting them takes away."""
+        numbers = self._graph.numbers(as_pairs(edges))
+        marks, listed = new(self._nodes, np.uint8), new(self._nodes, np.int32, clear=False)
+        ask = (self._rows, self._graph.ids, self._nodes, numbers, marks, listed)
+        pairs: Pairs = new((0, 2), np.uint32)
+        pairs = new((asking.pairs_through(*ask, pairs), 2), np.uint32, clear=False)
+        asking.pairs_through(*ask, pairs)
+        return pairs
+
+    def insert(self, edges: Any) -> Pairs:
+        """Add edges; returns the pairs that became reachable."""
+        ways = self._graph.absent(as_pairs(edges), arranged=True)
+        self._fit()
+        return self._change(ways, self._graph.reserve(ways), gone=False)
+
+    def delete(self, edges: Any) -> Pairs:
+        """Take edges away; returns the pairs that stopped being reachable."""
+        ways = self._graph.present(as_pairs(edges))
+        return self._change(ways, turned(ways), gone=True)
+
+    def _change(self, ways: Ways, back: Ways, gone: bool) -> Pairs:
+        if not len(ways):
+            return new((0, 2), np.uint32)
+        graph = self._graph
+        do, undo = (graph.remove, graph.add) if gone else (graph.add, graph.remove)
+        before = self._begin()
+        do(ways, back)
+        try:
+            (self._cut if gone else self._join)(ways)
+            if self._tick is not None:
+                self._tick(self.size)
+            count = abs(self.size - int(before[rows.SIZE]))
+            pairs: Pairs = new((count, 2), np.uint32, clear=False)
+            names = new(self._nodes, np.uint32, clear=False)
+        except BaseException:
+            rows.undo(self._rows)
+            self._queue.clear()
+            self._num.fill(0)
+            self._rows.info[rows.TOP :] = before[rows.TOP :]
+            undo(ways, back)
+            raise
+        emission.changed_pairs(self._rows, graph.ids, gone, names, pairs.ravel())
+        self._end()
+        self._tidy()
+        return pairs
+
+    def _begin(self) -> Any:
+        """Ready for a change; returns the figures that undoing it needs."""
+        log = new(self._nodes * rows.LOG, np.int64, clear=False)
+        self._rows = self._rows._replace(log=log)
+        return self._rows.info.copy()
+
+    def _end(self) -> None:
+        rows.forget_log(self._rows)
+        self._rows = self._rows._replace(log=NO_LOG)
+
+    def _join(self, ways: Ways) -> None:
+        """Edges one by one if they are few; otherwise, or if that becomes dear, in one pass."""
+        graph, info, scratch = self._graph, self._rows.info, self._scratch()
+        budget = graph.edges * (EDGE + int(info[rows.LIVE]) // self._nodes) // TRIAL
+        dear = len(ways) * BULK >= graph.edges
+        info[rows.NEXT] = info[rows.WORK] = 0
+        while not dear:
+            said = joining.join(graph.into, self._rows, ways, scratch, budget)
+            if said == rows.DONE:
+                return
+            if said == rows.PAUSE:
+                budget -= int(info[rows.WORK])
+                info[rows.WORK] = 0
+            dear = said == rows.DEAR
+            self._resume(said)
+        self._close(ways, scratch)
+
+    def _close(self, ways: Ways, scratch: Scratch) -> None:
+        out, info = self._graph.out, self._rows.info
+        marks = new(self._nodes, np.uint8)
+        marks[ways >> HALF] = 1
+        found = strong.condense(out, self._rows, self._nodes, scratch)
+        info[rows.NEXT] = info[rows.WORK] = 0
+        while said := joining.close(out, self._rows, scratch, found, marks):
+            self._resume(said)
+
+    def _cut(self, ways: Ways) -> None:
+        graph, info, scratch = self._graph, self._rows.info, self._scratch()
+        queue = self._queue.for_change(self._nodes, len(ways))
+        degree = graph.edges // (self._nodes - graph.asleep + 1) + 1
+        info[rows.WORK] = info[rows.HEAP] = info[rows.PIECE] = info[rows.PIECES] = 0
+        info[rows.LOSSES] = 1
+        cutting.begin_cut(self._rows, ways, queue)
+        while said := cutting.cut(graph.out, graph.into, self._rows, ways, queue, scratch, degree):
+            self._resume(said)
+        cutting.forget_losses(self._rows, queue)
+
+    def _resume(self, said: int) -> None:
+        """Give a kernel that stopped what it needs."""
+        if said == rows.ROOM:
+            info = self._rows.info
+            larger = int(info[rows.CAPACITY]) * (2 if info[rows.CAPACITY] < SPARE else 1.5)
+            self._rows = self._rows.for_words(
+                max(int(larger), int(info[rows.TOP] + info[rows.NEED]))
+            )
+        if self._tick is not None:
+            self._tick(self.size)
+
+    def _scratch(self) -> Scratch:
+        return Scratch.around(self._num, self._nodes)
+
+    def _fit(self) -> None:
+        """Entries for nodes that are new in the graph."""
+        capacity = self._graph.capacity
+        if capacity > len(self._num):
+            num, queue = new(capacity, np.int32), Queue.for_nodes(capacity)
+            self._rows = self._rows.for_nodes(capacity)
+            self._num, self._queue = num, queue
+        self._rows.open_entries(self._nodes, self._graph.nodes)
+        self._nodes = self._graph.nodes
+
+    def _tidy(self) -> None:
+        """Give back memory that lies idle, if there is enough memory to do it."""
+        r, graph = self._rows, self._graph
+        try:
+            if graph.asleep > self._nodes // 2 + SPARE:
+                self._renew()
+                return
+            graph.tidy()
+            live = int(r.info[rows.LIVE])
+            if r.info[rows.TOP] > 2 * live + SPARE:
+                capacity = live + live // 4
+                places, words = new(capacity, np.int32), new(capacity, np.uint64)
+                rows.move_rows(r, self._nodes, places, words)
+                r.info[rows.CAPACITY] = capacity
+                self._rows = r._replace(places=places, words=words)
+        except LimitError:
+            pass
+
+    def _enter(self, edges: Pairs) -> Ways:
+        """Add edges to the graph alone."""
+        ways = self._graph.absent(edges, arranged=True)
+        self._fit()
+        self._graph.add(ways, self._graph.reserve(ways))
+        return ways
+
+    def _renew(self) -> None:
+        """Build everything anew from the edges: nodes without edges are forgotten."""
+        fresh = Reachability()
+        ways = fresh._enter(self.edges())
+        fresh._begin()
+        fresh._close(ways, fresh._scratch())
+        fresh._end()
+        vars(self).update({**vars(fresh), "_tick": self._tick})
