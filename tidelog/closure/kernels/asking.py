@@ -34,7 +34,7 @@ def mark_row(r, c, marks, list_, n):
     """List nodes of a row that have no mark yet, and mark them; returns how many are listed."""
     at = r.at[c]
     for i in range(at, at + r.length[c]):
-        base = np.int64(r.index[i]) << 6
+        base = np.int64(r.places[i]) << 6
         word = r.words[i]
         while word != NONE:
             y = base + lowest(word)
