@@ -56,9 +56,7 @@ class Ours:
         """Happens inside `evaluate`; the database says how long it took."""
 
     def evaluate(self) -> None:
-        self.database = self.tidelog.Database(
-            self.program, facts=self.facts, modules=self.modules
-        )
+        self.database = self.tidelog.Database(self.program, facts=self.facts, modules=self.modules)
         self.loading_within = self.database.stats.load_seconds
         self.instances = int(self.database.stats.instances)
 

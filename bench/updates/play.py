@@ -171,6 +171,7 @@ class Player:
             (sum(work.added for work in works), sum(work.deleted for work in works)),
             dict(tx.report.numbers),
             tuple(work.algorithm for work in works if work.algorithm != "input"),
+            tx.report.seconds,
         )
 
     def _undone(self, place: int, series: Series) -> None:
