@@ -17,3 +17,12 @@ def odd_rows_of_small_relations(
 
         monkeypatch.setattr(engine, "FEW_ROWS", 0)
         monkeypatch.setattr(engine, "FEW_INSTANCES", 0)
+
+
+@pytest.fixture(autouse=True)
+def closures_of_few_facts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In half of the tests, no closure has too few facts for a module."""
+    if zlib.crc32(request.node.nodeid.encode()) % 4 < 2:
+        import tidelog.maintain.modular as modular
+
+        monkeypatch.setattr(modular, "FEW", 0)

@@ -60,6 +60,25 @@ def test_edges_one_by_one_or_in_one_pass(
         follow(Reachability(), reachable, history(seed, 25))
 
 
+@pytest.mark.parametrize(
+    ("there", "come"),
+    [
+        ([(5, 2), (6, 8), (2, 5)], [(3, 1), (8, 3), (8, 6), (1, 2), (5, 8), (3, 2)]),
+        (
+            [(0, 7), (3, 8), (8, 3), (3, 4), (4, 7)],
+            [(4, 8), (0, 4), (4, 9), (7, 0), (9, 8)],
+        ),
+    ],
+)
+def test_an_edge_is_not_used_before_its_turn(
+    there: list[Pair], come: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One by one, an edge must not pass on what comes before it has been joined itself."""
+    monkeypatch.setattr(reachability, "BULK", 0)
+    monkeypatch.setattr(reachability, "EDGE", 1000)
+    follow(Reachability(), reachable, [("insert", there), ("insert", come)])
+
+
 @pytest.mark.parametrize("forward", [True, False])
 @pytest.mark.parametrize("degree", [1, 2, 5])
 def test_some_hundred_nodes(degree: int, forward: bool) -> None:

@@ -14,8 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tidelog.closure import Pairs
-from tidelog.maintain.seam import Combination, Counter, FactSet, Split, Taken, View
+from tidelog.maintain.seam import Combination, Counter, FactSet, Pairs, Split, Taken, View
 from tidelog.naive_values import CAN_FAIL, apply, as_kind, cast, each, folded, holds, same
 from tidelog.program.rules import (
     BodyLiteral,

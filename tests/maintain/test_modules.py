@@ -9,6 +9,7 @@ import pytest
 from tests.maintain.histories import checked
 from tests.maintain.reference import Fact
 from tests.maintain.worlds import World, naive
+from tidelog.maintain import modular
 from tidelog.maintain.algorithms import ALGORITHMS
 from tidelog.program.rules import Rule
 
@@ -48,6 +49,11 @@ PROGRAMS = {
 NODES = 6
 MODULAR = ("auto", "recompute", "dredc-mod", "bfc-mod")
 WAYS = [("python", seed) for seed in range(4)] + [("local", seed) for seed in range(12)]
+
+
+@pytest.fixture(autouse=True)
+def modules_for_few_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modular, "FEW", 0)
 
 
 class History:
@@ -102,11 +108,14 @@ def test_maintaining_equals_recomputing(on: str, seed: int, program: str, algori
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(("on", "seed"), WAYS)
-def test_modules_come_and_go(on: str, seed: int, program: str) -> None:
+def test_modules_come_and_go(
+    on: str, seed: int, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Some algorithms use them, others do not, and they may be switched off for a while."""
     history = History(program, 1000 + seed, on)
     for _ in range(16):
         history.world.memory.modules = history.random.random() < 0.8
+        monkeypatch.setattr(modular, "FEW", history.random.choice((0, 30)))
         history.step(history.random.choice([*ALGORITHMS, *MODULAR]))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from numba.core.dispatcher import Dispatcher
 
 from tidelog.closure.kernels import (
+    asking,
     classes,
     cutting,
     emission,
@@ -24,7 +25,7 @@ from tidelog.closure.kernels import (
     strong,
 )
 
-MODULES = (classes, cutting, emission, joining, lists, nodes, order, rows, strong)
+MODULES = (asking, classes, cutting, emission, joining, lists, nodes, order, rows, strong)
 KERNELS: tuple[Any, ...] = tuple(
     value
     for module in MODULES

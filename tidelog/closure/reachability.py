@@ -66,11 +66,10 @@ class Reachability:
     def estimate(edges: Any) -> int:
         """Bytes that a closure of these edges will take, about, and hardly more."""
         closure = Reachability()
-        ways = closure._enter(as_pairs(edges))
-        scratch = closure._scratch()
-        found = strong.condense(closure._graph.out, closure._rows, closure._nodes, scratch)
-        words = strong.most_words(closure._graph.out, scratch, found) if len(ways) else 0
-        return closure.memory() + WORD * int(words)
+        closure._enter(as_pairs(edges))
+        out, scratch = closure._graph.out, closure._scratch()
+        found = strong.condense(out, closure._rows, closure._nodes, scratch)
+        return closure.memory() + WORD * int(strong.most_words(out, scratch, found))
 
     def edges(self) -> Pairs:
         return self._graph.pairs()
@@ -124,6 +123,9 @@ class Reachability:
             count = abs(self.size - int(before[rows.SIZE]))
             pairs: Pairs = new((count, 2), np.uint32, clear=False)
             names = new(self._nodes, np.uint32, clear=False)
+            flat = pairs.ravel()
+            if emission.changed_pairs(self._rows, graph.ids, gone, names, flat) != count:
+                raise AssertionError("rows and the number of their bits differ")
         except BaseException:
             rows.undo(self._rows)
             self._queue.clear()
@@ -131,12 +133,11 @@ class Reachability:
             self._rows.info[rows.TOP :] = before[rows.TOP :]
             undo(ways, back)
             raise
-        emission.changed_pairs(self._rows, graph.ids, gone, names, pairs.ravel())
         self._end()
         self._tidy()
         return pairs
 
-    def _begin(self) -> Any:
+    def _begin(self) -> NDArray[np.int64]:
         """Ready for a change; returns the figures that undoing it needs."""
         log = new(self._nodes * rows.LOG, np.int64, clear=False)
         self._rows = self._rows._replace(log=log)
@@ -187,10 +188,10 @@ class Reachability:
         """Give a kernel that stopped what it needs."""
         if said == rows.ROOM:
             info = self._rows.info
-            larger = int(info[rows.CAPACITY]) * (2 if info[rows.CAPACITY] < SPARE else 1.5)
-            self._rows = self._rows.for_words(
-                max(int(larger), int(info[rows.TOP] + info[rows.NEED]))
-            )
+            capacity = int(info[rows.CAPACITY])
+            larger = capacity + (capacity if capacity < SPARE else capacity // 2)
+            needed = int(info[rows.TOP] + info[rows.NEED])
+            self._rows = self._rows.for_words(max(larger, needed))
         if self._tick is not None:
             self._tick(self.size)
 

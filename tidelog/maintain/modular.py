@@ -23,6 +23,8 @@ from tidelog.maintain.update import Memory, Update
 from tidelog.plan.closures import Closure, modules
 from tidelog.program.rules import Rule, Stratum
 
+FEW = 512  # facts that a stratum's rules read and derive: for fewer, modules do not pay
+
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     """DRed^c-Mod."""
@@ -67,13 +69,20 @@ def closures(u: Update, stratum: Stratum) -> tuple[Closure, ...]:
 def usable(
     engine: Engine, memory: Memory, stratum: Stratum, E: FactSet, changes: bool = False
 ) -> tuple[Closure, ...]:
-    """Linear closures are modules if they are all there is, and no fact is explicit."""
+    """Linear closures are modules if they are all there is, and no fact is explicit; and others
+    where there are facts enough."""
     found = memory.once(modules, stratum).closures
+    if not found or (not memory.has("modules", stratum) and is_small(engine, memory, stratum)):
+        return ()
     if any(closure.base is not None for closure in found):
         explicit = changes or not set(stratum.relations).isdisjoint(engine.relations(E))
         whole = len(found) == 1 and found[0].whole and not memory.once(modules, stratum).generic
         return found if whole and not explicit else ()
     return found
+
+
+def is_small(engine: Engine, memory: Memory, stratum: Stratum) -> bool:
+    return sum(map(engine.size, memory.known(stratum).read)) < FEW
 
 
 def is_exact(u: Update, stratum: Stratum) -> bool:
@@ -87,7 +96,8 @@ def states(u: Update, stratum: Stratum, rules: Sequence[Rule]) -> list[Closed]:
         found = [Closed(closure) for closure in closures(u, stratum)]
         build(u.engine, found, rules, (u.E - u.X) | (u.X - u.E), u.old)
         u.memory.closed[stratum.relations] = found
-    return u.memory.closed[stratum.relations]
+    known: list[Closed] = u.memory.closed[stratum.relations]
+    return known
 
 
 def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:

@@ -19,18 +19,20 @@ once; nothing is overdeleted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from tidelog.closure import Components, Pairs, Reachability
 from tidelog.maintain.groups import unaffected
-from tidelog.maintain.seam import Engine, FactSet, Split, View
+from tidelog.maintain.seam import Engine, FactSet, Pairs, Split, View
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.steps import gained, lost
 from tidelog.maintain.update import Update
 from tidelog.plan.closures import Closure
 from tidelog.program.rules import Rule, Stratum
+
+if TYPE_CHECKING:
+    from tidelog.closure import Components, Reachability
 
 
 class Module(Protocol):
@@ -86,6 +88,13 @@ class Seminaive:
         return u.engine.provable(rules, Ds, within=u.I - u.A, negative=negative)
 
 
+def _new(closure: Closure) -> Reachability | Components:
+    # Loading the kernels takes a while, which a program without closures need not wait for.
+    from tidelog.closure import Components, Reachability
+
+    return Components() if closure.kind == "symmetric-transitive" else Reachability()
+
+
 class Closed:
     """A relation with a transitive or symmetric-transitive module.
 
@@ -96,9 +105,7 @@ class Closed:
     def __init__(self, closure: Closure) -> None:
         self.relation = closure.relation
         self.closure = closure
-        self.known: Reachability | Components = (
-            Components() if closure.kind == "symmetric-transitive" else Reachability()
-        )
+        self.known = _new(closure)
 
     @property
     def source(self) -> str:

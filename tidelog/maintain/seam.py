@@ -16,8 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, Self
 
-from tidelog.closure import Pairs
+import numpy as np
+from numpy.typing import NDArray
+
 from tidelog.program.rules import Relation, Rule
+
+Pairs = NDArray[np.uint32]  # of shape (k, 2)
 
 
 class View:

@@ -41,7 +41,10 @@ def spell(r, ids, at, length, other, other_length, names):
 
 
 @njit
-def write_pairs(name, names, n, pairs, k):
+def write_pairs(name, names, n, pairs, k, room):
+    """Write the pairs of a node at place k, if there is room; returns the next place."""
+    if k + n > room:
+        return room + 1
     for j in range(n):
         pairs[2 * (k + j)] = name
         pairs[2 * (k + j) + 1] = names[j]
@@ -50,6 +53,7 @@ def write_pairs(name, names, n, pairs, k):
 
 @njit(cache=True)
 def all_pairs(rows, ids, nodes, buffer, flat):
+    """All pairs; returns how many."""
     r, named, names, pairs = bare(rows), bare(ids), bare(buffer), bare(flat)
     k = 0
     for c in range(nodes):
@@ -57,7 +61,7 @@ def all_pairs(rows, ids, nodes, buffer, flat):
             n = spell(r, named, r.at[c], r.length[c], 0, 0, names)
             x = c
             while True:
-                k = write_pairs(named[x], names, n, pairs, k)
+                k = write_pairs(named[x], names, n, pairs, k, len(flat) // 2)
                 x = r.ring[x]
                 if x == c:
                     break
@@ -66,7 +70,10 @@ def all_pairs(rows, ids, nodes, buffer, flat):
 
 @njit(cache=True)
 def changed_pairs(rows, ids, gone, buffer, flat):
-    """Pairs that are new since the log began, or those that are gone; returns how many."""
+    """Pairs that are new since the log began, or those that are gone; returns how many.
+
+    More than there is room for means that rows and their figures differ.
+    """
     r, named, names, pairs = bare(rows), bare(ids), bare(buffer), bare(flat)
     k = 0
     for entry in range(r.info[LOGGED]):
@@ -87,7 +94,7 @@ def changed_pairs(rows, ids, gone, buffer, flat):
                     n = spell(r, named, at, length, r.at[c], r.length[c], names)
                 else:
                     n = spell(r, named, r.at[c], r.length[c], at, length, names)
-            k = write_pairs(named[x], names, n, pairs, k)
+            k = write_pairs(named[x], names, n, pairs, k, len(flat) // 2)
             x = np.int64(r.ring[x])
             if x == c:
                 break

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.closure.kernels.nodes import lower, upper
+from tidelog.closure.kernels.lists import find_pair
+from tidelog.closure.kernels.nodes import lower, pack, upper
 from tidelog.closure.kernels.pointers import bare
 from tidelog.closure.kernels.rows import (
     CAPACITY,
@@ -92,11 +93,14 @@ def close(out, rows, scratch, found, marks):
 
 
 @njit
-def sources(into, r, u, v, s):
-    """Components that reach u and do not reach v yet, into s.frames; returns how many.
+def sources(into, r, s, pairs, i, n_pairs):
+    """Components that reach the tail of edge i, but not its head, into s.frames.
 
-    All that reaches a component which reaches v does so itself: no need to look there.
+    All that reaches a component which reaches the head does so itself: no need to look there.
+    That is so for edges joined already; those that follow count as not there. Returns how many
+    components there are.
     """
+    u, v = upper(pairs[i]), lower(pairs[i])
     c = r.root[u]
     s.frames[0] = c
     s.num[c] = 1
@@ -110,8 +114,11 @@ def sources(into, r, u, v, s):
         while True:
             work += into.used[x]
             for j in range(into.at[x], into.at[x] + into.used[x]):
-                d = r.root[into.data[j]]
-                if s.num[d] == 0 and not reaches(r, d, v):
+                y = into.data[j]
+                d = r.root[y]
+                if s.num[d] != 0 or find_pair(pairs, i + 1, n_pairs, pack(y, x)):
+                    continue
+                if not reaches(r, d, v):
                     s.num[d] = 1
                     s.frames[n] = d
                     n += 1
@@ -171,7 +178,7 @@ def join_edge(r, u, v, s, n):
 @njit(cache=True)
 def join(into, rows, ways, scratch, budget):
     """Edges one after the other, from info[NEXT] on, until the work exceeds the budget."""
-    behind, r, s = bare(into), bare(rows), bare(scratch)
+    behind, r, s, pairs = bare(into), bare(rows), bare(scratch), bare(ways)
     for i in range(r.info[NEXT], len(ways)):
         r.info[NEXT] = i
         u, v = upper(ways[i]), lower(ways[i])
@@ -179,7 +186,7 @@ def join(into, rows, ways, scratch, budget):
             continue
         if r.info[WORK] > min(budget, SLICE):
             return DEAR if r.info[WORK] > budget else PAUSE
-        n = sources(behind, r, u, v, s)
+        n = sources(behind, r, s, pairs, i, len(ways))
         r.info[NEED] = most_room(r, v, s, n)
         if r.info[TOP] + r.info[NEED] > r.info[CAPACITY]:
             return ROOM

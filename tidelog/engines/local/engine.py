@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.closure import Pairs
 from tidelog.engines.local.order import Catalog, Mode
 from tidelog.engines.local.plans import Ask, Batch, PlanBook
 from tidelog.engines.local.running import Reading, Runner, Views
@@ -18,7 +17,7 @@ from tidelog.engines.local.sets import LocalSet, Rows, Saved, bound
 from tidelog.engines.local.steps import Plan, Request
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import ABSENT, Dictionary, fits
-from tidelog.maintain.seam import Counter, FactSet, Taken, View
+from tidelog.maintain.seam import Counter, FactSet, Pairs, Taken, View
 from tidelog.program.rules import Relation, Rule, Stratum
 from tidelog.program.syntax import Value
 from tidelog.program.table import Table
