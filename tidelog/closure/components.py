@@ -56,8 +56,8 @@ class Components:
     >>> closure = Components()
     >>> closure.insert([(1, 2)]).tolist()
     [[1, 1], [1, 2], [2, 1], [2, 2]]
-    >>> closure.insert([(2, 1), (2, 3)]).tolist()
-    [[2, 3], [1, 3], [3, 2], [3, 1], [3, 3]]
+    >>> sorted(closure.insert([(2, 1), (2, 3)]).tolist())
+    [[1, 3], [2, 3], [3, 1], [3, 2], [3, 3]]
     >>> closure.delete([(1, 2)]).tolist()
     []
 

@@ -28,12 +28,10 @@ def materialise(
         if stratum.rules:
             began = time.thread_time()
             watch.stratum(stratum)
-            closed = (
-                memory.modules
-                and bool(stratum.recursive)
-                and modular.close(engine, memory, stratum, E, I, watch)
-            )
-            if not closed:
+            found = modular.usable(engine, memory, stratum, E)
+            if found:
+                modular.close(engine, memory, stratum, found, E, I, watch)
+            else:
                 if stratum.recursive:
                     engine.date(stratum.relations)
                     memory.keep(stratum, "ages")

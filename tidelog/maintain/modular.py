@@ -61,8 +61,6 @@ def changes_modules(stratum: Stratum, found: Sequence[Closure], rules: Sequence[
 
 def closures(u: Update, stratum: Stratum) -> tuple[Closure, ...]:
     """The stratum's closures that are modules, now."""
-    if not u.memory.modules or not stratum.recursive:
-        return ()
     return usable(u.engine, u.memory, stratum, u.E, u.gives(stratum))
 
 
@@ -71,6 +69,8 @@ def usable(
 ) -> tuple[Closure, ...]:
     """Linear closures are modules if they are all there is, and no fact is explicit; and others
     where there are facts enough."""
+    if not memory.modules or not stratum.recursive:
+        return ()
     found = memory.once(modules, stratum).closures
     if not found or (not memory.has("modules", stratum) and is_small(engine, memory, stratum)):
         return ()
@@ -262,33 +262,35 @@ def with_proofs(
 
 def recompute(u: Update, stratum: Stratum) -> None:
     """The stratum from scratch, by Mat-Mod."""
+    found = closures(u, stratum)
     taken = u.engine.take(stratum.relations)
-    close(u.engine, u.memory, stratum, u.E, u.I, u.watch)
+    close(u.engine, u.memory, stratum, found, u.E, u.I, u.watch)
     u.note("apply")
     u.net(*u.engine.compare(taken))
 
 
 def close(
-    engine: Engine, memory: Memory, stratum: Stratum, E: FactSet, I: FactSet, watch: Watch
-) -> bool:
-    """Mat-Mod for one stratum of which I has just the explicit facts; False, and nothing is done,
-    if it has no closures."""
-    found = usable(engine, memory, stratum, E)
-    if not found:
-        return False
+    engine: Engine,
+    memory: Memory,
+    stratum: Stratum,
+    found: Sequence[Closure],
+    E: FactSet,
+    I: FactSet,
+    watch: Watch,
+) -> None:
+    """Mat-Mod for one stratum with closures, of which I has just the explicit facts."""
     rules = memory.once(modules, stratum).generic
     parts = [Closed(closure) for closure in found]
     memory.closed[stratum.relations] = parts
     memory.keep(stratum, "modules")
     if parts[0].closure.base is not None:
         I |= parts[0].insert(engine, I)
-        return True
+        return
     N = engine.apply(stratum.nonrecursive, within=I)
     N |= engine.collect(E, stratum.relations)
     I |= N
     if not rules:
         I |= parts[0].insert(engine, N)
-        return True
+        return
     own = [engine.none(), engine.none()]
     insert(engine, (Closures(parts), Seminaive(rules)), own, I, N, watch)
-    return True
