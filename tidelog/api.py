@@ -276,7 +276,7 @@ class Database:
         """Begin to change facts and rules; see `Transaction`.
 
         `algorithm` is how the consequences are maintained: auto (it chooses), recompute,
-        counting, dred, dredc, bf, bfc or aged; all give the same result. `strict` makes changes
+        counting, dred, dredc, bf, bfc, aged, dredc-mod or bfc-mod; all give the same result. `strict` makes changes
         that change nothing an error, such as deleting a fact that is not there. With `dry_run`
         the commit tells what would change, and changes nothing.
 

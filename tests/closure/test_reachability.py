@@ -133,6 +133,12 @@ def test_edges_have_two_ends() -> None:
         Reachability().insert([(1, 2, 3)])
 
 
+@pytest.mark.parametrize("edge", [(-1, 0), (0, 2**32), (0.5, 1)])
+def test_ids_are_whole_numbers_of_32_bits(edge: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match=r"^ids are whole numbers from 0 to 2\*\*32 - 1$"):
+        Reachability().insert([edge])
+
+
 def test_arrays_that_cannot_be_written_or_are_turned() -> None:
     edges = np.array([[1, 2], [2, 3]], dtype=np.uint32)
     edges.flags.writeable = False
@@ -225,6 +231,18 @@ def test_a_tick_may_stop_a_change() -> None:
         closure.delete([(100, 101)])
     most = 10**9
     assert len(closure.delete([(100, 101)])) == 101 * 100
+
+
+def test_ticks_come_while_a_change_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However small the slices are: kernels go on where they stopped."""
+    monkeypatch.setattr(reachability, "SLICE", 0)
+    ticks: list[int] = []
+    chain = [(x, x + 1) for x in range(100)]
+    follow(Reachability(ticks.append), reachable, [("insert", chain), ("delete", chain[50:])])
+    assert len(ticks) > 150
+    assert max(ticks) == 101 * 50
+    for seed in range(20):
+        follow(Reachability(ticks.append), reachable, history(seed, 20))
 
 
 def test_an_array_that_is_too_large() -> None:

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         default="auto",
         help="how consequences are maintained: auto (unless given), recompute, counting, dred, "
-        "dredc, bf, bfc or aged",
+        "dredc, bf, bfc, aged, dredc-mod or bfc-mod",
     )
     parser.add_argument(
         "--deltas",

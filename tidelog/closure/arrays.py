@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tidelog.program.diagnostics import LimitError
 
@@ -28,17 +28,18 @@ def grown(array: NDArray[Any], size: int) -> NDArray[Any]:
     return larger
 
 
-def as_pairs(edges: Any) -> Pairs:
-    """A copy of the edges, so that the kernels see one kind of array only.
+def as_pairs(edges: ArrayLike) -> Pairs:
+    """A copy of the edges, so that kernels see one kind of array only.
 
     >>> as_pairs([]).shape
     (0, 2)
     """
-    pairs = np.array(edges, dtype=np.uint32, order="C")
-    return pairs.reshape(-1, 2) if pairs.size == 0 else _checked(pairs)
-
-
-def _checked(pairs: Pairs) -> Pairs:
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"edges have the shape (k, 2), not {pairs.shape}")
+    given = np.asarray(edges)
+    if given.size == 0:
+        return np.empty((0, 2), dtype=np.uint32)
+    if given.ndim != 2 or given.shape[1] != 2:
+        raise ValueError(f"edges have the shape (k, 2), not {given.shape}")
+    pairs: Pairs = np.array(given, dtype=np.uint32, order="C")
+    if given.dtype != np.uint32 and (pairs != given).any():
+        raise ValueError("ids are whole numbers from 0 to 2**32 - 1")
     return pairs

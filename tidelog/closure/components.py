@@ -12,10 +12,10 @@ which a search among its edges is nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tidelog.closure.arrays import Pairs, as_pairs, grown, new
 from tidelog.closure.bundles import Numbers, Scratch
@@ -101,12 +101,12 @@ class Components:
             kernels.list_members(self._classes, self._graph.ids, number, names)
         return names
 
-    def contains(self, pairs: Any) -> NDArray[np.bool_]:
+    def contains(self, pairs: ArrayLike) -> NDArray[np.bool_]:
         """Of each pair, whether it is there."""
         roots = self._roots(as_pairs(pairs))
         return np.asarray((roots[0::2] == roots[1::2]) & (roots[0::2] >= 0))
 
-    def affected(self, edges: Any) -> Pairs:
+    def affected(self, edges: ArrayLike) -> Pairs:
         """All pairs of the components of these edges."""
         asked = as_pairs(edges)
         roots = self._roots(asked)
@@ -124,7 +124,7 @@ class Components:
         roots[known] = self._classes.root[numbers[known]]
         return roots
 
-    def insert(self, edges: Any) -> Pairs:
+    def insert(self, edges: ArrayLike) -> Pairs:
         """Add edges; returns the pairs that came."""
         ways, plan, count = self._union(as_pairs(edges))
         back = self._graph.reserve(ways)
@@ -147,7 +147,7 @@ class Components:
         kernels.plan_union(self._classes, keys, plan)
         return ways, plan, count
 
-    def delete(self, edges: Any) -> Pairs:
+    def delete(self, edges: ArrayLike) -> Pairs:
         """Take edges away; returns the pairs that went."""
         graph = self._graph
         ways = graph.present(as_pairs(edges))

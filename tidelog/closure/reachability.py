@@ -13,10 +13,9 @@ like this, source by source. Deletion departs from them: see `kernels/cutting.py
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tidelog.closure.arrays import Pairs, as_pairs, new
 from tidelog.closure.bundles import NO_LOG, Numbers, Queue, Rows, Scratch
@@ -29,6 +28,7 @@ EDGE = 10  # what an edge costs in such a pass, in words of rows
 TRIAL = 4  # the share of such a pass that edges may cost one by one, before it is made
 WORD = 15  # bytes for a word of a row and its place, a quarter of it spare
 SPARE = 1 << 16  # words of rows, or nodes, that may lie idle
+SLICE = 50_000_000  # words and edges between two ticks
 
 
 class Reachability:
@@ -63,7 +63,7 @@ class Reachability:
         return self._graph.memory() + own
 
     @staticmethod
-    def estimate(edges: Any) -> int:
+    def estimate(edges: ArrayLike) -> int:
         """Bytes that a closure of these edges will take, about, and hardly more."""
         closure = Reachability()
         closure._enter(as_pairs(edges))
@@ -80,14 +80,14 @@ class Reachability:
         emission.all_pairs(self._rows, self._graph.ids, self._nodes, names, pairs.ravel())
         return pairs
 
-    def contains(self, pairs: Any) -> NDArray[np.bool_]:
+    def contains(self, pairs: ArrayLike) -> NDArray[np.bool_]:
         """Of each pair, whether it is there."""
         asked = as_pairs(pairs)
         found = new(len(asked), np.bool_)
         asking.are_reached(self._rows, self._graph.numbers(asked), found)
         return found
 
-    def affected(self, edges: Any) -> Pairs:
+    def affected(self, edges: ArrayLike) -> Pairs:
         """Pairs that some path through one of the edges connects, whether the edges are there or
         not; a superset of what deleting them takes away."""
         numbers = self._graph.numbers(as_pairs(edges))
@@ -98,13 +98,13 @@ class Reachability:
         asking.pairs_through(*ask, pairs)
         return pairs
 
-    def insert(self, edges: Any) -> Pairs:
+    def insert(self, edges: ArrayLike) -> Pairs:
         """Add edges; returns the pairs that became reachable."""
         ways = self._graph.absent(as_pairs(edges), arranged=True)
         self._fit()
         return self._change(ways, self._graph.reserve(ways), gone=False)
 
-    def delete(self, edges: Any) -> Pairs:
+    def delete(self, edges: ArrayLike) -> Pairs:
         """Take edges away; returns the pairs that stopped being reachable."""
         ways = self._graph.present(as_pairs(edges))
         return self._change(ways, turned(ways), gone=True)
@@ -141,6 +141,7 @@ class Reachability:
         """Ready for a change; returns the figures that undoing it needs."""
         log = new(self._nodes * rows.LOG, np.int64, clear=False)
         self._rows = self._rows._replace(log=log)
+        self._rows.info[rows.SLICE] = SLICE
         return self._rows.info.copy()
 
     def _end(self) -> None:

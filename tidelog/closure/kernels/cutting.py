@@ -261,7 +261,7 @@ def cut(out, into, rows, ways, queue, scratch, degree):
     while True:
         if is_full(r):
             return ROOM
-        if r.info[WORK] > SLICE:
+        if r.info[WORK] > r.info[SLICE]:
             r.info[WORK] = 0
             return PAUSE
         if r.info[PIECE] < r.info[PIECES]:

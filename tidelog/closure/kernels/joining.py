@@ -70,7 +70,7 @@ def close(out, rows, scratch, found, marks):
         r.info[NEXT] = i
         if is_full(r):
             return ROOM
-        if r.info[WORK] > SLICE:
+        if r.info[WORK] > r.info[SLICE]:
             r.info[WORK] = 0
             return PAUSE
         first, end = np.int64(s.bounds[i]), np.int64(s.bounds[i + 1])
@@ -184,7 +184,7 @@ def join(into, rows, ways, scratch, budget):
         u, v = upper(ways[i]), lower(ways[i])
         if reaches(r, np.int64(r.root[u]), v):
             continue
-        if r.info[WORK] > min(budget, SLICE):
+        if r.info[WORK] > min(budget, r.info[SLICE]):
             return DEAR if r.info[WORK] > budget else PAUSE
         n = sources(behind, r, s, pairs, i, len(ways))
         r.info[NEED] = most_room(r, v, s, n)

@@ -21,14 +21,14 @@ ONE = np.uint64(1)
 NONE = np.uint64(0)
 GROUP = 4  # 2**GROUP words of the accumulator share a bit of `seen`
 
-# Places in `info`. How large arrays are:
-CAPACITY, WORDS, SEEN = range(3)
+# Places in `info`. How large arrays are, and how much work is done between two looks at limits:
+CAPACITY, WORDS, SEEN, SLICE = range(4)
 # What there is: the end of the rows, words in use, pairs, entries of the log.
-TOP, LIVE, SIZE, LOGGED = range(3, 7)
+TOP, LIVE, SIZE, LOGGED = range(4, 8)
 # Where a kernel is that stopped: its next item, the work since it was called, the room it needs,
 # components that wait, the pieces of one that fell apart, the end of the losses.
-NEXT, WORK, NEED, HEAP, PIECE, PIECES, WHOLE, LOSSES = range(7, 15)
-INFO = 15
+NEXT, WORK, NEED, HEAP, PIECE, PIECES, WHOLE, LOSSES = range(8, 16)
+INFO = 16
 
 # What a kernel says when it stops.
 DONE, ROOM, PAUSE, DEAR = range(4)
@@ -36,8 +36,6 @@ DONE, ROOM, PAUSE, DEAR = range(4)
 # Columns of the log.
 L_NODE, L_ROOT, L_RING, L_MEMBERS, L_AT, L_LENGTH, L_COUNT = range(7)
 LOG = 7
-
-SLICE = 50_000_000  # words and edges between two looks at the limits
 
 
 @njit
