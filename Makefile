@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test test-long lint bench bench-updates clean
+.PHONY: help setup demo test test-long lint bench bench-updates bench-modules clean
 
 help:
 	@echo "make demo    set up and run the example"
@@ -11,6 +11,7 @@ help:
 	@echo "make test-long   thousands of generated histories; HISTORIES=5000 SEED=0 say which"
 	@echo "make bench   set up and run the benchmarks"
 	@echo "make bench-updates   set up and measure updates, by every algorithm"
+	@echo "make bench-modules   set up and measure closures with modules and without"
 
 setup: $(STAMP)
 
@@ -44,6 +45,10 @@ bench: setup
 
 bench-updates: setup
 	$(BIN)/python -m bench.updates.run
+
+bench-modules: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	$(BIN)/python -m bench.modules.run
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,6 +11,8 @@ def system_named(name: str) -> System:
     match name:
         case "tidelog":
             return Ours()
+        case "tidelog-modules":
+            return Ours(modules=True)
         case "duckdb-1":
             return DuckDB(threads=1)
         case "duckdb-2":

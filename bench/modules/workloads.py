@@ -187,12 +187,12 @@ def cases(quick: bool = False) -> dict[str, Callable[[], Case]]:
     """All cases by name, in full size or of the same shape but small; each is built on demand."""
     if quick:
         return {
-            "cliques": partial(cliques, (30, 20), 30, seed=1),
+            "cliques": partial(cliques, (40, 30), 150, seed=1),
             "lubm": partial(lubm, 1, seed=5),
-            "skos-chains": partial(skos, 300, chains, seed=2),
-            "skos-flat": partial(skos, 300, flat, seed=2),
+            "skos-chains": partial(skos, 600, chains, seed=2),
+            "skos-flat": partial(skos, 600, flat, seed=2),
             "dag-r": partial(dag_r, 100, seed=7),
-            "digraph-100": partial(digraph, 100, 0.02, seed=4),
+            "digraph-200": partial(digraph, 200, 0.02, seed=4),
         }
     return {
         "cliques": partial(cliques, (600, 400, 300, 200), 2000, seed=1),

@@ -27,6 +27,7 @@ class Sample:
     changed: tuple[int, int]  # facts that came and that went, of all relations
     numbers: dict[str, int]  # under the papers' names
     chosen: tuple[str, ...] = ()  # algorithms that strata were maintained by
+    maintaining: float = 0.0  # of the seconds, those in which consequences were found
 
 
 @dataclass

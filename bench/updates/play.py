@@ -18,7 +18,7 @@ from tidelog import Database, LimitError, Limits
 
 TURNS = 2  # an algorithm plays a part of the changes, then the next one does
 BUDGET = 0.75  # of the limit: when an algorithm's updates took so long, the others are left out
-
+PATIENCE = 2  # limits that counting derivations for the first time may take
 LATER = 4  # insertions that are measured by themselves where deletions were stopped
 
 
@@ -65,13 +65,17 @@ class Player:
     scene: Scene
     algorithm: str
     limit: float
+    given: Database | None = None  # what to work on; a new one without modules, if None
     series: list[Series] = field(default_factory=list)
     spent: float = 0.0
     done: int = -1  # the last change that was made and not taken back
 
     def __post_init__(self) -> None:
         self.series = [Series() for _ in self.scene.steps]
-        self.database = Database(self.scene.program, facts=self.scene.facts)
+        scene, given = self.scene, self.given
+        self.database = (
+            Database(scene.program, facts=scene.facts, modules=False) if given is None else given
+        )
         self.facts = self.size()
         self.start = state(self.database)
 
@@ -103,11 +107,29 @@ class Player:
             change = self.scene.changes[place]
             with self.database.transaction(algorithm=BASE) as tx:
                 change.make(tx)
+            if not self.keep_still():
+                self._return(place)
+                return
             sample = self._update(self.series[1], place, change.back())
             if sample is None:
                 return
             if number > 0:
                 self.series[1].samples.append(sample)
+
+    def keep_still(self) -> bool:
+        """Make the change that touches nothing, and take it back; False if it takes too long."""
+        still, limits = self.scene.still, Limits(max_seconds=PATIENCE * self.limit)
+        if still is None:
+            return True
+        try:
+            for change in (still, still.back()):
+                with self.database.transaction(algorithm=self.algorithm, limits=limits) as tx:
+                    change.make(tx)
+        except LimitError:
+            with self.database.transaction(algorithm=BASE) as tx:
+                still.back().make(tx)
+            return False
+        return True
 
     def _one(self, place: int, counts: bool, look: bool) -> None:
         there = self.scene.changes[place]
@@ -149,15 +171,19 @@ class Player:
             (sum(work.added for work in works), sum(work.deleted for work in works)),
             dict(tx.report.numbers),
             tuple(work.algorithm for work in works if work.algorithm != "input"),
+            tx.report.seconds,
         )
 
     def _undone(self, place: int, series: Series) -> None:
         """A stopped update has left no trace; what its first half did is taken back."""
         if series is not self.series[0]:
-            with self.database.transaction(algorithm=BASE) as tx:
-                self.scene.changes[place].back().make(tx)
+            self._return(place)
         if self.scene.shape == "there and back" and state(self.database) != self.start:
             series.detail = "a stopped update has left a trace"
+
+    def _return(self, place: int) -> None:
+        with self.database.transaction(algorithm=BASE) as tx:
+            self.scene.changes[place].back().make(tx)
 
     def look_back(self) -> None:
         """The last state: after changes there and back it must be that of the start."""
@@ -186,6 +212,6 @@ def fresh_seconds(scene: Scene, runs: int = 3) -> float:
     times = []
     for _ in range(runs):
         wall, cpu = time.perf_counter(), time.process_time()
-        Database(scene.program, facts=scene.facts)
+        Database(scene.program, facts=scene.facts, modules=False)
         times.append(min(time.perf_counter() - wall, time.process_time() - cpu))
     return min(times)

@@ -55,12 +55,7 @@ def plot(title: str, across: str, up: str, lines: Sequence[Line]) -> str:
     x = Axis.over([point[0] for point in points], LEFT, WIDTH - RIGHT)
     y = Axis.over([point[1] for point in points], HEIGHT - BOTTOM, TOP)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="system-ui, sans-serif" '
-        'font-size="12">',
-        f"<title>{escape(title)}</title>",
-        '<rect width="100%" height="100%" fill="#ffffff"/>',
-        f'<text x="{LEFT}" y="24" font-size="14" fill="#1c2430">{escape(title)}</text>',
+        *opened(title, WIDTH, HEIGHT, LEFT),
         *grid(x, y),
         text((x.start + x.end) / 2, HEIGHT - 12, across),
         f'<g transform="rotate(-90)">{text(-(y.start + y.end) / 2, 18, up)}</g>',
@@ -68,6 +63,18 @@ def plot(title: str, across: str, up: str, lines: Sequence[Line]) -> str:
     for number, line in enumerate(lines):
         parts += drawn(line, COLOURS[number % len(COLOURS)], x, y, TOP + 10 + 20 * number)
     return "\n".join([*parts, "</svg>", ""])
+
+
+def opened(title: str, width: int, height: int, left: int) -> Iterator[str]:
+    """How a picture begins: its size, its title, a white ground."""
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" font-family="system-ui, sans-serif" '
+        'font-size="12">'
+    )
+    yield f"<title>{escape(title)}</title>"
+    yield '<rect width="100%" height="100%" fill="#ffffff"/>'
+    yield f'<text x="{left}" y="24" font-size="14" fill="#1c2430">{escape(title)}</text>'
 
 
 def grid(x: Axis, y: Axis) -> Iterator[str]:

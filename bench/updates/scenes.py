@@ -26,6 +26,7 @@ class Scene:
 
     Changes that go there and back leave the facts as they were; `steps` says what either is.
     The best time of several counts where all changes are the same, the median otherwise.
+    `still` has facts that touch no others: who must count derivations first, counts them then.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Scene:
     shape: Shape = "there and back"
     best: bool = False
     case: Case = "other"
+    still: Change | None = None
 
     @property
     def given(self) -> int:

@@ -28,15 +28,20 @@ def factor(value: float) -> str:
     return f"{value:.2f}×" if value < 10 else f"{value:,.0f}×"
 
 
-def cell(row: Row, algorithm: str) -> str:
-    """Milliseconds, and how many times as fast as recomputing that is."""
+def time_of(row: Row, algorithm: str) -> str:
+    """Milliseconds, or why there are none."""
     seconds = row.seconds(algorithm)
-    if seconds is None:
-        other = {"stopped": f"> {row.limit:g} s", "failed": "failed"}
-        return other.get(row.status(algorithm), "–")
+    if seconds is not None:
+        return milliseconds(seconds)
+    other = {"stopped": f"> {row.limit:g} s", "failed": "failed"}
+    return other.get(row.status(algorithm), "–")
+
+
+def cell(row: Row, algorithm: str) -> str:
+    """The time, and how many times as fast as recomputing that is."""
     ratio = row.times_faster(algorithm)
     mark = "" if ratio is None or algorithm == BASE else f" ({factor(ratio)})"
-    return milliseconds(seconds) + mark
+    return time_of(row, algorithm) + mark
 
 
 def behind(row: Row) -> str:

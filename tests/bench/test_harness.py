@@ -78,7 +78,7 @@ def test_instances_are_counted_truly() -> None:
     # Rates are instances per second, so their count is checked against plain arithmetic.
     edges = random_digraph(60, 0.04, 2)
     for name, second in (("closure_linear", "edge"), ("closure_nonlinear", "path")):
-        database = tidelog.Database(text(name), facts={"edge": edges})
+        database = tidelog.Database(text(name), facts={"edge": edges}, modules=False)
         path = np.array(database.relation("path").rows(), dtype=np.int64)
         after = edges if second == "edge" else path
         ends, starts = np.bincount(path[:, 1], minlength=60), np.bincount(after[:, 0], minlength=60)

@@ -20,12 +20,12 @@ from tidelog.text import parse
 
 QUICK = cases(quick=True)
 SEEDED: dict[str, Callable[[int], Case]] = {
-    "cliques": partial(workloads.cliques, (30, 20), 30),
+    "cliques": partial(workloads.cliques, (40, 30), 150),
     "lubm": partial(workloads.lubm, 1),
-    "skos-chains": partial(workloads.skos, 300, workloads.chains),
-    "skos-flat": partial(workloads.skos, 300, workloads.flat),
+    "skos-chains": partial(workloads.skos, 600, workloads.chains),
+    "skos-flat": partial(workloads.skos, 600, workloads.flat),
     "dag-r": partial(workloads.dag_r, 100),
-    "digraph-100": partial(workloads.digraph, 100, 0.02),
+    "digraph-200": partial(workloads.digraph, 200, 0.02),
 }
 SKOS = [
     "symmetric-transitive exactMatch",
@@ -45,7 +45,7 @@ CLOSURES = {
     "skos-chains": SKOS,
     "skos-flat": SKOS,
     "dag-r": ["transitive path"],
-    "digraph-100": ["transitive path"],
+    "digraph-200": ["transitive path"],
 }
 
 
