@@ -143,6 +143,13 @@ class Watch:
         self.in_round += 1
         self.tick(self._rule)
 
+    def pairs(self, count: int) -> None:
+        """A closure goes on, and has found so many pairs."""
+        most = self.limits.max_facts
+        if most is not None and self.facts() + count > most:
+            self._stop(f"more than {most:,} facts", self._rule, "--max-facts")
+        self.tick(self._rule)
+
     def tick(self, rule: Rule | None) -> None:
         """Look at the limits; called in every round and now and then within one."""
         self.interrupts.check()

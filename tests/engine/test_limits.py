@@ -82,6 +82,8 @@ class Silent:
 
     def round(self) -> None: ...
 
+    def pairs(self, count: int) -> None: ...
+
 
 @pytest.mark.parametrize("when", [1, 2, 3, 10, 50, 200, 1000])
 def test_an_interrupted_evaluation_leaves_nothing_behind(

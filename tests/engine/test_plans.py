@@ -126,6 +126,8 @@ class Silent:
 
     def round(self) -> None: ...
 
+    def pairs(self, count: int) -> None: ...
+
 
 PROGRAMS = {
     "linear": "p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z).",

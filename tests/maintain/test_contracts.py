@@ -76,7 +76,7 @@ class Case:
         self.module: Module
         if way == "closed":
             (closure,) = modules(self.stratum).closures
-            self.module = Closed(closure)
+            self.module = Closed(closure, Unwatched())
             self.module.insert(self.engine, self.set(self.X))
         else:
             self.module = Seminaive(self.rules)

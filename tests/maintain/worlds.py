@@ -32,6 +32,8 @@ class Unwatched:
 
     def round(self) -> None: ...
 
+    def pairs(self, count: int) -> None: ...
+
 
 class OnPython:
     """The way into and out of the reference engine."""

@@ -84,10 +84,12 @@ def states(u: Update, stratum: Stratum, rules: Sequence[Rule]) -> list[Closed]:
     """What the closures know: of the old state, where they are made anew; `rules` are those that
     gave their external facts in it."""
     if not u.memory.has("modules", stratum):
-        found = [Closed(closure) for closure in closures(u, stratum)]
+        found = [Closed(closure, u.watch) for closure in closures(u, stratum)]
         build(u.engine, found, rules, (u.E - u.X) | (u.X - u.E), u.old)
         u.memory.closed[stratum.relations] = found
     known: list[Closed] = u.memory.closed[stratum.relations]
+    for closed in known:
+        closed.watch = u.watch
     return known
 
 
@@ -224,7 +226,7 @@ def with_proofs(
     engine, C_nr = u.engine, u.engine.nonrecursive
     before = kept(stratum.nonrecursive, come_nr)
     recount(u, stratum, "nonrecursive", (*before, *gone_nr))
-    certain = [Closed(closure) for closure in found]
+    certain = [Closed(closure, u.watch) for closure in found]
     build(engine, certain, stratum.nonrecursive, u.E, u.I)
 
     def losing() -> FactSet:
@@ -271,7 +273,7 @@ def close(
 ) -> None:
     """Mat-Mod for one stratum with closures, of which I has just the explicit facts."""
     rules = memory.once(modules, stratum).generic
-    parts = [Closed(closure) for closure in found]
+    parts = [Closed(closure, watch) for closure in found]
     memory.closed[stratum.relations] = parts
     memory.keep(stratum, "modules")
     if parts[0].closure.base is not None:

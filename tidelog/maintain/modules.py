@@ -19,7 +19,7 @@ once; nothing is overdeleted.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 
 class Module(Protocol):
+    def diff(self, u: Update, stratum: Stratum, loses: bool) -> FactSet:
+        """Heads of instances that lower facts take from the old state, or bring to the new one."""
+
     def add(self, engine: Engine, I: FactSet, N: FactSet, watch: Watch) -> FactSet:
         """What follows from N by the module's rules; it is in I then."""
 
@@ -68,8 +71,7 @@ class Seminaive:
         return J
 
     def diff(self, u: Update, stratum: Stratum, loses: bool) -> FactSet:
-        step = lost if loses else gained
-        return step(u, stratum, self.rules, ())
+        return (lost if loses else gained)(u, stratum, self.rules, ())
 
     def delete(self, u: Update, stratum: Stratum, N: FactSet, Ds: FactSet) -> FactSet:
         engine, I, C_nr = u.engine, u.I, u.engine.nonrecursive
@@ -89,11 +91,12 @@ class Seminaive:
         return u.engine.provable(rules, Ds, within=u.I - u.A, negative=negative)
 
 
-def _new(closure: Closure) -> Reachability | Components:
+def _new(closure: Closure, tick: Callable[[int], None]) -> Reachability | Components:
     # Loading the kernels takes a while, which a program without closures need not wait for.
     from tidelog.closure import Components, Reachability
 
-    return Components() if closure.kind == "symmetric-transitive" else Reachability()
+    kind = Components if closure.kind == "symmetric-transitive" else Reachability
+    return kind(tick)
 
 
 class Closed:
@@ -103,10 +106,11 @@ class Closed:
     `tidelog.closure` has the whole closure of X, so what X loses or gains says what follows.
     """
 
-    def __init__(self, closure: Closure) -> None:
+    def __init__(self, closure: Closure, watch: Watch) -> None:
         self.relation = closure.relation
         self.closure = closure
-        self.known = _new(closure)
+        self.watch = watch
+        self.known = _new(closure, lambda count: self.watch.pairs(count))
 
     @property
     def source(self) -> str:
@@ -127,6 +131,10 @@ class Closed:
     def remove(self, engine: Engine, facts: View) -> FactSet:
         """The facts leave X; returns what the closure loses."""
         return engine.pick(self.relation, self.known.delete(self.edges(engine, facts)))
+
+    def diff(self, u: Update, stratum: Stratum, loses: bool) -> FactSet:
+        """None: its rules read no lower facts."""
+        return u.engine.none()
 
     def add(self, engine: Engine, I: FactSet, N: FactSet, watch: Watch) -> FactSet:
         watch.round()
@@ -159,6 +167,9 @@ class Closures:
 
     def __init__(self, each: Sequence[Closed]) -> None:
         self.each = each
+
+    def diff(self, u: Update, stratum: Stratum, loses: bool) -> FactSet:
+        return u.engine.none()
 
     def insert(self, engine: Engine, facts: View) -> FactSet:
         J = engine.none()

@@ -21,6 +21,9 @@ class Watch(Protocol):
 
     def round(self) -> None: ...
 
+    def pairs(self, count: int) -> None:
+        """A closure has so many pairs, which are not facts of the engine yet."""
+
 
 def saturate(
     engine: Engine,
