@@ -166,7 +166,8 @@ class Components:
     def _listed(self, plan: Plan, count: int) -> Pairs:
         pairs: Pairs = new((count, 2), np.uint32, clear=False)
         names = new(len(plan.nodes), np.uint32, clear=False)
-        kernels.write_pairs(plan, self._graph.ids, names, pairs.ravel())
+        if kernels.write_pairs(plan, self._graph.ids, names, pairs.ravel()) != count:
+            raise AssertionError("classes and the number of their pairs differ")
         return pairs
 
     def _fit(self) -> None:
