@@ -213,12 +213,12 @@ def test_the_largest_ids() -> None:
     assert pairs_of(closure.pairs()) == {(top, 0), (0, top - 1), (top, top - 1)}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(12))
 def test_without_memory_nothing_changes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reachability, "SPARE", 0)
     allocator = Allocator(monkeypatch)
-    changes = history(3000 + seed, 12)
-    assert follow_without_memory(Reachability(), reachable, changes, allocator) > 50
+    changes = history(3000 + seed, 15)
+    assert follow_without_memory(Reachability(), reachable, changes, allocator) > 20
 
 
 def test_a_tick_may_stop_a_change() -> None:
