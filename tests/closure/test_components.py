@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 
@@ -144,6 +145,20 @@ def test_without_memory_nothing_changes(seed: int, monkeypatch: pytest.MonkeyPat
     allocator = Allocator(monkeypatch)
     changes = history(3000 + seed, 15)
     assert follow_without_memory(Components(), connected, changes, allocator) > 20
+
+
+def test_members_that_could_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    closure, allocator = Components(), Allocator(monkeypatch)
+    for number in itertools.count(1):
+        assert closure.members(1).tolist() == closure.members(2).tolist() == []
+        allocator.left = number
+        with contextlib.suppress(LimitError):
+            closure.insert([(1, 2)])
+        allocator.left = -1
+        if closure.size:
+            break
+    assert number > 10
+    assert sorted(closure.members(1).tolist()) == [1, 2]
 
 
 def test_a_tick_may_stop_a_change() -> None:

@@ -95,7 +95,7 @@ class Components:
     def members(self, x: int) -> NDArray[np.uint32]:
         """The ids of the component of x; none if x has no edge."""
         number = self._graph.number(x)
-        root = int(self._classes.root[number]) if number >= 0 else -1
+        root = int(self._classes.root[number]) if 0 <= number < self._nodes else -1
         names = new(int(self._classes.members[root]) if root >= 0 else 0, np.uint32, clear=False)
         if root >= 0:
             kernels.list_members(self._classes, self._graph.ids, number, names)
@@ -188,7 +188,7 @@ class Components:
             self._graph.tidy()
             if self._graph.asleep > self._nodes // 2 + SPARE:
                 self._renew()
-        except LimitError:
+        except (LimitError, MemoryError):
             pass
 
     def _renew(self) -> None:

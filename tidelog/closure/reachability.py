@@ -207,7 +207,7 @@ class Reachability:
                 rows.move_rows(r, self._nodes, places, words)
                 r.info[rows.CAPACITY] = capacity
                 self._rows = r._replace(places=places, words=words)
-        except LimitError:
+        except (LimitError, MemoryError):
             pass
 
     def _enter(self, edges: Pairs) -> Ways:
