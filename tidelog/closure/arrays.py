@@ -21,9 +21,9 @@ def new(shape: int | tuple[int, int], kind: type[np.generic], clear: bool = True
         raise LimitError(f"error: no memory for a table of {needed:,.0f} MiB") from None
 
 
-def grown(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """The array with more room, zeros after what it has."""
-    larger = new(size, array.dtype.type)
+def grown(array: NDArray[Any], size: int, clear: bool = True) -> NDArray[Any]:
+    """The array with more room; zeros, or anything, after what it has."""
+    larger = new(size, array.dtype.type, clear)
     larger[: len(array)] = array
     return larger
 

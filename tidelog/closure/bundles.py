@@ -60,7 +60,8 @@ class Rows(NamedTuple):
 
     def for_words(self, capacity: int) -> Rows:
         """With room for rows of so many words in all."""
-        places, words = grown(self.places, capacity), grown(self.words, capacity)
+        places = grown(self.places, capacity, clear=False)
+        words = grown(self.words, capacity, clear=False)
         self.info[at.CAPACITY] = capacity
         return self._replace(places=places, words=words)
 

@@ -95,7 +95,7 @@ class Components:
     def members(self, x: int) -> NDArray[np.uint32]:
         """The ids of the component of x; none if x has no edge."""
         number = self._graph.number(x)
-        root = int(self._classes.root[number]) if number >= 0 else -1
+        root = int(self._classes.root[number]) if 0 <= number < self._nodes else -1
         names = new(int(self._classes.members[root]) if root >= 0 else 0, np.uint32, clear=False)
         if root >= 0:
             kernels.list_members(self._classes, self._graph.ids, number, names)
@@ -189,7 +189,8 @@ class Components:
     def _listed(self, plan: Plan, count: int) -> Pairs:
         pairs: Pairs = new((count, 2), np.uint32, clear=False)
         names = new(len(plan.nodes), np.uint32, clear=False)
-        kernels.write_pairs(plan, self._graph.ids, names, pairs.ravel())
+        if kernels.write_pairs(plan, self._graph.ids, names, pairs.ravel()) != count:
+            raise AssertionError("classes and the number of their pairs differ")
         return pairs
 
     def _fit(self) -> None:
@@ -210,7 +211,7 @@ class Components:
             self._graph.tidy()
             if self._graph.asleep > self._nodes // 2 + SPARE:
                 self._renew()
-        except LimitError:
+        except (LimitError, MemoryError):
             pass
 
     def _renew(self) -> None:

@@ -132,7 +132,7 @@ class Graph:
         if needed <= len(lists.data):
             return lists
         size = needed if top == 0 else needed + needed // 2
-        return lists._replace(data=grown(lists.data, size))
+        return lists._replace(data=grown(lists.data, size, clear=False))
 
     def add(self, ways: Ways, back: Ways) -> None:
         """Add edges that are absent; there is room. This cannot fail."""

@@ -25,7 +25,7 @@ from tidelog.program.diagnostics import LimitError
 
 BULK = 8  # from one new edge in so many on, all components are passed
 EDGE = 10  # what an edge costs in such a pass, in words of rows
-TRIAL = 4  # the share of such a pass that edges may cost one by one, before it is made
+TRIAL = 16  # the share of such a pass that edges may cost one by one, before it is made
 WORD = 15  # bytes for a word of a row and its place, a quarter of it spare
 SPARE = 1 << 16  # words of rows, or nodes, that may lie idle
 SLICE = 50_000_000  # words and edges between two ticks
@@ -219,12 +219,13 @@ class Reachability:
             graph.tidy()
             live = int(r.info[rows.LIVE])
             if r.info[rows.TOP] > 2 * live + SPARE:
-                capacity = live + live // 4
-                places, words = new(capacity, np.int32), new(capacity, np.uint64)
+                capacity = 2 * live + SPARE  # as many as there may be before the next time
+                places = new(capacity, np.int32, clear=False)
+                words = new(capacity, np.uint64, clear=False)
                 rows.move_rows(r, self._nodes, places, words)
                 r.info[rows.CAPACITY] = capacity
                 self._rows = r._replace(places=places, words=words)
-        except LimitError:
+        except (LimitError, MemoryError):
             pass
 
     def _enter(self, edges: Pairs) -> Ways:

@@ -148,7 +148,10 @@ def plan_all(bundle, count, plan):
 
 @njit(cache=True)
 def write_pairs(plan, ids, buffer, flat):
-    """Pairs of nodes of one class that are not in one part, or the same lone node."""
+    """Pairs of nodes of one class that are not in one part, or the same lone node.
+
+    Returns how many there are; more than there is room for means that the plan is wrong.
+    """
     found = len(plan.classes) - 1
     p, names, pairs = bare(plan), bare(buffer), bare(flat)
     for i in range(p.parts[p.classes[found]]):
@@ -157,9 +160,12 @@ def write_pairs(plan, ids, buffer, flat):
     for c in range(found):
         first, end = p.parts[p.classes[c]], p.parts[p.classes[c + 1]]
         for part in range(p.classes[c], p.classes[c + 1]):
-            for i in range(p.parts[part], p.parts[part + 1]):
-                skip = p.parts[part + 1] if p.lone[part] == 0 else p.parts[part]
-                for j in range(first, p.parts[part]):
+            start = p.parts[part]
+            skip = start if p.lone[part] else p.parts[part + 1]
+            for i in range(start, p.parts[part + 1]):
+                if k + (start - first) + (end - skip) > len(flat) // 2:
+                    return k + len(flat)
+                for j in range(first, start):
                     pairs[2 * k] = names[i]
                     pairs[2 * k + 1] = names[j]
                     k += 1
@@ -328,7 +334,7 @@ def cut_class(classes, out, into, pairs, keys, first, end, s, piece, pieces):
         i += 1
     before = pieces
     pieces = flood(classes, out, into, c, s, piece, pieces)
-    changed = pieces > before + 1 or asleep > 0
+    changed = pieces > before + 1
     if not changed:
         x = c
         while True:

@@ -187,11 +187,12 @@ def gather(out, r, c):
         # The last ones first: where numbers were arranged, they reach most.
         for j in range(at + used - 1, at - 1, -1):
             y = out.data[j]
+            if is_put(r, y):
+                continue  # rows are put whole: all that it reaches is there, too
             d = r.root[y]
             if d == c:
                 turns = True
-            elif not is_put(r, y):
-                # Rows are put whole: what has its bit has its successors' bits, too.
+            else:
                 put(r, y)
                 put_row(r, d)
                 work += r.length[d]
