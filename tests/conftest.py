@@ -21,8 +21,11 @@ def odd_rows_of_small_relations(
 
 @pytest.fixture(autouse=True)
 def closures_of_few_facts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In half of the tests, no closure has too few facts for a module."""
-    if zlib.crc32(request.node.nodeid.encode()) % 4 < 2:
+    """In half of the tests that tell nobody what was done, no closure has too few facts for a
+    module."""
+    name: str = request.node.nodeid
+    quiet = name.startswith(("tests/law", "tests/maintain", "tests/conformance"))
+    if quiet and zlib.crc32(name.encode()) % 4 < 2:
         import tidelog.maintain.modular as modular
 
         monkeypatch.setattr(modular, "FEW", 0)

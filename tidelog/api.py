@@ -276,9 +276,9 @@ class Database:
         """Begin to change facts and rules; see `Transaction`.
 
         `algorithm` is how the consequences are maintained: auto (it chooses), recompute,
-        counting, dred, dredc, bf, bfc, aged, dredc-mod or bfc-mod; all give the same result. `strict` makes changes
-        that change nothing an error, such as deleting a fact that is not there. With `dry_run`
-        the commit tells what would change, and changes nothing.
+        counting, dred, dredc, bf, bfc, aged, dredc-mod or bfc-mod; all give the same result.
+        `strict` makes changes that change nothing an error, such as deleting a fact that is not
+        there. With `dry_run` the commit tells what would change, and changes nothing.
 
         >>> db = Database("big(x) :- size(x, n), n > 10.", facts={"size": [("a", 12)]})
         >>> with db.transaction() as tx:

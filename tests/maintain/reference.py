@@ -493,6 +493,8 @@ class PyEngine:
 
     def date(self, relations: Sequence[str]) -> None: ...
 
+    def worked(self, rule: Rule, seconds: float, facts: int) -> None: ...
+
     def positive(self, counter: Counter, facts: FactSet) -> PySet:
         assert isinstance(counter, PyCounter)
         return self._new(f for f in _py(facts).facts if counter.numbers[f] > 0)

@@ -18,6 +18,7 @@ once; nothing is overdeleted.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -118,7 +119,10 @@ class Closed:
 
     def insert(self, engine: Engine, facts: View) -> FactSet:
         """The facts join X; returns what that adds to the closure."""
-        return engine.pick(self.relation, self.known.insert(self.edges(engine, facts)))
+        began = time.perf_counter()
+        J = engine.pick(self.relation, self.known.insert(self.edges(engine, facts)))
+        engine.worked(self.closure.rules[0], time.perf_counter() - began, len(J))
+        return J
 
     def remove(self, engine: Engine, facts: View) -> FactSet:
         """The facts leave X; returns what the closure loses."""

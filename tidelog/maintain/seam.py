@@ -220,6 +220,9 @@ class Engine(Protocol):
     def pick(self, relation: str, pairs: Pairs) -> FactSet:
         """The facts that such numbers mean, each once."""
 
+    def worked(self, rule: Rule, seconds: float, facts: int) -> None:
+        """Told when something else than the engine has derived facts of a rule."""
+
     def positive(self, counter: Counter, facts: FactSet) -> FactSet:
         """Those of the facts whose counter is above zero."""
 

@@ -407,6 +407,10 @@ class LocalEngine:
             found.add(r, known.astype(np.uint32))
         return found
 
+    def worked(self, rule: Rule, seconds: float, facts: int) -> None:
+        if self.measure is not None:
+            self.measure(Measure(rule, seconds, 0, facts))
+
     # Counters.
 
     def positive(self, counter: Counter, facts: FactSet) -> LocalSet:
