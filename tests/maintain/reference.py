@@ -378,8 +378,12 @@ class PyEngine:
         add_to: Counter | None = None,
         take_from: Counter | None = None,
         each: Callable[[], bool],
+        most: int | None = None,
     ) -> None:
+        start = self.instances
         while N and each():
+            if most is not None and self.instances - start > most:
+                break
             for facts in into:
                 facts |= N
             found = self.derive(

@@ -7,7 +7,7 @@ import pytest
 from tests.maintain.histories import checked
 from tests.maintain.reference import Fact
 from tests.maintain.worlds import ENGINES, World
-from tidelog.maintain import auto, costs, modular
+from tidelog.maintain import auto, costs, materialise
 from tidelog.maintain.costs import Costs
 
 engines = pytest.mark.parametrize("on", ENGINES)
@@ -124,7 +124,7 @@ def test_what_is_quicker_is_done_and_the_other_not_forgotten() -> None:
 
 @engines
 def test_closures_have_modules(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modular, "FEW", 0)
+    monkeypatch.setattr(materialise, "LONG", 0)
     core = checked(PATHS)
     world = World(core.relations.values(), core.rules, LINE, on)
     world.change("auto", delete=[("edge", (2, 3))])

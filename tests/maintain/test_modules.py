@@ -9,7 +9,7 @@ import pytest
 from tests.maintain.histories import checked
 from tests.maintain.reference import Fact
 from tests.maintain.worlds import World, naive
-from tidelog.maintain import modular
+from tidelog.maintain import materialise
 from tidelog.maintain.algorithms import ALGORITHMS
 from tidelog.program.rules import Rule
 
@@ -52,8 +52,8 @@ WAYS = [("python", seed) for seed in range(4)] + [("local", seed) for seed in ra
 
 
 @pytest.fixture(autouse=True)
-def modules_for_few_facts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modular, "FEW", 0)
+def modules_for_all_closures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(materialise, "LONG", 0)
 
 
 class History:
@@ -115,7 +115,7 @@ def test_modules_come_and_go(
     history = History(program, 1000 + seed, on)
     for _ in range(16):
         history.world.memory.modules = history.random.random() < 0.8
-        monkeypatch.setattr(modular, "FEW", history.random.choice((0, 30)))
+        monkeypatch.setattr(materialise, "LONG", history.random.choice((0, 5, 1000)))
         history.step(history.random.choice([*ALGORITHMS, *MODULAR]))
 
 

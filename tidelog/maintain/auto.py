@@ -20,6 +20,7 @@ from tidelog.maintain.update import Spent, Update
 from tidelog.program.rules import Rule, Stratum
 
 SMALL = 4_000  # facts of a stratum that is tried from scratch just to know
+BULK = 500  # facts that change: closures may become modules
 TINY = 500  # facts that its rules read and derive: from scratch at first
 
 
@@ -27,7 +28,7 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     costs = u.memory.costs(stratum)
     deletes, facts = bool(u.D) or bool(gone), len(u.D) + len(u.A) + len(u.X)
     began = time.thread_time()
-    if costs.from_scratch(
+    if is_bulk(u, stratum, facts) or costs.from_scratch(
         deletes, facts, lambda: is_small(u, stratum), lambda: is_tiny(u, stratum)
     ):
         recompute.maintain(u, stratum, gone, come)
@@ -40,6 +41,13 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
 
 def is_small(u: Update, stratum: Stratum) -> bool:
     return sum(map(u.engine.size, stratum.relations)) <= SMALL
+
+
+def is_bulk(u: Update, stratum: Stratum, facts: int) -> bool:
+    """Do so many facts come or go that closures could become modules by it?"""
+    if facts < BULK or u.memory.has("modules", stratum) or not modular.closures(u, stratum):
+        return False
+    return 4 * facts > sum(map(u.engine.size, u.memory.known(stratum).read))
 
 
 def is_tiny(u: Update, stratum: Stratum) -> bool:
@@ -56,7 +64,7 @@ def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rul
             bf.maintain(u, stratum, gone, come)
             u.work.why = "no recursion"
         return
-    if modular.closures(u, stratum):
+    if u.memory.has("modules", stratum) and modular.closures(u, stratum):
         modular.maintain(u, stratum, gone, come)
         u.work.why = u.work.why or "closures have their own algorithm"
         return

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from tidelog.maintain import modular
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.seam import Engine, FactSet
-from tidelog.maintain.seminaive import Watch, saturate
+from tidelog.maintain.seminaive import Watch
 from tidelog.program.rules import Stratum
+
+LONG = 2_000_000  # rule instances after which closures become modules
 
 
 def materialise(
@@ -28,14 +30,41 @@ def materialise(
         if stratum.rules:
             began = time.thread_time()
             watch.stratum(stratum)
-            found = modular.usable(engine, memory, stratum, E)
-            if found:
-                modular.close(engine, memory, stratum, found, E, I, watch)
-            else:
-                if stratum.recursive:
-                    engine.date(stratum.relations)
-                    memory.keep(stratum, "ages")
-                N = engine.apply(stratum.rules, within=I, guard=~I)
-                saturate(engine, stratum.recursive, I, N, watch)
+            evaluate(engine, stratum, I, watch, memory, E)
             if stratum.recursive:
                 memory.costs(stratum).recomputed(time.thread_time() - began)
+
+
+def evaluate(
+    engine: Engine, stratum: Stratum, I: FactSet, watch: Watch, memory: Memory, E: FactSet
+) -> None:
+    """Add to I, which has the explicit facts of the stratum and no others, all that it derives.
+
+    Modules take a moment to load, and most closures are small. So one is evaluated like any
+    other rules at first, and begins again as a module if that takes long, or did before.
+    """
+    found = modular.usable(engine, memory, stratum, E)
+    if found and memory.has("modules", stratum):
+        modular.close(engine, memory, stratum, found, E, I, watch)
+        return
+    if stratum.recursive:
+        engine.date(stratum.relations)
+        memory.keep(stratum, "ages")
+    else:
+        memory.keep(stratum)
+
+    def each() -> bool:
+        watch.round()
+        return True
+
+    if found:
+        N = engine.apply(stratum.nonrecursive, within=I)
+        N |= engine.collect(E, stratum.relations)
+    else:
+        N = engine.apply(memory.known(stratum).rules, within=I, guard=~I)
+    most = LONG if found else None
+    engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each, most=most)
+    if N:
+        N -= N
+        engine.take(stratum.relations)
+        modular.close(engine, memory, stratum, found, E, I, watch)

@@ -23,8 +23,6 @@ from tidelog.maintain.update import Memory, Update
 from tidelog.plan.closures import Closure, modules
 from tidelog.program.rules import Rule, Stratum
 
-FEW = 512  # facts that a stratum's rules read and derive: for fewer, modules do not pay
-
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     """DRed^c-Mod."""
@@ -60,29 +58,22 @@ def changes_modules(stratum: Stratum, found: Sequence[Closure], rules: Sequence[
 
 
 def closures(u: Update, stratum: Stratum) -> tuple[Closure, ...]:
-    """The stratum's closures that are modules, now."""
+    """The stratum's closures that can be modules, now."""
     return usable(u.engine, u.memory, stratum, u.E, u.gives(stratum))
 
 
 def usable(
     engine: Engine, memory: Memory, stratum: Stratum, E: FactSet, changes: bool = False
 ) -> tuple[Closure, ...]:
-    """Linear closures are modules if they are all there is, and no fact is explicit; and others
-    where there are facts enough."""
+    """The stratum's closures; linear ones if they are all there is, and no fact is explicit."""
     if not memory.modules or not stratum.recursive:
         return ()
     found = memory.once(modules, stratum).closures
-    if not found or (not memory.has("modules", stratum) and is_small(engine, memory, stratum)):
-        return ()
     if any(closure.base is not None for closure in found):
         explicit = changes or not set(stratum.relations).isdisjoint(engine.relations(E))
         whole = len(found) == 1 and found[0].whole and not memory.once(modules, stratum).generic
         return found if whole and not explicit else ()
     return found
-
-
-def is_small(engine: Engine, memory: Memory, stratum: Stratum) -> bool:
-    return sum(map(engine.size, memory.known(stratum).read)) < FEW
 
 
 def is_exact(u: Update, stratum: Stratum) -> bool:

@@ -176,9 +176,11 @@ class Engine(Protocol):
         add_to: Counter | None = None,
         take_from: Counter | None = None,
         each: Callable[[], bool],
+        most: int | None = None,
     ) -> None:
         """Round by round, N joins the sets `into`, and what `derive` gives for facts that touch N
         becomes N; until N is empty, or `each`, which is called before every round, says no.
+        It may also end, in the midst of a round, after about `most` instances: N is not empty then.
 
         The views may be made of N and of the sets: they are seen as they are in each round.
         """

@@ -268,6 +268,7 @@ class LocalEngine:
         add_to: Counter | None = None,
         take_from: Counter | None = None,
         each: Callable[[], bool],
+        most: int | None = None,
     ) -> None:
         counter, sign = _change(add_to, take_from)
         new, found, sets = _local(N), self.none(), [_local(facts) for facts in into]
@@ -289,7 +290,11 @@ class LocalEngine:
                 again = seen is not None and batch is last and not seen.guard.of_nothing
                 seen, last = seen or self._runner.views(reading), batch
                 self.counters.evaluations += 1
-                self.counters.instances += self._runner.run(batch, found, reading, seen, again)
+                with self._runner.at_most(most) as left:
+                    self.counters.instances += self._runner.run(batch, found, reading, seen, again)
+                if left.spent:
+                    return
+                most = left.work
                 new.become(found)
 
     def provable(

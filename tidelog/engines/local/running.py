@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -78,6 +79,18 @@ class Views:
 _EVERY = Truth.of(np.ones(1 << 16, dtype=np.uint8), (0,))
 
 
+@dataclass(slots=True)
+class Budget:
+    """How much work a run may do; None for any."""
+
+    work: int | None = None
+    spent: bool = False
+
+
+class _Enough(Exception):
+    pass
+
+
 class Runner:
     """The kernel, its tables and its state."""
 
@@ -103,6 +116,7 @@ class Runner:
         self._buffer = np.zeros(at.BUFFER, dtype=np.uint64)  # of heads, grown to the widest
         self._env_at: int = dictionary.env.ctypes.data
         self._fresh: dict[int, NDArray[np.uint8]] = {}
+        self._budget = Budget()
         self._read: tuple[Truth, ...] = ()  # alive as long as the kernel may read them
         self._held: list[Rows] = []  # what the kernel reads by address stays alive here
 
@@ -158,11 +172,23 @@ class Runner:
                     result.adopt(r, listed, len(listed))
         return sum(batch.counts.tolist())
 
+    @contextmanager
+    def at_most(self, work: int | None) -> Iterator[Budget]:
+        """Runs in the block end after so much work, about an instance each; the budget tells."""
+        before, self._budget = self._budget, Budget(work)
+        try:
+            yield self._budget
+        except _Enough:
+            self._budget.spent = True
+        finally:
+            self._budget = before
+
     def _loop(self, batch: Batch) -> None:
         store, env, state = self._store, self._dictionary.env, self._state
         buffer_at = self._buffer.ctypes.data
+        budget = self._budget
         while True:
-            env[at.E_TICKS] = TICKS
+            env[at.E_TICKS] = TICKS if budget.work is None else min(TICKS, budget.work)
             status = run(
                 store.rels_at,
                 store.idxs_at,
@@ -177,7 +203,11 @@ class Runner:
                 buffer_at,
             )
             if status == at.DONE:
+                if budget.work is not None:
+                    budget.work = max(1, budget.work - sum(batch.counts.tolist()))
                 return
+            if status == at.PAUSE and budget.work is not None:
+                raise _Enough
             rule = batch.plans[int(state[at.T_PLAN])].rule
             if status == at.GROW_ROWS:
                 store.grow(int(state[at.T_WHAT]))
