@@ -8,7 +8,9 @@ changes. What has to be done between its changes may use them, or it would take 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 
@@ -24,6 +26,7 @@ from bench.updates.figures import BASE, Sample, Series
 from bench.updates.play import Player, state
 from bench.updates.scenes import Scene
 from tidelog import Database, LimitError, Limits
+from tidelog.maintain import materialise
 
 PLAIN, MODULAR = "dredc", "dredc-mod"
 ALGORITHMS = (PLAIN, MODULAR, "bfc-mod", "auto", BASE)
@@ -81,8 +84,20 @@ def play_apart(name: str, quick: bool, limit: float) -> list[Row]:
 def play_named(name: str, quick: bool, algorithm: str, limit: float) -> Played:
     # Kernels come out of the cache on first use, or are compiled even.
     small = next(case for case in cases(quick=True) if case.split("-")[0] in name)
-    play_one(cases(quick=True)[small](), algorithm, COMPILING)
-    return play_one(cases(quick)[name](), algorithm, limit)
+    with modules_at_once():
+        play_one(cases(quick=True)[small](), algorithm, COMPILING)
+    with modules_at_once() if quick else nullcontext():
+        return play_one(cases(quick)[name](), algorithm, limit)
+
+
+@contextmanager
+def modules_at_once() -> Iterator[None]:
+    """Small closures are modules, too, which otherwise only those are that take long."""
+    long, materialise.LONG = materialise.LONG, 0
+    try:
+        yield
+    finally:
+        materialise.LONG = long
 
 
 def play_one(case: Case, algorithm: str, limit: float) -> Played:
