@@ -116,7 +116,7 @@ def compare(
 def say(found: Measurement) -> None:
     figure = f"{found.seconds:.3f} s, {found.facts:,} facts, {found.how}"
     text = figure if found.status == "ok" else f"{found.status} {found.detail}"
-    print(f"{found.workload:18}{found.system:10}{text}", flush=True)
+    print(f"{found.workload:18}{found.system:16}{text}", flush=True)
 
 
 def attempt(figure: Callable[[], float]) -> float | None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from bench.modules import paper
 from bench.modules.play import MODULAR, PLAIN, Row
-from bench.modules.tables import faster
+from bench.modules.tables import bounded, faster
 from bench.updates.plot import COLOURS, Axis, opened, rule, text
 from bench.updates.tables import factor
 
@@ -42,7 +42,7 @@ def drawn(rows: list[Row]) -> str | None:
     for row, (ratio, bound) in found:
         step = list(STEPS).index(row.kind)
         y = TOP + HIGH * cases.index(row.scene) + 8 + 10 * step
-        about = f"{row.name}: {'> ' * bound}{factor(ratio)}"
+        about = f"{row.name}: {bounded(ratio, bound)}"
         parts.append(point(x.place(ratio), y, step, about, "arrow" if bound else "full"))
         if theirs := paper.ratio(row.paper, row.kind):
             about = f"{row.paper} in the paper, {row.kind}: {factor(theirs)}"

@@ -1,15 +1,16 @@
 """Plays a case with every algorithm, each in a process of its own.
 
 An algorithm's process reads the facts, materialises them and then makes the changes. Only
-`dredc` works without modules. Where it does not materialise in time, it gets a database that was
-materialised with modules, which it does not use.
+`dredc` works without modules: they are off while it materialises, and it does not use them for
+changes. What has to be done between its changes may use them, or it would take very long.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 
@@ -22,9 +23,10 @@ from bench.modules.workloads import Case, cases
 from bench.updates import figures
 from bench.updates.changes import Change, share
 from bench.updates.figures import BASE, Sample, Series
-from bench.updates.play import Player
+from bench.updates.play import Player, state
 from bench.updates.scenes import Scene
 from tidelog import Database, LimitError, Limits
+from tidelog.maintain import materialise
 
 PLAIN, MODULAR = "dredc", "dredc-mod"
 ALGORITHMS = (PLAIN, MODULAR, "bfc-mod", "auto", BASE)
@@ -65,7 +67,7 @@ def play(case: Case, limit: float) -> list[Row]:
 
 
 def play_apart(name: str, quick: bool, limit: float) -> list[Row]:
-    """A row for each step; an algorithm that its process does not survive has failed."""
+    """A row for each step; an algorithm that fails, or kills its process, fails in all of them."""
     played = {}
     for algorithm in ALGORITHMS:
         # A fresh process each time: what is resident in it is its own.
@@ -73,8 +75,8 @@ def play_apart(name: str, quick: bool, limit: float) -> list[Row]:
             try:
                 future = pool.submit(play_named, name, quick, algorithm, limit)
                 played[algorithm] = future.result()
-            except BrokenProcessPool:
-                failed = Series(detail="its process has died")
+            except Exception as error:
+                failed = Series(detail=f"{type(error).__name__}: {error}"[:300])
                 played[algorithm] = Played([failed for _ in KINDS])
     return rows(cases(quick)[name](), played, limit)
 
@@ -82,23 +84,35 @@ def play_apart(name: str, quick: bool, limit: float) -> list[Row]:
 def play_named(name: str, quick: bool, algorithm: str, limit: float) -> Played:
     # Kernels come out of the cache on first use, or are compiled even.
     small = next(case for case in cases(quick=True) if case.split("-")[0] in name)
-    play_one(cases(quick=True)[small](), algorithm, COMPILING)
-    return play_one(cases(quick)[name](), algorithm, limit)
+    with modules_at_once():
+        play_one(cases(quick=True)[small](), algorithm, COMPILING)
+    with modules_at_once() if quick else nullcontext():
+        return play_one(cases(quick)[name](), algorithm, limit)
+
+
+@contextmanager
+def modules_at_once() -> Iterator[None]:
+    """Small closures are modules, too, which otherwise only those are that take long."""
+    long, materialise.LONG = materialise.LONG, 0
+    try:
+        yield
+    finally:
+        materialise.LONG = long
 
 
 def play_one(case: Case, algorithm: str, limit: float) -> Played:
     played = Played()
     database = materialised(case, algorithm != PLAIN, limit, played.series[0])
+    played.peak = 0 if database is None else peak_bytes()
     if database is not None:
-        played.peak = peak_bytes()
-    else:
+        played.series[0].states[0] = state(database)
+    if database is None or algorithm == PLAIN:
+        del database
         database = Database(case.program, facts=case.facts)
     played.facts = sum(map(database.size, database.relations))
     counted = True
     for number, scene in enumerate(scenes(case)):
         player = Player(scene, algorithm, limit, database)
-        if played.series[0].samples:
-            played.series[0].states[0] = player.start
         # Who cannot count derivations in time has none to begin with, next time neither.
         counted = counted and player.keep_still()
         places = range(len(scene.changes))

@@ -37,7 +37,15 @@ def times(rows: list[Row]) -> str:
 
 def ours(row: Row) -> str:
     found = faster(row)
-    return "–" if found is None else f"{'> ' * found[1]}{factor(found[0])}"
+    return "–" if found is None else bounded(*found)
+
+
+def bounded(ratio: float, is_bound: bool) -> str:
+    """
+    >>> bounded(12.0, False), bounded(12.0, True)
+    ('12×', '> 12×')
+    """
+    return f"{'> ' * is_bound}{factor(ratio)}"
 
 
 def theirs(row: Row) -> str:
@@ -66,7 +74,7 @@ def peers(rows: list[report.Row]) -> str:
         for name in (report.OURS, *report.PEERS):
             shown = report.shown(row.best.get(name), lambda found: report.seconds(found.seconds))
             ratio = None if name == report.OURS else row.ratio(name)
-            line.append(f"{shown} ({factor(ratio[0])})" if ratio else shown)
+            line.append(f"{shown} ({bounded(*ratio)})" if ratio else shown)
         lines.append([*line, "yes" if row.equal() else "NO"])
     names = ["Tidelog", "DuckDB", "nemo", "clingo", "egglog", "equal"]
     return table(["workload", "facts in", "facts out", *names], lines)

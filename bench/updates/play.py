@@ -105,10 +105,9 @@ class Player:
             return
         for number, place in enumerate(places):
             change = self.scene.changes[place]
-            with self.database.transaction(algorithm=BASE) as tx:
-                change.make(tx)
+            self._recompute(change)
             if not self.keep_still():
-                self._return(place)
+                self._recompute(change.back())
                 return
             sample = self._update(self.series[1], place, change.back())
             if sample is None:
@@ -126,8 +125,7 @@ class Player:
                 with self.database.transaction(algorithm=self.algorithm, limits=limits) as tx:
                     change.make(tx)
         except LimitError:
-            with self.database.transaction(algorithm=BASE) as tx:
-                still.back().make(tx)
+            self._recompute(still.back())
             return False
         return True
 
@@ -177,13 +175,14 @@ class Player:
     def _undone(self, place: int, series: Series) -> None:
         """A stopped update has left no trace; what its first half did is taken back."""
         if series is not self.series[0]:
-            self._return(place)
+            self._recompute(self.scene.changes[place].back())
         if self.scene.shape == "there and back" and state(self.database) != self.start:
             series.detail = "a stopped update has left a trace"
 
-    def _return(self, place: int) -> None:
-        with self.database.transaction(algorithm=BASE) as tx:
-            self.scene.changes[place].back().make(tx)
+    def _recompute(self, change: Change) -> None:
+        """A change that is not measured, however long it takes."""
+        with self.database.transaction(algorithm=BASE, limits=Limits()) as tx:
+            change.make(tx)
 
     def look_back(self) -> None:
         """The last state: after changes there and back it must be that of the start."""
