@@ -65,7 +65,7 @@ class Player:
     scene: Scene
     algorithm: str
     limit: float
-    given: Database | None = None  # what to work on; a new one without modules, if None
+    given: Database | None = None  # what to work on; a new one if None, for auto with modules
     series: list[Series] = field(default_factory=list)
     spent: float = 0.0
     done: int = -1  # the last change that was made and not taken back
@@ -74,7 +74,9 @@ class Player:
         self.series = [Series() for _ in self.scene.steps]
         scene, given = self.scene, self.given
         self.database = (
-            Database(scene.program, facts=scene.facts, modules=False) if given is None else given
+            Database(scene.program, facts=scene.facts, modules=self.algorithm == "auto")
+            if given is None
+            else given
         )
         self.facts = self.size()
         self.start = state(self.database)

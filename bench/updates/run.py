@@ -29,7 +29,7 @@ from tidelog.maintain.algorithms import ALGORITHMS
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "updates.md"
 RESULTS = ROOT / "bench" / "results" / "updates.json"
-# Closures are evaluated like other rules here; the others need modules.
+# Of these, auto alone uses closure modules; the others are measured in `bench.modules`.
 PLAIN = tuple(name for name in ALGORITHMS if not name.endswith("-mod"))
 PLOTS = {"scale": "updates-scale.svg", "rules": "updates-rules.svg"}
 
