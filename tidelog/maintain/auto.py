@@ -45,7 +45,7 @@ def is_small(u: Update, stratum: Stratum) -> bool:
 
 def is_bulk(u: Update, stratum: Stratum, facts: int) -> bool:
     """Do so many facts come or go that closures could become modules by it?"""
-    if facts < BULK or u.memory.has("modules", stratum) or not modular.closures(u, stratum):
+    if facts < BULK or u.memory.had_modules(stratum) or not modular.closures(u, stratum):
         return False
     return 4 * facts > sum(map(u.engine.size, u.memory.known(stratum).read))
 
@@ -64,7 +64,7 @@ def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rul
             bf.maintain(u, stratum, gone, come)
             u.work.why = "no recursion"
         return
-    if u.memory.has("modules", stratum) and modular.closures(u, stratum):
+    if u.memory.had_modules(stratum) and modular.closures(u, stratum):
         modular.maintain(u, stratum, gone, come)
         u.work.why = u.work.why or "closures have their own algorithm"
         return

@@ -44,7 +44,7 @@ def evaluate(
     other rules at first, and begins again as a module if that takes long, or did before.
     """
     found = modular.usable(engine, memory, stratum, E)
-    if found and memory.has("modules", stratum):
+    if found and memory.had_modules(stratum):
         modular.close(engine, memory, stratum, found, E, I, watch)
         return
     if stratum.recursive:

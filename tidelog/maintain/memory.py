@@ -59,6 +59,7 @@ class Memory:
     )
     modules: bool = True  # whether closure modules may be used
     closed: dict[tuple[str, ...], Any] = field(default_factory=dict)  # what those of strata know
+    _modular: set[tuple[str, ...]] = field(default_factory=set)  # strata that had modules
     _unsure: set[str] = field(default_factory=set)  # relations whose ages were not as they are now
     _changed: set[str] = field(default_factory=set)  # relations whose closures have changed
     _costs: dict[str, Costs] = field(default_factory=dict)
@@ -77,6 +78,7 @@ class Memory:
         if "modules" in kept:
             self._changed.update(stratum.relations)
             self.closed[stratum.relations] = closed
+            self._modular.add(stratum.relations)
         for which in kept:
             self._kept[which].update(dict.fromkeys(stratum.relations, stratum.relations))
 
@@ -85,6 +87,10 @@ class Memory:
         if self.has("ages", stratum):
             kept += ("ages",)
         self.keep(stratum, *kept)
+
+    def had_modules(self, stratum: Stratum) -> bool:
+        """Were closures of the stratum worth a module, even if what they knew is forgotten?"""
+        return stratum.relations in self._modular
 
     def forget(self, relations: Iterable[str]) -> None:
         """Counters and ages of these relations are out of step, and closures are forgotten."""
