@@ -16,7 +16,7 @@ from tidelog.maintain import aged, auto, bf, costs
 from tidelog.maintain.algorithms import ALGORITHMS
 
 UPDATES = 6
-SEEDS = [("python", seed) for seed in range(15)] + [("local", seed) for seed in range(45)]
+SEEDS = [("python", seed) for seed in range(10)] + [("local", seed) for seed in range(30)]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -48,7 +48,7 @@ PROGRAMS = {
 }
 NODES = 6
 MODULAR = ("auto", "recompute", "dredc-mod", "bfc-mod")
-WAYS = [("python", seed) for seed in range(4)] + [("local", seed) for seed in range(12)]
+WAYS = [("python", seed) for seed in range(3)] + [("local", seed) for seed in range(8)]
 
 
 @pytest.fixture(autouse=True)
