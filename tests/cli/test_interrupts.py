@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.conftest import Cli, names
 from tidelog import Database
+from tidelog.closure import cache as closures
 from tidelog.engines.local import cache
 from tidelog.io.atomic import Staged
 from tidelog.limits import Interrupts, Position
@@ -117,6 +118,10 @@ def test_before_that_none_stays(tmp_path: Path) -> None:
 
 def test_compiling_is_told_at_a_terminal_only(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "is_warm", lambda: False)
+    monkeypatch.setattr(closures, "is_warm", lambda: False)
     assert cli("run", "reach.dl") == (0, "", "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert cli("run", "reach.dl") == (0, "", "compiling kernels, once: about 20 seconds\n")
+    said = "compiling kernels, once: about 20 seconds\n"
+    assert cli("run", "--no-modules", "reach.dl") == (0, "", said)
+    said += "a large closure compiles kernels of its own, once: about 30 seconds\n"
+    assert cli("run", "reach.dl") == (0, "", said)

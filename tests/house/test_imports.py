@@ -35,7 +35,7 @@ ALLOWED: dict[str, set[str]] = {
         *("limits", "accept", "questions", "deltas", "transactions"),
     },
     "cli": {
-        *("program", "text", "plan", "engines", "io", "report", "naive"),
+        *("program", "text", "plan", "closure", "engines", "io", "report", "naive"),
         *(
             "limits",
             "progress",

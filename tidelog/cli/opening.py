@@ -11,6 +11,7 @@ from tidelog.cli import arguments
 from tidelog.cli.files import Files
 from tidelog.cli.terminal import say, stdin
 from tidelog.io.directives import read_inputs
+from tidelog.plan.closures import modules
 from tidelog.program.diagnostics import Diagnostic, ProgramError, render
 from tidelog.progress import Progress, is_terminal
 
@@ -21,10 +22,8 @@ if TYPE_CHECKING:
 def open_database(accepted: Accepted, files: Files, options: argparse.Namespace) -> Database:
     """The program with its facts, evaluated, under the limits that the options set."""
     from tidelog.api import Database
-    from tidelog.engines.local import cache
 
-    if is_terminal(sys.stderr) and not cache.is_warm():
-        say("compiling kernels, once: about 20 seconds")
+    announce(accepted, options)
     tables = read_inputs(files.inputs, stdin(), sources=accepted.sources)
     with Progress() as progress:
         return Database.of(
@@ -36,6 +35,21 @@ def open_database(accepted: Accepted, files: Files, options: argparse.Namespace)
             limits=arguments.limits(options),
             progress=progress if progress.on else None,
         )
+
+
+def announce(accepted: Accepted, options: argparse.Namespace) -> None:
+    """Say on a terminal what the first run, or the first large closure, will wait for."""
+    from tidelog.engines.local import cache
+
+    if not is_terminal(sys.stderr):
+        return
+    if not cache.is_warm():
+        say("compiling kernels, once: about 20 seconds")
+    if not options.no_modules and any(modules(s).closures for s in accepted.checked.strata):
+        from tidelog.closure import cache as closures
+
+        if not closures.is_warm():
+            say("a large closure compiles kernels of its own, once: about 30 seconds")
 
 
 def warn(accepted: Accepted) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import io
 import os
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +14,12 @@ from typing import TYPE_CHECKING
 from tidelog.accept import Accepted, accept, read_program
 from tidelog.cli import arguments
 from tidelog.cli.files import Files, decide, output_folder
+from tidelog.cli.opening import announce
 from tidelog.cli.terminal import Interrupted, out, say, stdin, stdout
 from tidelog.io.atomic import Staged, check_target
 from tidelog.io.directives import read_inputs, require_writable, write_outputs
 from tidelog.program.diagnostics import Diagnostic, render
-from tidelog.progress import Progress, is_terminal
+from tidelog.progress import Progress
 
 if TYPE_CHECKING:
     from tidelog.api import Database
@@ -124,10 +124,8 @@ def _evaluate(
 ) -> tuple[Database, bool]:
     """The program's consequences, and whether they pass the check, if one is asked for."""
     from tidelog.api import Database
-    from tidelog.engines.local import cache
 
-    if is_terminal(sys.stderr) and not cache.is_warm():
-        say("compiling kernels, once: about 20 seconds")
+    announce(accepted, options)
     limits = arguments.limits(options)
     tables = read_inputs(files.inputs, stdin(), sources=accepted.sources)
     kept: list[tuple[str, Table]] | None = list(tables) if options.check else None

@@ -44,4 +44,14 @@ def load_safely() -> None:
             file._source_stamp = (file._source_stamp, digest.hexdigest())
 
 
+def is_warm() -> bool:
+    """Will most kernels be loaded rather than compiled?"""
+    try:
+        # The public side of the cache tells of hits only after the fact.
+        kernel: Any = emission.changed_pairs
+        return bool(kernel._cache._cache_file._load_index())
+    except Exception:  # unreadable, or laid out otherwise by another version of Numba
+        return False
+
+
 load_safely()
