@@ -153,6 +153,7 @@ class Watch:
     def tick(self, rule: Rule | None) -> None:
         """Look at the limits; called in every round and now and then within one."""
         self.interrupts.check()
+        rule = rule or self._rule
         limits, now = self.limits, time.perf_counter()
         if limits.max_facts is not None and self.facts() > limits.max_facts:
             self._stop(f"more than {limits.max_facts:,} facts", rule, "--max-facts")

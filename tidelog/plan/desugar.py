@@ -38,7 +38,7 @@ def desugar(draft: Draft) -> Draft:
             kinds = tuple(draft.types[a.type_name].kind for a in decl.attributes)
             names = tuple(a.name for a in decl.attributes)
             core.relations[decl.name] = Relation(decl.name, names, kinds, decl.qualifiers, decl.at)
-            for rule in _closure(core.relations[decl.name]):
+            for rule in declared_rules(core.relations[decl.name]):
                 core.add(rule)
     for relation, values, _ in program.facts:
         core.facts.setdefault(relation, []).append(values)
@@ -57,7 +57,7 @@ def desugar(draft: Draft) -> Draft:
     )
 
 
-def _closure(relation: Relation) -> Iterator[Rule]:
+def declared_rules(relation: Relation) -> Iterator[Rule]:
     """What `eqrel` and `transitive` mean."""
     name, at = relation.name, relation.at
 

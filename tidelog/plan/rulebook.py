@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import Self
 
 from tidelog.plan import Analysis, analyse
+from tidelog.plan.desugar import declared_rules
 from tidelog.plan.draft import Draft, did_you_mean
 from tidelog.plan.strata import stratify
 from tidelog.plan.walk import everything, has_aggregate, relations
@@ -68,8 +69,11 @@ class Rulebook:
                     rules[name] = tuple(_with_hidden(own, by_head))
                     for rule in rules[name]:
                         uses[rule] = uses.get(rule, 0) + 1
+        for relation in checked.relations.values():
+            for rule in declared_rules(relation):
+                uses[rule] = uses.get(rule, 0) + 1
         for rule in checked.rules:
-            uses.setdefault(rule, 1)  # what a declaration means
+            uses.setdefault(rule, 1)  # those of hidden relations
         return cls(
             program,
             clauses,

@@ -24,6 +24,7 @@ from tidelog.program.table import Table
 
 BITS = 16  # sets at a time
 FEW_ROWS = 1 << 12  # of which masks are at hand: whether a row is odd need not be known
+MANY_PAIRS = 1 << 20  # between two looks at the clock
 FEW_INSTANCES = 1 << 12  # of an update for which finding odd rows does not pay
 MOST_ODD = 1 << 18  # rows; of more, too many others would share a bit with one
 
@@ -405,12 +406,20 @@ class LocalEngine:
         r, found = self.numbers[relation], self.none()
         before = self.store.size(r)
         self.store.reserve(r, len(pairs))
-        rows = self.store.load(r, np.ascontiguousarray(pairs), 0)
+        each = [
+            self._load_pairs(r, pairs[start : start + MANY_PAIRS])
+            for start in range(0, len(pairs), MANY_PAIRS)
+        ]
+        rows = np.concatenate(each) if each else np.empty(0, dtype=np.int64)
         found.add(r, slice(before, self.store.size(r)))
         known = rows[rows < before]
         if len(known):
             found.add(r, known.astype(np.uint32))
         return found
+
+    def _load_pairs(self, r: int, pairs: Pairs) -> NDArray[np.int64]:
+        self._runner.tick(None)
+        return self.store.load(r, np.ascontiguousarray(pairs), 0)
 
     def worked(self, rule: Rule, seconds: float, facts: int) -> None:
         if self.measure is not None:
