@@ -51,6 +51,10 @@ class Row(figures.Row):
     paper: str | None = None
     peaks: dict[str, int] = field(default_factory=dict)  # bytes, when it was materialised
 
+    def changed(self) -> float:
+        """By who makes all changes, if anyone does: others may have been stopped before."""
+        return self.series[BASE].changed() or super().changed()
+
 
 @dataclass
 class Played:

@@ -176,6 +176,13 @@ def test_ratios_stand_beside_those_of_the_paper() -> None:
     assert "| > 60 s | 100.0 |" in tables.times([bound])
 
 
+def test_facts_that_change_are_those_of_all_changes() -> None:
+    row = row_of("delete few", dredc=5.0, recompute=0.1)
+    row.series["recompute"].samples.append(Sample(1, 0.1, (0, 30), {}))
+    assert row.changed() == 28
+    assert row_of("delete few", dredc=5.0).changed() == 26
+
+
 @pytest.mark.parametrize(("kind", "factor"), [("materialise", 5), ("delete few", 10)])
 def test_every_row_must_be_so_many_times_as_fast(kind: paper.Kind, factor: int) -> None:
     words = "materialisation" if kind == "materialise" else "small deletions"

@@ -66,6 +66,9 @@ def test_modules(cli: Cli, folder: Path) -> None:
         "same(a, c) :- same(b, c), same(a, b).\n"
         "same(x, 0) :- same(x, x).\n"
         "path(x, z) :- path(x, y), same(z, y).\n"
+        "path(x, y) :- same(y, x).\n"
+        ".decl far(x: number, y: number)\n"
+        "far(x, z) :- far(x, y), same(y, z).\n"  # not all of same: no algorithm of its own
     )
     code, out, err = cli("plan", "m.dl")
     assert (code, err) == (0, "")
@@ -76,6 +79,7 @@ def test_modules(cli: Cli, folder: Path) -> None:
         "stratum 2, recursive: path",
         "  module: left-linear path over same with columns swapped   "
         "(path(x, z) :- path(x, y), same(z, y).)",
+        "stratum 3, recursive: far",
     ]
 
 

@@ -166,3 +166,25 @@ def test_taken_facts_are_compared_with_what_takes_their_place() -> None:
     gone, came = engine.compare(taken)
     assert facts_of(engine, gone) == derived - {("p", (3, 3)), ("p", (4, 4))}
     assert facts_of(engine, came) == {("p", (7, 8))}
+
+
+def test_rows_that_come_and_go_take_no_more_memory() -> None:
+    """A vector of an index that grows and shrinks again finds the chunk that it had before."""
+    engine = new_engine()
+    name = next(name for name, arity in ARITIES.items() if arity == 2)
+    r = engine.numbers[name]
+    engine.store.index(r, (0,))
+    some = frozenset((name, (1, i)) for i in range(70))
+    put(engine, some, engine.all)
+    taken = []
+    for _ in range(40):
+        before = engine.sizes()
+        engine.begin()
+        D = hold(engine, frozenset((name, (1, i)) for i in range(20, 70)))
+        engine.all -= D
+        engine.end(undo=False)
+        engine.sweep(before)
+        put(engine, some, engine.all)
+        engine.store.complete(r)
+        taken.append(engine.store.memory())
+    assert taken[-1] == taken[4]

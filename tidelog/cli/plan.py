@@ -134,7 +134,7 @@ def _stratum(
             names.append(f"{name} ({facts:,} {'fact' if facts == 1 else 'facts'})")
     kind = ", recursive" if stratum.recursive else "" if stratum.rules else ", given"
     yield f"stratum {number}{kind}: {', '.join(names)}"
-    for closure in modules(stratum).closures:
+    for closure in modules(stratum).own:
         texts = dict.fromkeys(rule.text for rule in closure.rules)
         yield f"  module: {closure}   ({' '.join(texts)})"
     for rule in stratum.rules:

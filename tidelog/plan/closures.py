@@ -61,6 +61,11 @@ class Modules:
     closures: tuple[Closure, ...]
     generic: tuple[Rule, ...]
 
+    @property
+    def own(self) -> tuple[Closure, ...]:
+        """Closures that have an algorithm of their own: of linear ones, those that are B⁺."""
+        return tuple(closure for closure in self.closures if closure.base is None or closure.whole)
+
 
 def modules(stratum: Stratum) -> Modules:
     """The modules of a stratum; its relations and rules keep their order.

@@ -55,7 +55,7 @@ def closed(checked: CheckedProgram) -> dict[str, list[str]]:
     """Relations that closure modules derive, with what those are; they get a double border."""
     found: dict[str, list[str]] = defaultdict(list)
     for stratum in checked.strata:
-        for closure in modules(stratum).closures:
+        for closure in modules(stratum).own:
             found[closure.relation].append(f"module: {closure}")
     return dict(found)
 

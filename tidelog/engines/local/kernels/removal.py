@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from tidelog.engines.local.kernels.hashing import EMPTY, find_slot, home, key_of, pack
-from tidelog.engines.local.kernels.index import find_key, index_key, size_class, spread
+from tidelog.engines.local.kernels.index import NO_CHUNK, find_key, index_key, size_class, spread
 from tidelog.engines.local.kernels.layout import (
     COUNTERS,
     R_ARITY,
@@ -142,8 +142,19 @@ def unindex(idxs, x, rows, base, t):
     if length == 1 and inline:
         slots[at + S_OFF] = arena[offset]
         give_back(idxs, x, offset, 1)
-    elif length & (length - 1) == 0:  # the upper half of the chunk is no longer needed
-        give_back(idxs, x, offset + length * stride, size_class(length))
+    elif length & (length - 1) == 0:  # half of the chunk is enough
+        # A chunk that stays whole serves when the vector grows again; halves never would.
+        c = size_class(length)
+        free = i64(idxs[x * X_WIDTH + X_FREE])
+        other = free[c]
+        if other == NO_CHUNK:
+            give_back(idxs, x, offset + length * stride, c)
+        else:
+            free[c] = np.int64(arena[other]) - 1
+            for i in range(length * stride):
+                arena[other + i] = arena[offset + i]
+            slots[at + S_OFF] = np.uint32(other)
+            give_back(idxs, x, offset, c + 1)
 
 
 @njit(cache=True)
