@@ -42,10 +42,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="bench.modules.run", description=about)
     parser.add_argument("--quick", action="store_true", help="small workloads of the same shape")
     parser.add_argument("--only", action="append", metavar="NAME", help="only these workloads")
-    parser.add_argument("--limit", type=float, help="seconds for one step, 60 by default")
+    parser.add_argument("--limit", type=float, help="seconds for one step, 100 by default")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples there, too")
     options = parser.parse_args(arguments)
-    limit = options.limit or (10.0 if options.quick else 60.0)
+    limit = options.limit or (10.0 if options.quick else 100.0)
 
     every = [*cases(options.quick), PEERS]
     only = options.only or []
