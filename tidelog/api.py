@@ -286,6 +286,19 @@ class Database:
         >>> list(db.relation("big"))
         [('a',), ('b',)]
         """
+        return self._transaction(
+            algorithm=algorithm, strict=strict, dry_run=dry_run, limits=limits, progress=progress
+        )
+
+    def _transaction(
+        self,
+        *,
+        algorithm: str | None = None,
+        strict: bool | None = None,
+        dry_run: bool = False,
+        limits: Limits | None = None,
+        progress: Show | None = None,
+    ) -> Transaction:
         return Transaction(
             self._engine,
             self._state,

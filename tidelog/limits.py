@@ -72,17 +72,23 @@ class Interrupts:
     Raised anywhere it could come in the middle of a change, or be lost: Python drops what a
     finalizer raises. A second Ctrl-C is not held back, unless the block is `whole`: where it
     must be done or undone entirely. None is if a program handles the signal in its own way.
+    A block inside another one looks at what that one has noted.
     """
 
     def __init__(self, whole: bool = False) -> None:
         self.noted = False
         self._whole = whole
         self._before: Any = None
+        self._outer: Interrupts | None = None
 
     def __enter__(self) -> Interrupts:
-        ours = threading.current_thread() is threading.main_thread()
-        if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._before = signal.signal(signal.SIGINT, self._note)
+        if threading.current_thread() is threading.main_thread():
+            handler = signal.getsignal(signal.SIGINT)
+            if handler is signal.default_int_handler:
+                self._before = signal.signal(signal.SIGINT, self._note)
+            else:
+                outer = getattr(handler, "__self__", None)
+                self._outer = outer if isinstance(outer, Interrupts) else None
         return self
 
     def __exit__(
@@ -104,6 +110,8 @@ class Interrupts:
     def check(self) -> None:
         if self.noted:
             raise KeyboardInterrupt
+        if self._outer is not None:
+            self._outer.check()
 
 
 @dataclass(slots=True)

@@ -106,6 +106,7 @@ class Transaction:
         self._schema: tuple[Rulebook | None, Mapping[str, Relation]] = (None, {})
         self.report = Report()
         self.seconds = 0.0
+        self.committed = False
         self._state.open = True
 
     # Changes.
@@ -265,6 +266,7 @@ class Transaction:
                 raise
             if self._dry_run:
                 self._back()
+            self.committed = True
         self.seconds = time.perf_counter() - began
         return self.delta
 

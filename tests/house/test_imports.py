@@ -30,9 +30,13 @@ ALLOWED: dict[str, set[str]] = {
     "transactions": {
         *("program", "text", "plan", "maintain", "engines", "io", "limits", "deltas"),
     },
+    "stream": {
+        *("program", "text", "plan", "maintain", "engines", "io", "limits", "deltas"),
+        "transactions",
+    },
     "api": {
         *("program", "text", "plan", "maintain", "engines", "io", "report"),
-        *("limits", "accept", "questions", "deltas", "transactions"),
+        *("limits", "accept", "questions", "deltas", "transactions", "stream"),
     },
     "cli": {
         *("program", "text", "plan", "closure", "engines", "io", "report", "naive"),
@@ -43,6 +47,7 @@ ALLOWED: dict[str, set[str]] = {
             "api",
             "deltas",
             "transactions",
+            "stream",
             "maintain",
             "__version__",
         ),

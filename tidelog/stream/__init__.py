@@ -1,0 +1,1 @@
+"""Streams of updates: sources that they arrive from, and policies by which they are applied."""
