@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tidelog.deltas import Delta, Part
 from tidelog.engines.local.engine import LocalEngine
-from tidelog.engines.local.sets import LocalSet, Saved
+from tidelog.engines.local.sets import LocalSet, Rows, Saved
 from tidelog.io.frames import to_table
 from tidelog.limits import Interrupts, Limits, Show, Watch
 from tidelog.maintain.algorithms import ALGORITHMS
@@ -187,13 +187,14 @@ class Transaction:
                     self._be_strict(FactChange(op, name, row))
             self._set(op, name, table)
 
-    def _set(self, op: Op, name: str, table: Table) -> None:
-        """Facts are explicit now, or no more; X has those that were not so before."""
+    def _set(self, op: Op, name: str, table: Table) -> tuple[int, Rows]:
+        """Facts are explicit now, or no more; X has those that were not so before. Returns the
+        relation, and rows that were not so just before."""
         engine = self._engine
         r, rows, explicit = engine.explicit_rows(name, table)
         rows = rows[~explicit] if op == "+" else rows[explicit]
         if not len(rows):
-            return
+            return r, rows
         if op == "+":
             engine.explicit.add(r, rows)
         else:
@@ -201,6 +202,7 @@ class Transaction:
         again = self._explicit.has(r, rows)
         self._explicit.remove(r, rows[again])
         self._explicit.add(r, rows[~again])
+        return r, rows
 
     def _flush(self) -> None:
         """Set the facts that came one by one."""

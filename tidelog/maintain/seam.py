@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tidelog.program.rules import Relation, Rule
 
 Pairs = NDArray[np.uint32]  # of shape (k, 2)
+Saved = Any  # facts of a set, in a form that an engine chooses
 
 
 class View:
@@ -238,6 +239,12 @@ class Engine(Protocol):
     def compare(self, taken: Taken) -> tuple[FactSet, FactSet]:
         """Facts that were taken and are not in the materialisation now, and those that are in
         it now and were not taken."""
+
+    def save(self, facts: FactSet) -> Saved:
+        """The facts of a set in a form that lasts, and takes no place among the sets."""
+
+    def hold(self, saved: Saved) -> FactSet:
+        """A set of facts that were saved."""
 
     def settle(self, facts: FactSet) -> FactSet:
         """Ends a round: an engine may tidy up what earlier rounds left behind."""

@@ -76,39 +76,57 @@ def follow(
     """Bring the trace up to date, round by round, where the pairs T have changed counts and the
     facts X may be explicit now or no more. Returns the facts that lost a first round, and those
     that got one."""
-    engine, I, C = u.engine, u.I, u.engine.nonrecursive
+    engine = u.engine
     F, L = engine.none(), engine.none()
     present = engine.apply(START, within=F)
     P = engine.derive(rounds.at_start, touching=X, within=X)
     note(u, T)
     while T or P:
         u.watch.round()
-        P |= engine.derive(rounds.present, touching=T, within=T | present)
-        T -= P
-        held = engine.positive(C, P)
-        held |= engine.derive(rounds.explicit, touching=P, within=P | explicit)
-        P -= held
-        # A first round that no instance is left for: the fact may have another.
-        lost = engine.derive(rounds.same, touching=P, within=P | I)
-        T |= engine.derive(rounds.after, touching=lost, within=I)
-        held -= engine.derive(rounds.known, touching=held, within=held | I)
-        lost |= engine.derive(rounds.later, touching=held, within=held | I)
-        P = engine.derive(rules, touching=lost, within=within, take_from=C)
-        I -= lost
-        L |= lost
-        del lost
-        first = engine.derive(rounds.begin, touching=held, within=held)
-        del held
-        I |= first
-        F |= first
-        P |= engine.derive(rules, touching=first, within=within, add_to=C)
-        del first
-        note(u, P)
-        T |= P
-        P -= P
+        one_round(u, rounds, rules, present, T, P, F, L, explicit, within)
         present = engine.apply(TICK, within=present)
     D = engine.derive(rounds.facts, touching=L, within=L)
     return D, engine.derive(rounds.facts, touching=F, within=F)
+
+
+def one_round(
+    u: Update,
+    rounds: Rounds,
+    rules: Sequence[Rule],
+    present: FactSet,
+    T: FactSet,
+    P: FactSet,
+    F: FactSet,
+    L: FactSet,
+    explicit: View,
+    within: View,
+) -> None:
+    """The present round of T and P; P is empty then."""
+    engine, I, C = u.engine, u.I, u.engine.nonrecursive
+    P |= engine.derive(rounds.present, touching=T, within=T | present)
+    T -= P
+    held = engine.positive(C, P)
+    held |= engine.derive(rounds.explicit, touching=P, within=P | explicit)
+    P -= held
+    # A first round that no instance is left for: the fact may have another.
+    lost = engine.derive(rounds.same, touching=P, within=P | I)
+    T |= engine.derive(rounds.after, touching=lost, within=I)
+    held -= engine.derive(rounds.known, touching=held, within=held | I)
+    lost |= engine.derive(rounds.later, touching=held, within=held | I)
+    P -= P
+    P |= engine.derive(rules, touching=lost, within=within, take_from=C)
+    I -= lost
+    L |= lost
+    del lost
+    first = engine.derive(rounds.begin, touching=held, within=held)
+    del held
+    I |= first
+    F |= first
+    P |= engine.derive(rules, touching=first, within=within, add_to=C)
+    del first
+    note(u, P)
+    T |= P
+    P -= P
 
 
 def note(u: Update, T: FactSet) -> None:

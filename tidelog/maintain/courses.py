@@ -1,0 +1,444 @@
+"""How a stratum follows updates that overlap: by DRed, by B/F, by counting, or as a whole.
+
+The sets are those of `flow`. Lower strata are up to date whenever a stratum is worked on, so the
+facts of S, R and N that its rules could read are its own.
+
+In all of them a deletion that has not been followed is cancelled by taking the fact out of S, and
+an addition that no rule has used by taking it out of N: nobody has heard of either.
+"""
+
+from __future__ import annotations
+
+from tidelog.maintain.algorithms import ALGORITHMS
+from tidelog.maintain.bf import Check
+from tidelog.maintain.counters import recount
+from tidelog.maintain.flow import Course, Flow, News, Waiting
+from tidelog.maintain.memory import Memory
+from tidelog.maintain.rounds import START, TICK, Rounds
+from tidelog.maintain.seam import FactSet, Saved
+from tidelog.maintain.trace import build, note, one_round
+from tidelog.maintain.update import Algorithm, Update
+from tidelog.program.rules import Stratum
+
+
+def course_of(algorithm: str, stratum: Stratum, memory: Memory) -> Course:
+    """The course of a stratum under an algorithm's name."""
+    if algorithm == "dred":
+        return Dred(stratum)
+    if algorithm == "bf":
+        return BackwardForward(stratum)
+    if algorithm == "counting":
+        return CountingByRounds(stratum) if stratum.recursive else Counting(stratum)
+    if algorithm == "auto" and not memory.had_modules(stratum):
+        return Dred(stratum) if stratum.recursive else BackwardForward(stratum)
+    return Whole(stratum, ALGORITHMS[algorithm])
+
+
+class _Chasing:
+    """What DRed and B/F share: suspects, candidates, and facts that are to be used."""
+
+    at_once = False
+    name = ""
+    deletes = ""  # what instances of deletion are called
+
+    def __init__(self, stratum: Stratum) -> None:
+        self.stratum = stratum
+        self.relations = stratum.relations
+
+    def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
+        flow.u.work.algorithm = self.name
+        saved = flow.engine.collect(flow.S & came)
+        if saved:
+            flow.u.work.numbers["cancelled"] += len(saved)
+            flow.S -= saved
+        came -= flow.I
+        self.use(flow, came)
+        self.suspect(flow, went)
+
+    def hear(self, flow: Flow, news: News) -> None:
+        u, engine, I, N = flow.u, flow.engine, flow.I, flow.N
+        u.work.algorithm = self.name
+        known = u.memory.known(self.stratum)
+        d, a = news.d, news.a
+        if d or known.complete:
+            lost = engine.derive(
+                known.rules,
+                touching=d,
+                touching_negated=a,
+                within=news.before(I) - N,
+                guard=I - flow.E,
+            )
+            self.suspect(flow, lost)
+            del lost
+            u.note(self.deletes)
+        if a or known.complete:
+            found = engine.derive(
+                known.rules, touching=a, touching_negated=d, within=news.after(I) - N, guard=~I
+            )
+            # A suspect may be among the body facts: whether the head holds is asked later.
+            flow.R |= found
+            u.note("DR5")
+
+    def suspect(self, flow: Flow, lost: FactSet) -> None:
+        """Facts of I have lost something; one that no rule has used goes without a trace."""
+        unused = flow.engine.collect(lost & flow.N)
+        flow.S |= lost - unused
+        if unused:
+            flow.u.work.numbers["cancelled"] += len(unused)
+            flow.leave(unused)
+            flow.N -= unused
+            flow.R |= unused
+
+    def use(self, flow: Flow, F: FactSet) -> None:
+        """Facts hold, and rules have to hear of it."""
+        if F:
+            flow.R -= F
+            flow.enter(F)
+            if self.stratum.recursive:
+                flow.N |= F
+
+    def ask(self, flow: Flow, F: FactSet) -> None:
+        """Those candidates hold that are explicit or follow from facts that rules have used."""
+        rules = flow.u.memory.known(self.stratum).rules
+        flow.R -= F
+        found = flow.engine.provable(rules, F, within=flow.I - flow.N)
+        found |= F & flow.E
+        found -= flow.I
+        self.use(flow, found)
+        flow.u.note("DR4")
+
+    def insert(self, flow: Flow, F: FactSet) -> None:
+        """Rules use facts that nobody has used before, together with those in use."""
+        I, N = flow.I, flow.N
+        N -= F
+        found = flow.engine.derive(self.stratum.recursive, touching=F, within=I - N, guard=~I)
+        self.use(flow, found)
+        flow.u.note("DR5")
+
+
+class Dred(_Chasing):
+    """Suspects go, with all that follows from them; then what is left is asked for them.
+
+    Overdeletion drains before anything is rederived or inserted (Illich and Glimm, 3.1.2): facts
+    only leave I as long as there are suspects, so it ends; and what comes back then cannot rest on
+    a fact that has yet to go.
+    """
+
+    name, deletes = "dred", "DR2"
+
+    def step(self, flow: Flow) -> bool:
+        flow.u.memory.keep_ages(self.stratum)
+        if S := flow.mine(flow.S, self.relations, flow.size):
+            self.overdelete(flow, S)
+        elif R := flow.mine(flow.R, self.relations, flow.size):
+            self.ask(flow, R)
+        elif N := flow.mine(flow.N, self.relations, flow.size):
+            self.insert(flow, N)
+        else:
+            return False
+        return True
+
+    def overdelete(self, flow: Flow, F: FactSet) -> None:
+        u, I = flow.u, flow.I
+        u.work.numbers["|D|"] += len(F)
+        guard = (I - flow.S) - flow.E
+        lost = flow.engine.derive(
+            self.stratum.recursive, touching=F, within=I - flow.N, guard=guard
+        )
+        flow.S -= F
+        flow.leave(F)
+        flow.R |= F
+        self.suspect(flow, lost)
+        u.note(self.deletes)
+
+
+class BackwardForward(_Chasing):
+    """Suspects are checked, and go only if they have no proof.
+
+    Facts are inserted first, from suspects too: what that brings follows from them by instances
+    that were applied, so it becomes suspect when they go. Nothing is asked while suspects are left,
+    and no proof rests on a fact that no rule has used. What goes has no proof from E and what was
+    heard, so insertion cannot bring it back before something else is new, and work ends.
+
+    A check is given up for an update that waits, but not twice in a row.
+    """
+
+    name, deletes = "bf", "del prop"
+
+    def __init__(self, stratum: Stratum) -> None:
+        super().__init__(stratum)
+        self._given_up = False
+
+    def step(self, flow: Flow) -> bool:
+        flow.u.memory.keep(self.stratum)
+        if N := flow.mine(flow.N, self.relations, flow.size):
+            self.insert(flow, N)
+        elif S := flow.mine(flow.S, self.relations, flow.size):
+            asked = flow.engine.save(S)
+            del S
+            self.check(flow, asked)
+        elif R := flow.mine(flow.R, self.relations, flow.size):
+            self.ask(flow, R)
+        else:
+            return False
+        return True
+
+    def check(self, flow: Flow, asked: Saved) -> None:
+        """Suspects that have no proof go, and so do facts without one that were met on the way."""
+        engine, u = flow.engine, flow.u
+        with flow.parked():
+            F = engine.hold(asked)
+            F = self.disproved(flow, F) if self.stratum.recursive else self.unproved(u, F)
+            gone = engine.save(F)
+            lost = engine.derive(self.stratum.recursive, touching=F, within=u.I, guard=u.I - F)
+            del F
+            lost -= u.E
+            following = engine.save(lost)
+            del lost
+        u.note(self.deletes)
+        flow.S -= engine.hold(asked)
+        flow.S |= engine.hold(following)
+        disproved = engine.hold(gone)
+        flow.S -= disproved
+        flow.leave(disproved)
+
+    def proved(self, u: Update, F: FactSet) -> FactSet:
+        return u.engine.provable(self.stratum.nonrecursive, F, within=u.I)
+
+    def unproved(self, u: Update, F: FactSet) -> FactSet:
+        u.work.numbers["|C|"] += len(F)
+        F -= u.E
+        F -= self.proved(u, F)
+        u.note("saturate")
+        return F
+
+    def disproved(self, flow: Flow, F: FactSet) -> FactSet:
+        u = flow.u
+        check = Check(u, self.stratum, lambda facts: self.proved(u, facts))
+        flow.patient = self._given_up
+        try:
+            gone = check.decide(F)
+        except Waiting:
+            self._given_up = True
+            raise
+        finally:
+            flow.patient = True
+        self._given_up = False
+        u.work.numbers["|C|"] += len(check.C)
+        return gone
+
+
+class Counting:
+    """A stratum without recursion: a fact holds while it is explicit or its counter is above zero.
+
+    The counter has the instances that were applied: those over what the stratum has heard of.
+    """
+
+    at_once = False
+
+    def __init__(self, stratum: Stratum) -> None:
+        self.stratum = stratum
+
+    def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
+        flow.u.work.algorithm = "counting"
+        flow.S -= came
+        came -= flow.I
+        flow.enter(came)
+        flow.S |= went
+
+    def hear(self, flow: Flow, news: News) -> None:
+        u, engine, I, C = flow.u, flow.engine, flow.I, flow.engine.nonrecursive
+        u.work.algorithm = "counting"
+        rules = self.stratum.nonrecursive
+        u.D, u.A = news.D, news.A  # as they are counted first, if they have to be
+        recount(u, self.stratum, "nonrecursive", rules)
+        u.D, u.A = flow.d, flow.a
+        u.memory.keep(self.stratum, "nonrecursive")
+        d, a = news.d, news.a
+        changed = engine.derive(
+            rules, touching=d, touching_negated=a, within=news.before(I), take_from=C
+        )
+        changed |= engine.derive(
+            rules, touching=a, touching_negated=d, within=news.after(I), add_to=C
+        )
+        u.note("counts")
+        held = engine.positive(C, changed)
+        changed -= held
+        flow.S |= changed & I
+        held -= I
+        flow.enter(held)
+
+    def step(self, flow: Flow) -> bool:
+        S = flow.mine(flow.S, self.stratum.relations, flow.size)
+        if not S:
+            return False
+        u, counter = flow.u, flow.engine.nonrecursive
+        nothing = flow.engine.none()
+        u.D = u.A = nothing
+        recount(u, self.stratum, "nonrecursive", self.stratum.nonrecursive)
+        u.D, u.A = flow.d, flow.a
+        u.memory.keep(self.stratum, "nonrecursive")
+        flow.S -= S
+        S -= flow.E
+        S -= flow.engine.positive(counter, S)
+        flow.leave(S)
+        return True
+
+
+class _Remembering:
+    """A stratum that remembers which of its facts are explicit now, or no more, until it is
+    worked on."""
+
+    def __init__(self, stratum: Stratum) -> None:
+        self.stratum = stratum
+        self.X: Saved | None = None
+
+    def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
+        engine = flow.engine
+        X = engine.none() if self.X is None else engine.hold(self.X)
+        came |= went
+        back = engine.collect(X & came)
+        X |= came
+        X -= back
+        self.X = engine.save(X) if X else None
+
+    def taken(self, flow: Flow) -> FactSet:
+        saved, self.X = self.X, None
+        return flow.engine.none() if saved is None else flow.engine.hold(saved)
+
+
+class CountingByRounds(_Remembering):
+    """A recursive stratum: the trace of rounds, brought up to date one round a step.
+
+    The trace's counters have the instances that were applied. An update that joins may change a
+    round that is done: then rounds are gone through again from the first, and only pairs whose
+    count has changed since are looked at.
+
+    # T, P, F, L as in `trace`
+    """
+
+    at_once = True
+
+    def __init__(self, stratum: Stratum) -> None:
+        super().__init__(stratum)
+        self.T: Saved | None = None
+        self.F: Saved | None = None
+        self.L: Saved | None = None
+        self.present: Saved | None = None
+
+    def hear(self, flow: Flow, news: News) -> None:
+        engine, I, C = flow.engine, flow.I, flow.engine.nonrecursive
+        rounds = self.built(flow, news)
+        d, a = news.d, news.a
+        with flow.parked():
+            u = flow.u
+            T = engine.none() if self.T is None else engine.hold(self.T)
+            T |= engine.derive(
+                rounds.rules, touching=d, touching_negated=a, within=news.before(I), take_from=C
+            )
+            T |= engine.derive(
+                rounds.rules, touching=a, touching_negated=d, within=news.after(I), add_to=C
+            )
+            note(u, T)
+            self.T, self.present = engine.save(T), None
+            u.note("counts")
+
+    def built(self, flow: Flow, news: News | None) -> Rounds:
+        """The rules by rounds, and the trace of what was heard so far."""
+        u, engine = flow.u, flow.engine
+        u.work.algorithm = "counting"
+        rounds = u.memory.once(Rounds.of, self.stratum, engine.kinds)
+        if not u.memory.has("trace", self.stratum):
+            with flow.parked():
+                before = u.X
+                u.X = engine.none() if self.X is None else engine.hold(self.X)
+                u.D = engine.none() if news is None else news.D
+                u.A = u.D if news is None else news.A
+                build(u, rounds, rounds.rules, self.stratum)
+                u.X = u.D = u.A = before
+        u.memory.keep(self.stratum, "trace")
+        return rounds
+
+    def step(self, flow: Flow) -> bool:
+        if self.T is None and self.X is None:
+            return False
+        rounds = self.built(flow, None)
+        engine = flow.engine
+
+        def held(saved: Saved | None) -> FactSet:
+            return engine.none() if saved is None else engine.hold(saved)
+
+        with flow.parked():
+            u = flow.u
+            X = self.taken(flow)
+            if X:
+                self.present = None
+            P = engine.derive(rounds.at_start, touching=X, within=X)
+            del X
+            T, F, L = held(self.T), held(self.F), held(self.L)
+            if self.present is None:
+                present = engine.apply(START, within=engine.none())
+            else:
+                present = engine.hold(self.present)
+            u.watch.round()
+            one_round(u, rounds, rounds.rules, present, T, P, F, L, u.E, u.I)
+            present = engine.apply(TICK, within=present)
+            u.note("counts")
+            del P
+            more = bool(T)
+            self.T, self.present = (engine.save(T), engine.save(present)) if more else (None, None)
+            del T, present
+            self.F, self.L = engine.save(F), engine.save(L)
+            del F, L
+        if not more:
+            self.settle(flow, rounds)
+        return True
+
+    def settle(self, flow: Flow, rounds: Rounds) -> None:
+        """Facts hold that have a first round."""
+        engine, I = flow.engine, flow.I
+        pairs = engine.hold(self.F)
+        pairs |= engine.hold(self.L)
+        self.F = self.L = None
+        changed = engine.derive(rounds.facts, touching=pairs, within=pairs)
+        del pairs
+        found = engine.provable(rounds.facts, changed, within=I)
+        changed -= found
+        changed -= ~I
+        flow.leave(changed)
+        found -= I
+        flow.enter(found)
+
+
+class Whole(_Remembering):
+    """A stratum that is brought up to date in one go, by any algorithm: updates overlap between
+    strata, and not within this one."""
+
+    at_once = True
+
+    def __init__(self, stratum: Stratum, algorithm: Algorithm) -> None:
+        super().__init__(stratum)
+        self._maintain = algorithm
+
+    def hear(self, flow: Flow, news: News) -> None:
+        self.run(flow, news.D, news.A)
+
+    def step(self, flow: Flow) -> bool:
+        if self.X is None:
+            return False
+        self.run(flow, flow.engine.none(), flow.engine.none())
+        return True
+
+    def run(self, flow: Flow, D: FactSet, A: FactSet) -> None:
+        engine = flow.engine
+        with flow.parked():
+            now = flow.u
+            u = Update(engine, now.E, now.I, self.taken(flow), D, A, now.watch, now.memory)
+            u.report = now.report
+            u.begin(now.work)
+            self._maintain(u, self.stratum, (), ())
+            del u
+            went = engine.save(engine.collect(D, self.stratum.relations))
+            came = engine.save(engine.collect(A, self.stratum.relations))
+        flow.d |= engine.hold(went)
+        flow.a |= engine.hold(came)

@@ -1,0 +1,315 @@
+"""Updates that overlap: a new one joins while those before it are still being worked on.
+
+Algorithm 1 of Illich and Glimm, *Fully Dynamic Materialization Maintenance* (2023): between two
+steps of work the next update is looked for, and what it changes explicitly takes effect at once.
+Departures: a step handles some facts and not one operation; strata are worked on from below, so
+that negation and aggregates may be used; rules do not change while updates overlap.
+
+# E explicit facts, of all updates that joined     I facts that hold, as far as is known
+# S suspects: facts of I that may have lost what they follow from           the paper's del(F)
+# R candidates: facts outside I that may follow, now that they are asked about
+# N facts of I that no rule has used yet                                    the paper's add(F)
+# d, a facts of a stratum that went and came, and that strata above have not heard of, net
+
+What a stratum has *heard* are the lower facts that its own facts are in step with: the facts of
+I, but for what is written down in `pending`. So an instance was really applied if, and only if,
+its lower facts have been heard and its own are in I - N: that is what the paper asks counting to
+remember, and what keeps a fact that comes and goes unheard from having any effect.
+
+Between steps, in every stratum:
+  sound      each fact of I that S does not lead to, over instances that were applied, follows
+             from E and from what was heard by instances without circles
+  complete   an instance over what was heard whose own body facts are in I has its head in I, or
+             its head in R, or a body fact in N
+When S, R, N and all that is pending are empty, both together say that I is the materialisation
+of E. docs/streams.md has the argument that each step keeps them, and that work ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Protocol
+
+from tidelog.maintain.memory import Memory
+from tidelog.maintain.report import Report, Work
+from tidelog.maintain.seam import Engine, FactSet, Saved, View
+from tidelog.maintain.seminaive import Watch
+from tidelog.maintain.update import Update
+from tidelog.program.rules import Stratum
+
+STEP = 0.004  # seconds that a step should take
+FIRST, LEAST, MOST = 256, 16, 1 << 20  # facts of a step, in the beginning and ever
+
+
+class Waiting(Exception):
+    """An update waits, and a step that has changed nothing yet makes room for it."""
+
+
+@dataclass(slots=True)
+class News:
+    """Lower facts that went (D) and came (A), net, and that a stratum has not heard of. I has
+    them so already. Some of them (d, a) are what it hears now."""
+
+    D: FactSet
+    A: FactSet
+    d: FactSet
+    a: FactSet
+
+    def before(self, I: FactSet) -> View:
+        """The facts that the stratum has heard of so far."""
+        return (I - self.A) | self.D
+
+    def after(self, I: FactSet) -> View:
+        """Those that it has heard of then."""
+        return (I - (self.A - self.a)) | (self.D - self.d)
+
+
+class Course(Protocol):
+    """How a stratum is brought up to date, in steps."""
+
+    at_once: bool  # whether it hears all news at once
+
+    def hear(self, flow: Flow, news: News) -> None:
+        """Some of the news."""
+
+    def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
+        """Facts of the stratum are explicit now, or no more: E has them so already. Lower strata
+        may be under way."""
+
+    def step(self, flow: Flow) -> bool:
+        """Some work, if there is any: false if the stratum is up to date with what it heard."""
+
+
+@dataclass(slots=True)
+class Pending:
+    """Lower facts that went and came, net, and that a stratum has not heard of."""
+
+    went: Saved
+    came: Saved
+
+
+class Flow:
+    """The materialisation while updates overlap."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        E: FactSet,
+        I: FactSet,
+        X: FactSet,
+        watch: Watch,
+        memory: Memory,
+        strata: Sequence[Stratum],
+        stratum_of: Mapping[str, int],
+        readers: Mapping[str, Iterable[str]],
+        course: Callable[[Stratum, Memory], Course],
+        report: Report,
+    ) -> None:
+        self.engine, self.E, self.I = engine, E, I
+        self.S, self.R, self.N = engine.none(), engine.none(), engine.none()
+        self.d, self.a = engine.none(), engine.none()
+        self.events: list[tuple[Saved, Saved]] = []  # what strata told those above
+        self.size = FIRST
+        self.waiting: Callable[[], bool] = lambda: False  # does an update want to join?
+        self.patient = True  # whether a step under way must not be given up for it
+        self.steps = 0
+        self.u = Update(engine, E, I, X, self.d, self.a, _Patient(self, watch), memory, report)
+        self._strata, self._stratum_of, self._readers = strata, stratum_of, readers
+        self._course = course
+        self._courses: dict[int, Course] = {}
+        self._works: dict[int, Work] = {}
+        self._pending: dict[int, Pending] = {}
+        self._listening: tuple[int, FactSet, FactSet] | None = None  # pending, as sets
+        self._todo: list[int] = []
+        self._queued: set[int] = set()
+
+    @property
+    def settled(self) -> bool:
+        """Is I the materialisation of E?"""
+        return not self._todo
+
+    # An update joins.
+
+    def join(self, came: FactSet, went: FactSet) -> None:
+        """These facts are explicit now, or no more; E has them so already."""
+        names = dict.fromkeys((*self.engine.relations(came), *self.engine.relations(went)))
+        strata = dict.fromkeys(self._stratum_of[name] for name in names)
+        for at in strata:
+            stratum = self._strata[at]
+            mine = [name for name in stratum.relations if name in names]
+            plus, minus = self.engine.collect(came, mine), self.engine.collect(went, mine)
+            if stratum.rules:
+                self._begin(at)
+                self._courses[at].explicit(self, plus, minus)
+            else:
+                self.leave(minus)
+                self.enter(plus)
+            self._queue(at)
+
+    # Work.
+
+    def step(self) -> None:
+        """Some work on the lowest stratum that has any."""
+        at = self._todo[0]
+        stratum = self._strata[at]
+        if self._listening is not None and self._listening[0] != at:
+            self._stop_listening()
+        began, instances = time.perf_counter(), self.engine.instances
+        self.steps += 1
+        if stratum.rules:
+            work = self._begin(at)
+            try:
+                more = self._hear(at) or self._courses[at].step(self)
+            except Waiting:
+                return
+            seconds = time.perf_counter() - began
+            work.seconds += seconds
+            work.instances += self.engine.instances - instances
+            self._settle_size(seconds)
+        else:
+            more = False
+        if not more:
+            heappop(self._todo)
+            self._queued.discard(at)
+            self._tell(at)
+
+    def _begin(self, at: int) -> Work:
+        """The stratum that is worked on, in the report and for the watch."""
+        stratum = self._strata[at]
+        if at not in self._courses:
+            self._courses[at] = self._course(stratum, self.u.memory)
+            self._works[at] = Work(stratum.relations)
+            self.u.report.works.append(self._works[at])
+        if self.u.work is not self._works[at]:
+            self.u.watch.stratum(stratum)
+        self.u.begin(self._works[at])
+        return self._works[at]
+
+    def _settle_size(self, seconds: float) -> None:
+        if seconds > 2 * STEP:
+            self.size = max(LEAST, self.size // 2)
+        elif seconds < STEP / 2:
+            self.size = min(MOST, self.size * 2)
+
+    def _hear(self, at: int) -> bool:
+        """Is there news for the stratum? It has heard some of it then."""
+        engine = self.engine
+        if at in self._pending:
+            pending = self._pending.pop(at)
+            self._listening = at, engine.hold(pending.went), engine.hold(pending.came)
+        if self._listening is None:
+            return False
+        _, D, A = self._listening
+        course = self._courses[at]
+        if course.at_once or len(D) + len(A) <= self.size:
+            self._listening = None
+            course.hear(self, News(D, A, D, A))
+            return True
+        news = News(D, A, engine.some(D, self.size), engine.none())
+        news.a |= engine.some(A, self.size - len(news.d))
+        course.hear(self, news)
+        D -= news.d
+        A -= news.a
+        return True
+
+    def _stop_listening(self) -> None:
+        """Another stratum is worked on first."""
+        if self._listening is not None:
+            at, D, A = self._listening
+            self._pending[at] = Pending(self.engine.save(D), self.engine.save(A))
+            self._listening = None
+
+    def _tell(self, at: int) -> None:
+        """The stratum is up to date: those that read it shall hear what changed."""
+        relations = self._strata[at].relations
+        D, A = self.engine.collect(self.d, relations), self.engine.collect(self.a, relations)
+        if not (D or A):
+            return
+        self.d -= D
+        self.a -= A
+        if at in self._works:
+            work = self._works[at]
+            work.deleted, work.added = work.deleted + len(D), work.added + len(A)
+        event = self.engine.save(D), self.engine.save(A)
+        self.events.append(event)
+        changed = {*self.engine.relations(D), *self.engine.relations(A)}
+        del D, A
+        heads = {head for name in changed for head in self._readers.get(name, ())}
+        for reader in sorted({self._stratum_of[head] for head in heads} - {at}):
+            known = self._pending.get(reader)
+            self._pending[reader] = Pending(*event) if known is None else self._both(known, event)
+            self._queue(reader)
+
+    def _both(self, before: Pending, event: tuple[Saved, Saved]) -> Pending:
+        """What went and came again, or came and went again, did neither."""
+        with self.parked():
+            hold = self.engine.hold
+            D, A, d, a = hold(before.went), hold(before.came), hold(event[0]), hold(event[1])
+            back, off = self.engine.collect(D & a), self.engine.collect(A & d)
+            D |= d - off
+            D -= back
+            A |= a - back
+            A -= off
+            return Pending(self.engine.save(D), self.engine.save(A))
+
+    def _queue(self, at: int) -> None:
+        if at not in self._queued:
+            self._queued.add(at)
+            heappush(self._todo, at)
+
+    # What courses do with facts.
+
+    def leave(self, F: FactSet) -> None:
+        """Facts do not hold any more."""
+        self.d |= F - self.a
+        self.a -= F
+        self.I -= F
+
+    def enter(self, F: FactSet) -> None:
+        """Facts hold from now on."""
+        self.a |= F - self.d
+        self.d -= F
+        self.I |= F
+
+    def mine(self, facts: FactSet, relations: tuple[str, ...], most: int | None = None) -> FactSet:
+        """The facts of a stratum, some of them or all."""
+        names = [name for name in self.engine.relations(facts) if name in relations]
+        found = self.engine.collect(facts, names) if names else self.engine.none()
+        if most is None or len(found) <= most:
+            return found
+        return self.engine.some(found, most)
+
+    @contextmanager
+    def parked(self) -> Iterator[None]:
+        """An engine holds a limited number of sets: in the block these are not among them."""
+        engine = self.engine
+        saved = [engine.save(facts) for facts in (self.S, self.R, self.N, self.d, self.a)]
+        del self.S, self.R, self.N, self.d, self.a
+        self.u.D = self.u.A = self.u.X
+        try:
+            yield
+        finally:
+            self.S, self.R, self.N, self.d, self.a = map(engine.hold, saved)
+            self.u.D, self.u.A = self.d, self.a
+
+
+class _Patient:
+    """A watch that a waiting update can end, where a course lets it."""
+
+    def __init__(self, flow: Flow, watch: Watch) -> None:
+        self._flow, self._watch = flow, watch
+
+    def stratum(self, stratum: Stratum) -> None:
+        self._watch.stratum(stratum)
+
+    def round(self) -> None:
+        self._watch.round()
+        if not self._flow.patient and self._flow.waiting():
+            raise Waiting
+
+    def pairs(self, count: int) -> None:
+        self._watch.pairs(count)

@@ -1,0 +1,136 @@
+"""Fully dynamic: an update joins those that are being worked on, between two steps.
+
+What it changes explicitly takes effect at once, whatever is under way; updates that undo each
+other cancel before their consequences are followed; and all that overlapped settle together. An
+endless stream must settle now and then, for its deltas to come out and for what went to be
+forgotten: after `MOST` updates, or `LONG` seconds of work, no more join until all have settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from tidelog.deltas import Delta
+from tidelog.limits import Limits, Show
+from tidelog.maintain.report import Report
+from tidelog.stream.overlap import Overlap
+from tidelog.stream.policy import Arrived, Base, Finished, Look, finished
+from tidelog.stream.sequential import Sequential
+
+MOST = 1000  # updates that settle together
+LONG = 1.0  # seconds of work
+
+
+@dataclass(slots=True)
+class Joined:
+    """An update that is under way."""
+
+    update: Arrived
+    began: float
+    effect: float
+
+
+class FullyDynamic:
+    def __init__(
+        self,
+        database: Base,
+        look: Look,
+        algorithm: str | None = None,
+        *,
+        limits: Limits | None = None,
+        progress: Show | None = None,
+        **options: Any,
+    ) -> None:
+        self._database = database
+        self._look = look
+        self._algorithm = algorithm or database._algorithm
+        self._limits = limits or database._limits
+        self._progress = progress
+        self._overlap: Overlap | None = None
+        self._joined: list[Joined] = []
+        self._ready: Arrived | None = None  # an update that a step was given up for
+        self._alone = Sequential(
+            database, look, algorithm, limits=limits, progress=progress, **options
+        )
+
+    @property
+    def busy(self) -> bool:
+        return self._overlap is not None or self._alone.busy
+
+    def wants(self) -> bool:
+        if self._alone.busy:
+            return False
+        if self._overlap is None:
+            return True
+        return len(self._joined) < MOST and self._overlap.working < LONG
+
+    def take(self, update: Arrived) -> None:
+        if update.changes_rules:
+            self._alone.take(update)
+            return
+        began = perf_counter()
+        new = self._overlap is None
+        if self._overlap is None:
+            self._overlap = Overlap(
+                self._database, self._algorithm, self._limits, self._progress, self._waits
+            )
+        try:
+            self._overlap.join(update)
+        except BaseException:
+            if new:
+                self._end().rollback()
+            raise
+        self._joined.append(Joined(update, began, perf_counter()))
+
+    def _waits(self) -> bool:
+        """Has an update arrived in the midst of a step?"""
+        if self._ready is None and self.wants():
+            self._ready = self._look()
+        return self._ready is not None
+
+    def step(self) -> Sequence[Finished]:
+        if self._alone.busy:
+            return self._alone.step()
+        overlap = self._overlap
+        if overlap is None:
+            return ()
+        if not overlap.settled:
+            overlap.step()
+        if self._ready is not None:
+            ready, self._ready = self._ready, None
+            self.take(ready)
+        return () if not overlap.settled else self._finish()
+
+    def _finish(self) -> Sequence[Finished]:
+        overlap = self._end()
+        joined, self._joined = self._joined, []
+        delta = overlap.settle()
+        nothing, last = Delta({}, overlap._visible()), joined[-1]
+        each = overlap.working / len(joined)
+        return [
+            finished(
+                one.update,
+                delta if one is last else nothing,
+                overlap.report if one is last else Report(),
+                began=one.began,
+                effect=one.effect,
+                together=len(joined),
+                seconds=each,
+            )
+            for one in joined
+        ]
+
+    def _end(self) -> Overlap:
+        overlap, self._overlap = self._overlap, None
+        assert overlap is not None
+        return overlap
+
+    def give_up(self) -> None:
+        self._joined.clear()
+        self._ready = None
+        if self._overlap is not None:
+            self._end().rollback()
+        self._alone.give_up()

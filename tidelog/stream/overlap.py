@@ -1,0 +1,133 @@
+"""A transaction that updates join while it is being worked on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+from tidelog.deltas import Delta
+from tidelog.engines.local.sets import LocalSet, Rows
+from tidelog.limits import Interrupts, Limits, Show, Watch
+from tidelog.maintain.courses import course_of
+from tidelog.maintain.flow import Flow
+from tidelog.program.changes import FactChange, Op
+from tidelog.program.table import Table
+from tidelog.stream.policy import Arrived, Base
+from tidelog.transactions import Transaction, _net
+
+
+class Overlap(Transaction):
+    """Updates of facts that take effect step by step, and settle together.
+
+    The facts that an update gives are explicit as soon as it joins. Committing is for when all
+    has settled; rolling back undoes all of them.
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        algorithm: str,
+        limits: Limits,
+        progress: Show | None,
+        waiting: Callable[[], bool],
+    ) -> None:
+        super().__init__(
+            base._engine,
+            base._state,
+            algorithm=algorithm,
+            strict=False,
+            dry_run=False,
+            limits=limits,
+            progress=progress,
+        )
+        engine, state, book = self._engine, self._state, self._book
+        self._interrupts = Interrupts(whole=True)
+        self._watch = Watch(limits, engine.facts, progress, self._interrupts)
+        self._arriving: dict[Op, LocalSet] = {}
+        self.working = 0.0  # seconds
+        self.flow = Flow(
+            engine,
+            engine.explicit,
+            engine.all,
+            self._explicit,
+            self._watch,
+            state.memory,
+            book.strata,
+            book.stratum_of,
+            book.readers,
+            partial(course_of, algorithm),
+            self.report,
+        )
+        self.flow.waiting = waiting
+
+    @property
+    def settled(self) -> bool:
+        return self.flow.settled
+
+    def join(self, update: Arrived) -> None:
+        """The facts of an update are explicit from now on, or no more. A fault in it leaves all
+        as it was."""
+        try:
+            for change, sources in update.changes:
+                assert isinstance(change, FactChange)
+                self.change(change, sources)
+        except BaseException:
+            self._pending.clear()
+            raise
+        with self._working():
+            self._arriving = {"+": self._engine.none(), "-": self._engine.none()}
+            try:
+                self._flush()
+                self.flow.join(self._arriving["+"], self._arriving["-"])
+            finally:
+                self._arriving = {}
+
+    def _set(self, op: Op, name: str, table: Table) -> tuple[int, Rows]:
+        r, rows = super()._set(op, name, table)
+        if len(rows):
+            self._arriving[op].add(r, rows)
+        return r, rows
+
+    def step(self) -> None:
+        """Some work."""
+        with self._working():
+            self.flow.step()
+
+    def _working(self) -> _Working:
+        return _Working(self)
+
+    def settle(self) -> Delta:
+        """End it: all that joined has taken effect."""
+        with Interrupts(whole=True):
+            self._delta = self._changed(*_net(self.flow.events or [({}, {})]))
+            del self.flow
+            self._adopt()
+            self.committed = True
+        return self.delta
+
+    def rollback(self) -> None:
+        del self.flow
+        super().rollback()
+
+
+class _Working:
+    """A piece of work: Ctrl-C is noted and raised where the watch looks, and time is taken."""
+
+    def __init__(self, overlap: Overlap) -> None:
+        self._overlap = overlap
+
+    def __enter__(self) -> None:
+        overlap = self._overlap
+        self._interrupts = overlap._watch.interrupts = Interrupts(whole=True)
+        self._interrupts.__enter__()
+        self._began = time.perf_counter()
+        # Limits of time are for work, and not for waiting.
+        overlap._watch.began = self._began - overlap.working
+        overlap._engine.watch(overlap._watch.tick)
+
+    def __exit__(self, *error: object) -> None:
+        overlap = self._overlap
+        overlap._engine.watch(None)
+        overlap.working += time.perf_counter() - self._began
+        self._interrupts.__exit__(*error)  # type: ignore[arg-type]
