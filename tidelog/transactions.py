@@ -187,22 +187,24 @@ class Transaction:
                     self._be_strict(FactChange(op, name, row))
             self._set(op, name, table)
 
-    def _set(self, op: Op, name: str, table: Table) -> tuple[int, Rows]:
-        """Facts are explicit now, or no more; X has those that were not so before. Returns the
-        relation, and rows that were not so just before."""
+    def _set(self, op: Op, name: str, table: Table) -> None:
+        """Facts are explicit now, or no more; X has those that were not so before."""
         engine = self._engine
         r, rows, explicit = engine.explicit_rows(name, table)
         rows = rows[~explicit] if op == "+" else rows[explicit]
         if not len(rows):
-            return r, rows
+            return
         if op == "+":
             engine.explicit.add(r, rows)
         else:
             engine.explicit.remove(r, rows)
+        self._note_explicit(op, r, rows)
+
+    def _note_explicit(self, op: Op, r: int, rows: Rows) -> None:
+        """Facts have changed, that were not so just before."""
         again = self._explicit.has(r, rows)
         self._explicit.remove(r, rows[again])
         self._explicit.add(r, rows[~again])
-        return r, rows
 
     def _flush(self) -> None:
         """Set the facts that came one by one."""
@@ -358,12 +360,8 @@ class Transaction:
 
     def _back(self) -> None:
         """The facts and the rules as they were, and nothing left of this."""
-        engine, X = self._engine, self._explicit
-        for r in X.relations():
-            rows = X.rows(r)
-            explicit = engine.explicit.has(r, rows)
-            engine.explicit.remove(r, rows[explicit])
-            engine.explicit.add(r, rows[~explicit])
+        engine = self._engine
+        self._undo_explicit()
         self._pending.clear()
         engine.end(undo=True)
         engine.sweep(self._before)
@@ -375,6 +373,14 @@ class Transaction:
             [rule for name in self._come for rule in self._book.rules[name] if rule not in known]
         )
         self._close()
+
+    def _undo_explicit(self) -> None:
+        X, explicit = self._explicit, self._engine.explicit
+        for r in X.relations():
+            rows = X.rows(r)
+            were = explicit.has(r, rows)
+            explicit.remove(r, rows[were])
+            explicit.add(r, rows[~were])
 
     def _close(self) -> None:
         self._engine.watch(None)
@@ -419,27 +425,36 @@ def _net(phases: Sequence[tuple[Saved, Saved]]) -> tuple[Saved, Saved]:
     """What went and what came, over phases: what went and came again did neither."""
     if len(phases) == 1:
         return phases[0]
+    events: dict[int, list[tuple[int, Ids]]] = {}
+    for gone, new in phases:
+        for sign, side in ((-1, gone), (1, new)):
+            for r, rows in side.items():
+                events.setdefault(r, []).append((sign, rows))
     went: Saved = {}
     came: Saved = {}
-    for gone, new in phases:
-        for r in gone.keys() | new.keys():
-            d, a = gone.get(r), new.get(r)
-            went[r], came[r] = _after(went.get(r), came.get(r), d, a)
+    for r, mine in events.items():
+        went[r], came[r] = _summed(mine)
     return went, came
 
 
-def _after(
-    went: Ids | None, came: Ids | None, gone: Ids | None, new: Ids | None
-) -> tuple[Ids, Ids]:
-    sides = (went, came, gone, new)
-    arity = next(side.shape[1] for side in sides if side is not None)
-    d, a, d2, a2 = (set() if side is None else set(map(tuple, side.tolist())) for side in sides)
-    left, right = (d - a2) | (d2 - a), (a - d2) | (a2 - d)
-    return _ids(left, arity), _ids(right, arity)
+def _summed(events: Sequence[tuple[int, Ids]]) -> tuple[Ids, Ids]:
+    """Rows that went once more than they came, and the other way round."""
+    rows = np.concatenate([rows for _, rows in events])
+    if len({sign for sign, _ in events}) == 1:
+        return (rows, rows[:0]) if events[0][0] < 0 else (rows[:0], rows)
+    signs = np.repeat([sign for sign, _ in events], [len(rows) for _, rows in events])
+    _, where, which = np.unique(_numbered(rows), return_index=True, return_inverse=True)
+    sums = np.bincount(which.reshape(-1), weights=signs)
+    return rows[where[sums < 0]], rows[where[sums > 0]]
 
 
-def _ids(rows: set[tuple[int, ...]], arity: int) -> Ids:
-    return np.array(sorted(rows), dtype=np.uint32).reshape(len(rows), arity)
+def _numbered(rows: Ids) -> NDArray[np.int64]:
+    """A number for every row, the same where rows are."""
+    numbers = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        pairs = (numbers << np.int64(32)) | column.astype(np.int64)
+        numbers = np.unique(pairs, return_inverse=True)[1].reshape(-1)
+    return numbers
 
 
 def _restated(before: Rulebook, after: Rulebook) -> list[str]:

@@ -75,10 +75,10 @@ def overlap(told: History, algorithm: str, rng: Random) -> int:
     while settled < len(coming):
         may = policy.wants() and taken < len(coming)
         if may and coming[taken][0].changes_rules:
-            may = not policy.busy
+            may = taken == settled
         if taken > settled and coming[taken - 1][0].changes_rules:
             may = False
-        if may and (not policy.busy or rng.random() < eager):
+        if may and (taken == settled or rng.random() < eager):
             policy.take(coming[taken][0])
             taken += 1
             continue
@@ -102,7 +102,9 @@ def overlap(told: History, algorithm: str, rng: Random) -> int:
             settled = taken
             together += len(done) > 1
             after = coming[settled - 1][1]
-            check(database, after)
+            while rng.random() < 0.5 and policy.busy:
+                assert not policy.step()
+            check(database, after, swept=not policy.busy)
             assert list(done[-1].delta) == difference(state, after, database.relations)
             state = after
     return together

@@ -335,6 +335,19 @@ class PyEngine:
     def some(self, view: View, count: int) -> PySet:
         return self._new(sorted(extent(view), key=repr)[:count])
 
+    def cut(self, facts: FactSet, count: int, relations: Sequence[str]) -> PySet:
+        assert isinstance(facts, PySet)
+        mine = sorted((fact for fact in facts.facts if fact[0] in relations), key=repr)
+        facts.facts.difference_update(mine[:count])
+        return self._new(mine[:count])
+
+    def save(self, facts: FactSet) -> frozenset[Fact]:
+        assert isinstance(facts, PySet)
+        return frozenset(facts.facts)
+
+    def hold(self, saved: frozenset[Fact]) -> PySet:
+        return self._new(saved)
+
     def relations(self, facts: FactSet) -> list[str]:
         return sorted({name for name, _ in _py(facts).facts})
 

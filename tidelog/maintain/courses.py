@@ -51,6 +51,7 @@ class _Chasing:
         if saved:
             flow.u.work.numbers["cancelled"] += len(saved)
             flow.S -= saved
+        del saved
         came -= flow.I
         self.use(flow, came)
         self.suspect(flow, went)
@@ -100,7 +101,6 @@ class _Chasing:
     def ask(self, flow: Flow, F: FactSet) -> None:
         """Those candidates hold that are explicit or follow from facts that rules have used."""
         rules = flow.u.memory.known(self.stratum).rules
-        flow.R -= F
         found = flow.engine.provable(rules, F, within=flow.I - flow.N)
         found |= F & flow.E
         found -= flow.I
@@ -110,7 +110,6 @@ class _Chasing:
     def insert(self, flow: Flow, F: FactSet) -> None:
         """Rules use facts that nobody has used before, together with those in use."""
         I, N = flow.I, flow.N
-        N -= F
         found = flow.engine.derive(self.stratum.recursive, touching=F, within=I - N, guard=~I)
         self.use(flow, found)
         flow.u.note("DR5")
@@ -128,11 +127,12 @@ class Dred(_Chasing):
 
     def step(self, flow: Flow) -> bool:
         flow.u.memory.keep_ages(self.stratum)
-        if S := flow.mine(flow.S, self.relations, flow.size):
+        cut = flow.engine.cut
+        if S := cut(flow.S, flow.size, self.relations):
             self.overdelete(flow, S)
-        elif R := flow.mine(flow.R, self.relations, flow.size):
+        elif R := cut(flow.R, flow.size, self.relations):
             self.ask(flow, R)
-        elif N := flow.mine(flow.N, self.relations, flow.size):
+        elif N := cut(flow.N, flow.size, self.relations):
             self.insert(flow, N)
         else:
             return False
@@ -141,11 +141,10 @@ class Dred(_Chasing):
     def overdelete(self, flow: Flow, F: FactSet) -> None:
         u, I = flow.u, flow.I
         u.work.numbers["|D|"] += len(F)
-        guard = (I - flow.S) - flow.E
+        guard = ((I - flow.S) - F) - flow.E
         lost = flow.engine.derive(
             self.stratum.recursive, touching=F, within=I - flow.N, guard=guard
         )
-        flow.S -= F
         flow.leave(F)
         flow.R |= F
         self.suspect(flow, lost)
@@ -171,36 +170,29 @@ class BackwardForward(_Chasing):
 
     def step(self, flow: Flow) -> bool:
         flow.u.memory.keep(self.stratum)
-        if N := flow.mine(flow.N, self.relations, flow.size):
+        cut = flow.engine.cut
+        if N := cut(flow.N, flow.size, self.relations):
             self.insert(flow, N)
-        elif S := flow.mine(flow.S, self.relations, flow.size):
-            asked = flow.engine.save(S)
-            del S
-            self.check(flow, asked)
-        elif R := flow.mine(flow.R, self.relations, flow.size):
+        elif S := cut(flow.S, flow.size, self.relations):
+            self.check(flow, S)
+        elif R := cut(flow.R, flow.size, self.relations):
             self.ask(flow, R)
         else:
             return False
         return True
 
-    def check(self, flow: Flow, asked: Saved) -> None:
+    def check(self, flow: Flow, F: FactSet) -> None:
         """Suspects that have no proof go, and so do facts without one that were met on the way."""
-        engine, u = flow.engine, flow.u
-        with flow.parked():
-            F = engine.hold(asked)
-            F = self.disproved(flow, F) if self.stratum.recursive else self.unproved(u, F)
-            gone = engine.save(F)
-            lost = engine.derive(self.stratum.recursive, touching=F, within=u.I, guard=u.I - F)
-            del F
-            lost -= u.E
-            following = engine.save(lost)
-            del lost
+        u, I = flow.u, flow.I
+        with flow.parked("N"):
+            gone = self.disproved(flow, F) if self.stratum.recursive else self.unproved(u, F)
+        if not gone:
+            return
+        guard = (I - gone) - flow.E
+        flow.S |= flow.engine.derive(self.stratum.recursive, touching=gone, within=I, guard=guard)
         u.note(self.deletes)
-        flow.S -= engine.hold(asked)
-        flow.S |= engine.hold(following)
-        disproved = engine.hold(gone)
-        flow.S -= disproved
-        flow.leave(disproved)
+        flow.S -= gone
+        flow.leave(gone)
 
     def proved(self, u: Update, F: FactSet) -> FactSet:
         return u.engine.provable(self.stratum.nonrecursive, F, within=u.I)
@@ -215,11 +207,14 @@ class BackwardForward(_Chasing):
     def disproved(self, flow: Flow, F: FactSet) -> FactSet:
         u = flow.u
         check = Check(u, self.stratum, lambda facts: self.proved(u, facts))
+        asked = flow.engine.save(F)
         flow.patient = self._given_up
         try:
             gone = check.decide(F)
         except Waiting:
             self._given_up = True
+            del check, F
+            flow.S |= flow.engine.hold(asked)
             raise
         finally:
             flow.patient = True
@@ -250,10 +245,7 @@ class Counting:
         u, engine, I, C = flow.u, flow.engine, flow.I, flow.engine.nonrecursive
         u.work.algorithm = "counting"
         rules = self.stratum.nonrecursive
-        u.D, u.A = news.D, news.A  # as they are counted first, if they have to be
-        recount(u, self.stratum, "nonrecursive", rules)
-        u.D, u.A = flow.d, flow.a
-        u.memory.keep(self.stratum, "nonrecursive")
+        self.counted(u, news.D, news.A)
         d, a = news.d, news.a
         changed = engine.derive(
             rules, touching=d, touching_negated=a, within=news.before(I), take_from=C
@@ -269,20 +261,22 @@ class Counting:
         flow.enter(held)
 
     def step(self, flow: Flow) -> bool:
-        S = flow.mine(flow.S, self.stratum.relations, flow.size)
+        S = flow.engine.cut(flow.S, flow.size, self.stratum.relations)
         if not S:
             return False
-        u, counter = flow.u, flow.engine.nonrecursive
         nothing = flow.engine.none()
-        u.D = u.A = nothing
-        recount(u, self.stratum, "nonrecursive", self.stratum.nonrecursive)
-        u.D, u.A = flow.d, flow.a
-        u.memory.keep(self.stratum, "nonrecursive")
-        flow.S -= S
+        self.counted(flow.u, nothing, nothing)
         S -= flow.E
-        S -= flow.engine.positive(counter, S)
+        S -= flow.engine.positive(flow.engine.nonrecursive, S)
         flow.leave(S)
         return True
+
+    def counted(self, u: Update, D: FactSet, A: FactSet) -> None:
+        """Count instances over what was heard, where these are news, unless that is known."""
+        u.D, u.A = D, A
+        recount(u, self.stratum, "nonrecursive", self.stratum.nonrecursive)
+        u.D = u.A = u.E
+        u.memory.keep(self.stratum, "nonrecursive")
 
 
 class _Remembering:
@@ -350,12 +344,11 @@ class CountingByRounds(_Remembering):
         rounds = u.memory.once(Rounds.of, self.stratum, engine.kinds)
         if not u.memory.has("trace", self.stratum):
             with flow.parked():
-                before = u.X
                 u.X = engine.none() if self.X is None else engine.hold(self.X)
                 u.D = engine.none() if news is None else news.D
                 u.A = u.D if news is None else news.A
                 build(u, rounds, rounds.rules, self.stratum)
-                u.X = u.D = u.A = before
+                u.X = u.D = u.A = u.E
         u.memory.keep(self.stratum, "trace")
         return rounds
 
@@ -440,5 +433,5 @@ class Whole(_Remembering):
             del u
             went = engine.save(engine.collect(D, self.stratum.relations))
             came = engine.save(engine.collect(A, self.stratum.relations))
-        flow.d |= engine.hold(went)
-        flow.a |= engine.hold(came)
+        flow.note(engine.hold(went))
+        flow.note(engine.hold(came))

@@ -9,7 +9,8 @@ that negation and aggregates may be used; rules do not change while updates over
 # S suspects: facts of I that may have lost what they follow from           the paper's del(F)
 # R candidates: facts outside I that may follow, now that they are asked about
 # N facts of I that no rule has used yet                                    the paper's add(F)
-# d, a facts of a stratum that went and came, and that strata above have not heard of, net
+# c changed facts that strata above have not been told of: c & I came, c - I went
+# t facts that have changed since all had settled, in the same way
 
 What a stratum has *heard* are the lower facts that its own facts are in step with: the facts of
 I, but for what is written down in `pending`. So an instance was really applied if, and only if,
@@ -42,7 +43,7 @@ from tidelog.maintain.update import Update
 from tidelog.program.rules import Stratum
 
 STEP = 0.004  # seconds that a step should take
-FIRST, LEAST, MOST = 256, 16, 1 << 20  # facts of a step, in the beginning and ever
+FIRST, LEAST, MOST = 1024, 64, 1 << 20  # facts of a step, in the beginning and ever
 
 
 class Waiting(Exception):
@@ -100,7 +101,6 @@ class Flow:
         engine: Engine,
         E: FactSet,
         I: FactSet,
-        X: FactSet,
         watch: Watch,
         memory: Memory,
         strata: Sequence[Stratum],
@@ -111,13 +111,13 @@ class Flow:
     ) -> None:
         self.engine, self.E, self.I = engine, E, I
         self.S, self.R, self.N = engine.none(), engine.none(), engine.none()
-        self.d, self.a = engine.none(), engine.none()
-        self.events: list[tuple[Saved, Saved]] = []  # what strata told those above
+        self.c, self.t = engine.none(), engine.none()
         self.size = FIRST
         self.waiting: Callable[[], bool] = lambda: False  # does an update want to join?
         self.patient = True  # whether a step under way must not be given up for it
         self.steps = 0
-        self.u = Update(engine, E, I, X, self.d, self.a, _Patient(self, watch), memory, report)
+        # What an update has in X, D and A is kept elsewhere: courses put it there if need be.
+        self.u = Update(engine, E, I, E, E, E, _Patient(self, watch), memory, report)
         self._strata, self._stratum_of, self._readers = strata, stratum_of, readers
         self._course = course
         self._courses: dict[int, Course] = {}
@@ -131,6 +131,19 @@ class Flow:
     def settled(self) -> bool:
         """Is I the materialisation of E?"""
         return not self._todo
+
+    def changes(self) -> tuple[Saved, Saved]:
+        """What went and what came since all had settled."""
+        collect, save = self.engine.collect, self.engine.save
+        return save(collect(self.t - self.I)), save(collect(self.t & self.I))
+
+    def restart(self, report: Report) -> None:
+        """All has settled: what follows is told of apart."""
+        assert self.settled
+        self.t, self.steps = self.engine.none(), 0
+        self._works.clear()
+        self._courses.clear()
+        self.u.report, self.u.work = report, Work(())
 
     # An update joins.
 
@@ -180,7 +193,7 @@ class Flow:
     def _begin(self, at: int) -> Work:
         """The stratum that is worked on, in the report and for the watch."""
         stratum = self._strata[at]
-        if at not in self._courses:
+        if at not in self._works:
             self._courses[at] = self._course(stratum, self.u.memory)
             self._works[at] = Work(stratum.relations)
             self.u.report.works.append(self._works[at])
@@ -226,16 +239,16 @@ class Flow:
     def _tell(self, at: int) -> None:
         """The stratum is up to date: those that read it shall hear what changed."""
         relations = self._strata[at].relations
-        D, A = self.engine.collect(self.d, relations), self.engine.collect(self.a, relations)
+        D = self.engine.collect(self.c - self.I, relations)
+        A = self.engine.collect(self.c & self.I, relations)
         if not (D or A):
             return
-        self.d -= D
-        self.a -= A
+        self.c -= D
+        self.c -= A
         if at in self._works:
             work = self._works[at]
             work.deleted, work.added = work.deleted + len(D), work.added + len(A)
         event = self.engine.save(D), self.engine.save(A)
-        self.events.append(event)
         changed = {*self.engine.relations(D), *self.engine.relations(A)}
         del D, A
         heads = {head for name in changed for head in self._readers.get(name, ())}
@@ -265,36 +278,33 @@ class Flow:
 
     def leave(self, F: FactSet) -> None:
         """Facts do not hold any more."""
-        self.d |= F - self.a
-        self.a -= F
+        self.note(F)
         self.I -= F
 
     def enter(self, F: FactSet) -> None:
         """Facts hold from now on."""
-        self.a |= F - self.d
-        self.d -= F
+        self.note(F)
         self.I |= F
 
-    def mine(self, facts: FactSet, relations: tuple[str, ...], most: int | None = None) -> FactSet:
-        """The facts of a stratum, some of them or all."""
-        names = [name for name in self.engine.relations(facts) if name in relations]
-        found = self.engine.collect(facts, names) if names else self.engine.none()
-        if most is None or len(found) <= most:
-            return found
-        return self.engine.some(found, most)
+    def note(self, F: FactSet) -> None:
+        """Facts have entered I or left it: once more, and they have not changed."""
+        for changed in (self.c, self.t):
+            back = self.engine.collect(changed & F)
+            changed |= F
+            changed -= back
 
     @contextmanager
-    def parked(self) -> Iterator[None]:
+    def parked(self, names: str = "SRNct") -> Iterator[None]:
         """An engine holds a limited number of sets: in the block these are not among them."""
-        engine = self.engine
-        saved = [engine.save(facts) for facts in (self.S, self.R, self.N, self.d, self.a)]
-        del self.S, self.R, self.N, self.d, self.a
-        self.u.D = self.u.A = self.u.X
+        saved = {}
+        for name in names:
+            saved[name] = self.engine.save(getattr(self, name))
+            delattr(self, name)
         try:
             yield
         finally:
-            self.S, self.R, self.N, self.d, self.a = map(engine.hold, saved)
-            self.u.D, self.u.A = self.d, self.a
+            for name in names:
+                setattr(self, name, self.engine.hold(saved[name]))
 
 
 class _Patient:

@@ -127,6 +127,10 @@ class Engine(Protocol):
     def some(self, view: View, count: int) -> FactSet:
         """Facts of a view, `count` of them or all if there are fewer."""
 
+    def cut(self, facts: FactSet, count: int, relations: Sequence[str]) -> FactSet:
+        """Facts of these relations, `count` of them or all if there are fewer, which leave the
+        set; what that costs follows their number."""
+
     def relations(self, facts: FactSet) -> Sequence[str]:
         """Names of the relations that the set has facts of."""
 

@@ -69,10 +69,11 @@ class FullyDynamic:
 
     def take(self, update: Arrived) -> None:
         if update.changes_rules:
+            while self._overlap is not None:
+                self.step()
             self._alone.take(update)
             return
         began = perf_counter()
-        new = self._overlap is None
         if self._overlap is None:
             self._overlap = Overlap(
                 self._database, self._algorithm, self._limits, self._progress, self._waits
@@ -80,8 +81,9 @@ class FullyDynamic:
         try:
             self._overlap.join(update)
         except BaseException:
-            if new:
-                self._end().rollback()
+            if not self._joined:
+                self._overlap.rollback()
+                self._overlap = None
             raise
         self._joined.append(Joined(update, began, perf_counter()))
 
@@ -97,40 +99,40 @@ class FullyDynamic:
         overlap = self._overlap
         if overlap is None:
             return ()
+        if not self._joined:
+            if not overlap.tidy():
+                self._overlap = None
+                overlap.end()
+            return ()
         if not overlap.settled:
             overlap.step()
         if self._ready is not None:
             ready, self._ready = self._ready, None
             self.take(ready)
-        return () if not overlap.settled else self._finish()
+        return self._finish(overlap) if overlap.settled else ()
 
-    def _finish(self) -> Sequence[Finished]:
-        overlap = self._end()
+    def _finish(self, overlap: Overlap) -> Sequence[Finished]:
         joined, self._joined = self._joined, []
-        delta = overlap.settle()
+        work = overlap.working / len(joined)
+        delta, report = overlap.settle()
         nothing, last = Delta({}, overlap._visible()), joined[-1]
-        each = overlap.working / len(joined)
         return [
             finished(
                 one.update,
                 delta if one is last else nothing,
-                overlap.report if one is last else Report(),
+                report if one is last else Report(),
                 began=one.began,
                 effect=one.effect,
                 together=len(joined),
-                seconds=each,
+                seconds=work,
             )
             for one in joined
         ]
 
-    def _end(self) -> Overlap:
-        overlap, self._overlap = self._overlap, None
-        assert overlap is not None
-        return overlap
-
     def give_up(self) -> None:
         self._joined.clear()
         self._ready = None
-        if self._overlap is not None:
-            self._end().rollback()
+        overlap, self._overlap = self._overlap, None
+        if overlap is not None:
+            overlap.rollback()
         self._alone.give_up()

@@ -6,22 +6,26 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
+
 from tidelog.deltas import Delta
 from tidelog.engines.local.sets import LocalSet, Rows
 from tidelog.limits import Interrupts, Limits, Show, Watch
 from tidelog.maintain.courses import course_of
 from tidelog.maintain.flow import Flow
+from tidelog.maintain.report import Report
 from tidelog.program.changes import FactChange, Op
-from tidelog.program.table import Table
 from tidelog.stream.policy import Arrived, Base
-from tidelog.transactions import Transaction, _net
+from tidelog.transactions import Ids, Transaction
+
+PIECE = 2048  # facts whose room is given back at a time
 
 
 class Overlap(Transaction):
     """Updates of facts that take effect step by step, and settle together.
 
-    The facts that an update gives are explicit as soon as it joins. Committing is for when all
-    has settled; rolling back undoes all of them.
+    The facts that an update gives are explicit as soon as it joins. When all has settled, it stays,
+    and more may join; rolling back undoes what has joined since.
     """
 
     def __init__(
@@ -44,13 +48,14 @@ class Overlap(Transaction):
         engine, state, book = self._engine, self._state, self._book
         self._interrupts = Interrupts(whole=True)
         self._watch = Watch(limits, engine.facts, progress, self._interrupts)
+        self._explicit.release()  # a set less: what is changed explicitly is noted in order
+        self._made: list[tuple[Op, int, Ids]] = []
         self._arriving: dict[Op, LocalSet] = {}
         self.working = 0.0  # seconds
         self.flow = Flow(
             engine,
             engine.explicit,
             engine.all,
-            self._explicit,
             self._watch,
             state.memory,
             book.strata,
@@ -83,11 +88,16 @@ class Overlap(Transaction):
             finally:
                 self._arriving = {}
 
-    def _set(self, op: Op, name: str, table: Table) -> tuple[int, Rows]:
-        r, rows = super()._set(op, name, table)
-        if len(rows):
-            self._arriving[op].add(r, rows)
-        return r, rows
+    def _note_explicit(self, op: Op, r: int, rows: Rows) -> None:
+        self._arriving[op].add(r, rows)
+        self._made.append((op, r, self._engine.store.rows(r)[rows]))
+
+    def _undo_explicit(self) -> None:
+        engine = self._engine
+        for op, r, data in reversed(self._made):
+            rows = engine.store.load(r, data, 0).astype(np.uint32)
+            (engine.explicit.remove if op == "+" else engine.explicit.add)(r, rows)
+        self._made.clear()
 
     def step(self) -> None:
         """Some work."""
@@ -97,17 +107,33 @@ class Overlap(Transaction):
     def _working(self) -> _Working:
         return _Working(self)
 
-    def settle(self) -> Delta:
-        """End it: all that joined has taken effect."""
+    def settle(self) -> tuple[Delta, Report]:
+        """All that joined has taken effect, and stays: what it changed, and what that took."""
         with Interrupts(whole=True):
-            self._delta = self._changed(*_net(self.flow.events or [({}, {})]))
+            delta = self._changed(*self.flow.changes())
+            report, self.report = self.report, Report()
+            self._engine.keep()
+            self._state.memory.settle(undone=False)
+            self._made.clear()
+            self.flow.restart(self.report)
+            self.working = 0.0
+        return delta, report
+
+    def tidy(self) -> bool:
+        """Give some room back that facts took up which are gone; false if there is none."""
+        with Interrupts(whole=True):
+            return self._engine.tidy(PIECE)
+
+    def end(self) -> None:
+        """All has settled, and no more will join."""
+        with Interrupts(whole=True):
             del self.flow
+            self._before = self._engine.begun
             self._adopt()
-            self.committed = True
-        return self.delta
 
     def rollback(self) -> None:
         del self.flow
+        self._before = self._engine.begun
         super().rollback()
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tidelog.engines.local.order import Catalog, Mode
 from tidelog.engines.local.plans import Ask, Batch, PlanBook
 from tidelog.engines.local.running import Reading, Runner, Views
-from tidelog.engines.local.sets import LocalSet, Rows, Saved, bound
+from tidelog.engines.local.sets import Journal, LocalSet, Rows, Saved, bound
 from tidelog.engines.local.steps import Plan, Request
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import ABSENT, Dictionary, fits
@@ -75,6 +75,7 @@ class LocalEngine:
         self._small_until = 0
         self._renumbered: set[int] = set()  # relations whose rows an update has put in again
         self._left: list[tuple[int, NDArray[np.uint32]]] = []  # facts that an update took out
+        self._going: list[tuple[int, NDArray[np.uint32]]] = []  # rows to be taken away, as facts
         self._free_bits = [1 << i for i in range(BITS - 1, -1, -1)]
         self.explicit = LocalSet(self, self._free_bits.pop(), whole=True)
         self.all = LocalSet(self, self._free_bits.pop(), whole=True)
@@ -215,6 +216,14 @@ class LocalEngine:
             if isinstance(rows, slice):
                 rows = slice(rows.start, min(rows.stop, rows.start + wanted))
             found.add(r, rows if isinstance(rows, slice) else rows[:wanted])
+        return found
+
+    def cut(self, facts: FactSet, count: int, relations: Sequence[str]) -> LocalSet:
+        found, mine = self.none(), _local(facts)
+        for name in relations:
+            r = self.numbers[name]
+            while mine.count(r) and len(found) < count:
+                found.add(r, mine.pop(r, count - len(found)))
         return found
 
     def name(self, r: int) -> str:
@@ -533,6 +542,7 @@ class LocalEngine:
         fresh = np.flatnonzero((store.mask(r)[start:] & bit) == 0).astype(np.uint32)
         rows.append(fresh + np.uint32(start))
         gone = [data for move, q, data, _ in self.all.journal or () if q == r and move == "went"]
+        gone += [data for q, data in (*self._left, *self._going) if q == r]
         if sum(map(len, rows)) + sum(map(len, gone)) > MOST_ODD:
             self._too_odd.add(r)
             return
@@ -555,7 +565,50 @@ class LocalEngine:
                 (self.all.remove if move == "came" else self.all.add)(r, rows)
                 if ages is not None:
                     self.store.set_ages(r, rows, ages)
-        self._left = [(r, data) for move, r, data, _ in journal if move == "went" and len(data)]
+        self._note_left(journal)
+
+    def keep(self) -> None:
+        """What an update has changed so far stays; only what follows can be undone."""
+        journal, self.all.journal = self.all.journal or [], []
+        self._note_left(journal)
+
+    def _note_left(self, journal: Journal) -> None:
+        self._left += [(r, data) for move, r, data, _ in journal if move == "went" and len(data)]
+
+    def tidy(self, most: int) -> bool:
+        """Take away some rows that are not in the materialisation, as `sweep` does with all of
+        them. False if there are none any more. No set may hold facts but the two that stay."""
+        self._going += self._left
+        self._left = []
+        for r, rows in self._fresh(self._begun).items():
+            self._going.append((r, self.store.rows(r)[rows]))
+        # All rows so far are listed, or in the materialisation.
+        self._begun = self.sizes()
+        self._renumbered.clear()
+        if not self._going:
+            self.store.forget_odd()
+            return False
+        r, data = self._going.pop()
+        if len(data) > most:
+            self._going.append((r, data[most:]))
+        rows = _distinct(self.store.load(r, data[:most], 0).astype(np.uint32))
+        self.store.remove(r, rows[~self.all.has(r, rows)])
+        self._begun[r] = self.store.size(r)
+        return True
+
+    def _fresh(self, before: NDArray[np.int64]) -> dict[int, Rows]:
+        """Rows that came since then and are not in the materialisation."""
+        now, known = self.store.sizes(), len(before)
+        changed = {*np.flatnonzero(now[:known] != before).tolist(), *self._renumbered}
+        changed.update(range(known, len(self._names)))
+        found = {}
+        for r in changed - set(self._book.functors):
+            start = int(before[r]) if r < known and r not in self._renumbered else 0
+            rows = np.arange(start, now[r], dtype=np.uint32)
+            rows = rows[~self.all.has(r, rows)]
+            if len(rows):
+                found[r] = rows
+        return found
 
     def decoded(self, relation: Relation, ids: NDArray[np.uint32]) -> Table:
         """Facts that were saved, as values."""
@@ -574,6 +627,11 @@ class LocalEngine:
         if rules:
             self._book.forget(rules)
 
+    @property
+    def begun(self) -> NDArray[np.int64]:
+        """Rows of every relation of which all are in the materialisation, or will be swept."""
+        return self._begun
+
     def sizes(self) -> NDArray[np.int64]:
         """Rows of every relation now; see `sweep`."""
         return self.store.sizes()[: len(self._names)].copy()
@@ -585,20 +643,15 @@ class LocalEngine:
         Row numbers change: no other set may be alive but the explicit facts and the
         materialisation.
         """
-        left, self._left = self._left, []
+        left, self._left, self._going = [*self._going, *self._left], [], []
         going: dict[int, list[Rows]] = {}
         for r, data in left:
             rows = self.store.load(r, data, 0).astype(np.uint32)
             going.setdefault(r, []).append(rows[~self.all.has(r, rows)])
-        now, known = self.store.sizes(), len(before)
-        changed = {*np.flatnonzero(now[:known] != before).tolist(), *self._renumbered}
-        changed.update(range(known, len(self._names)))
-        for r in changed:
-            start = int(before[r]) if r < known and r not in self._renumbered else 0
-            rows = np.arange(start, now[r], dtype=np.uint32)
-            going.setdefault(r, []).append(rows[~self.all.has(r, rows)])
+        for r, rows in self._fresh(before).items():
+            going.setdefault(r, []).append(rows)
         for r in going.keys() - set(self._book.functors):
-            self.store.remove(r, np.unique(np.concatenate(going[r])))
+            self.store.remove(r, _distinct(np.concatenate(going[r])))
 
     # Questions.
 
@@ -646,6 +699,14 @@ def _change(add_to: Counter | None, take_from: Counter | None) -> tuple[int, int
         return -1, 0
     assert isinstance(counter, LocalCounter)
     return counter.which, 1 if add_to is not None else -1
+
+
+def _distinct(rows: Rows) -> Rows:
+    """The numbers, in order; sorting them is quicker here than what NumPy does."""
+    rows = np.sort(rows)
+    different = np.ones(len(rows), dtype=np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=different[1:])
+    return rows[different]
 
 
 def _local(facts: FactSet) -> LocalSet:

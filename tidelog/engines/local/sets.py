@@ -156,6 +156,24 @@ class LocalSet(FactSet):
             kept = self.rows(r)
             self._parts[r] = [kept[(mask[kept] & bit) != 0]]
 
+    def pop(self, r: int, count: int) -> slice | Rows:
+        """Rows of a relation that has some, at most so many, which leave the set."""
+        parts = self._parts[r]
+        last = parts.pop()
+        size = last.stop - last.start if isinstance(last, slice) else len(last)
+        if size > count:
+            if isinstance(last, slice):
+                parts.append(slice(last.start, last.stop - count))
+                last = slice(last.stop - count, last.stop)
+            else:
+                parts.append(last[: size - count])
+                last = last[size - count :]
+            size = count
+        self.engine.store.mask(r)[last] &= ~np.uint16(self.bit)
+        self._total -= size
+        self._counts[r] -= size
+        return last
+
     def become(self, other: LocalSet) -> None:
         """The facts of the other set, which is empty then."""
         self.clear()
