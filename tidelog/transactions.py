@@ -18,6 +18,7 @@ from tidelog.engines.local.sets import LocalSet, Rows, Saved
 from tidelog.io.frames import to_table
 from tidelog.limits import Interrupts, Limits, Show, Watch
 from tidelog.maintain.algorithms import ALGORITHMS
+from tidelog.maintain.marking import Marks
 from tidelog.maintain.update import Memory, Report, Update, update
 from tidelog.plan.draft import did_you_mean
 from tidelog.plan.rulebook import Rulebook
@@ -317,9 +318,14 @@ class Transaction:
         engine, memory = self._engine, self._state.memory
         D, A = engine.none(), engine.none()
         u = Update(engine, engine.explicit, engine.all, X, D, A, watch, memory, self.report)
+        u.marks = self._marks(X)
         choose = ALGORITHMS[self._algorithm]
         update(u, book.strata, book.stratum_of, book.readers, gone, come, choose)
         return engine.save(D), engine.save(A)
+
+    def _marks(self, X: LocalSet) -> Marks | None:
+        """What is known of the update that comes after this one."""
+        return None
 
     def _changed(self, went: Saved, came: Saved) -> Delta:
         """The delta of the relations that a user sees."""

@@ -17,6 +17,7 @@ from tidelog import Database
 from tidelog.program.changes import FactChange, RuleChange
 from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.stream.dynamic import FullyDynamic
+from tidelog.stream.marking import Marking
 from tidelog.stream.policy import Arrived
 from tidelog.text import parse
 
@@ -110,15 +111,52 @@ def overlap(told: History, algorithm: str, rng: Random) -> int:
     return together
 
 
+def marked(told: History, algorithm: str, rng: Random) -> int:
+    """Play a history with marking, the next update being there or not; returns how many marks
+    of implicit facts were made."""
+    state = State.of(told.text, told.given)
+    database = Database(told.text, facts=by_relation(told.given), limits=LIMITS)
+    coming = list(updates(told, rng))
+    taken = settled = marks = 0
+
+    def look() -> Arrived | None:
+        nonlocal taken
+        if taken == len(coming) or coming[taken][0].changes_rules or rng.random() < 0.5:
+            return None
+        taken += 1
+        return coming[taken - 1][0]
+
+    policy = Marking(database, look, algorithm)
+    while settled < len(coming):
+        if not policy.busy:
+            policy.take(coming[taken][0])
+            taken += 1
+        for done in policy.step():
+            after = coming[settled][1]
+            settled += 1
+            assert done.number == settled
+            check(database, after)
+            assert list(done.delta) == difference(state, after, database.relations)
+            marks += done.report.marks["implicit"] + done.report.marks["positive implicit"]
+            state = after
+    return marks
+
+
 def main(first: int, count: int, *algorithms: str) -> None:
-    together = 0
+    together = marks = 0
     for seed in range(first, first + count):
+        told = history(seed)
         for algorithm in algorithms or COURSES:
             try:
-                together += overlap(history(seed), algorithm, Random(f"{seed} {algorithm}"))
+                together += overlap(told, algorithm, Random(f"{seed} {algorithm}"))
             except Exception as error:
                 print(f"seed {seed} by {algorithm}: {type(error).__name__}: {str(error)[:300]}")
-    print(f"{together} times several updates settled together")
+        for algorithm in ("dred", "bf", "auto"):
+            try:
+                marks += marked(told, algorithm, Random(f"{seed} {algorithm}"))
+            except Exception as error:
+                print(f"seed {seed} marking: {algorithm}: {type(error).__name__}: {str(error)[:300]}")
+    print(f"{together} times several updates settled together; {marks} marks")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,10 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     u.memory.keep(stratum)
 
     def proved(F: FactSet) -> FactSet:
-        return u.engine.provable(stratum.nonrecursive, F, within=u.I)
+        found = u.engine.provable(stratum.nonrecursive, F, within=u.I)
+        if u.marks is not None:
+            u.marks.proved(u, stratum.nonrecursive, found)
+        return found
 
     N = losing(u, stratum, gone, come)
     if stratum.recursive:
@@ -59,6 +62,7 @@ def step(u: Update, stratum: Stratum, come: Sequence[Rule], N: FactSet, proved: 
         u.I -= N
         u.note("saturate")
     A = gaining(u, stratum, come)
+    u.applied("insertions", len(A))
     u.I |= A
     u.note("DR5")
     u.net(N, A)
@@ -77,8 +81,10 @@ def delete(
     while N:
         u.round()
         N = propagate(u, stratum, check.decide(N), rules, C - K, C)
+        u.applied("deletions", len(N))
         u.note("del prop")
     u.work.numbers["|C|"] += len(C)
+    u.applied("forward", len(K))
     C -= K
     u.I -= C
     return C
@@ -153,6 +159,8 @@ class Check:
         within = Split(self.inside, K & checked, I)
         while self.V:
             u.round()
+            if u.marks is not None:
+                u.marks.pass_on(u, self.rules, self.V, within=within, negative=I, guard=I - K)
             self.V = u.engine.derive(
                 self.rules, touching=self.V, within=within, negative=I, guard=I - K
             )

@@ -39,6 +39,8 @@ class Report:
     """The work of an update, in the order in which it was done."""
 
     works: list[Work] = field(default_factory=list)
+    # Of marking: facts marked, and rule applications as the papers count them.
+    marks: Counter[str] = field(default_factory=Counter)
 
     @property
     def seconds(self) -> float:

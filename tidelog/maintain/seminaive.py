@@ -7,7 +7,7 @@ fact of the round before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tidelog.maintain.seam import Counter, Engine, FactSet
@@ -34,14 +34,18 @@ def saturate(
     *,
     added: FactSet | None = None,
     add_to: Counter | None = None,
+    before: Callable[[], None] | None = None,
 ) -> None:
     """Close I | N under rules for which only instances that touch N are missing.
 
-    What comes to I comes to `added` too, and the instances are counted, if that is asked for.
+    What comes to I comes to `added` too, and the instances are counted, if that is asked for;
+    `before` is called before every round.
     """
 
     def each() -> bool:
         watch.round()
+        if before is not None:
+            before()
         return True
 
     into = (I,) if added is None else (I, added)

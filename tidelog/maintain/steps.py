@@ -31,15 +31,29 @@ def lost(
 ) -> FactSet:
     """Heads of old instances that lost a lower fact, or their rule."""
     engine, old = u.engine, u.old
+    seeds = marked(u, stratum)
+    guard = u.I if seeds is None else u.I - seeds
     if u.D or (u.A and u.memory.known(stratum).complete):
         N = engine.derive(
-            rules, touching=u.D, touching_negated=u.A, within=old, guard=u.I, take_from=counter
+            rules, touching=u.D, touching_negated=u.A, within=old, guard=guard, take_from=counter
         )
     else:
         N = engine.none()
     if gone:
-        N |= engine.apply(gone, within=old, guard=u.I, take_from=counter)
+        N |= engine.apply(gone, within=old, guard=guard, take_from=counter)
+    u.applied("deletions", len(N))
+    if seeds is not None:
+        N |= seeds
     return N
+
+
+def marked(u: Update, stratum: Stratum) -> FactSet | None:
+    """Facts that the last update marked: they are affected, and need not be found."""
+    if u.marks is None or u.marks.last is None:
+        return None
+    seeds = u.marks.marked(u, stratum)
+    u.applied("prevented", len(seeds))
+    return seeds or None
 
 
 def gained(
@@ -51,6 +65,9 @@ def gained(
 ) -> FactSet:
     """Heads, not in I, of instances over I that a lower fact makes new, or their rule."""
     engine, I = u.engine, u.I
+    u.glance()
+    if u.marks is not None:
+        u.marks.pass_on(u, rules, u.A, within=I, guard=~I)
     if u.A or (u.D and u.memory.known(stratum).complete):
         N = engine.derive(
             rules, touching=u.A, touching_negated=u.D, within=I, guard=~I, add_to=counter

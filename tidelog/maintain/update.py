@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
+from tidelog.maintain.marking import Marks
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.report import Report, Work
 from tidelog.maintain.seam import Engine, FactSet, View
@@ -44,6 +45,7 @@ class Update:
     report: Report = field(default_factory=Report)
     work: Work = field(default_factory=lambda: Work(()))
     changed: list[str] = field(default_factory=list)  # relations, by the stratum at work
+    marks: Marks | None = None
     deadline: float = math.inf  # of a search that can be given up, by `time.thread_time`
     _explicit: frozenset[str] = frozenset()  # relations that X has facts of
     _noted: int = 0
@@ -70,10 +72,21 @@ class Update:
 
     def round(self) -> bool:
         """A search goes on, and has changed nothing so far; `Spent` if it has taken too long."""
+        self.glance()
         self.watch.round()
         if time.thread_time() > self.deadline:
             raise Spent
         return True
+
+    def glance(self) -> None:
+        """Between two steps, the next update may be looked for."""
+        if self.marks is not None:
+            self.marks.glance(self)
+
+    def applied(self, kind: str, facts: int) -> None:
+        """Rule applications, as the papers on marking count them: facts that they found."""
+        if self.marks is not None:
+            self.report.marks[kind] += facts
 
     def note(self, name: str) -> None:
         """The instances considered since the last note are of this kind."""

@@ -285,6 +285,7 @@ class LocalEngine:
         reading = Reading(within, guard, negative, new, counter=counter, sign=sign)
         seen: Views | None = None
         last: Batch | None = None
+        run = 0
         while new and each():
             for facts in sets:
                 for r in new.relations():
@@ -298,10 +299,13 @@ class LocalEngine:
                 new.become(self._evaluate(rules, "delta", reading))
             else:
                 again = seen is not None and batch is last and not seen.guard.of_nothing
+                # Who evaluates something else between rounds leaves other views behind.
+                again = again and self._runner.runs == run
                 seen, last = seen or self._runner.views(reading), batch
                 self.counters.evaluations += 1
                 with self._runner.at_most(most) as left:
                     self.counters.instances += self._runner.run(batch, found, reading, seen, again)
+                run = self._runner.runs
                 if left.spent:
                     return
                 most = left.work

@@ -117,6 +117,7 @@ class Runner:
         self._env_at: int = dictionary.env.ctypes.data
         self._fresh: dict[int, NDArray[np.uint8]] = {}
         self._budget = Budget()
+        self.runs = 0
         self._read: tuple[Truth, ...] = ()  # alive as long as the kernel may read them
         self._held: list[Rows] = []  # what the kernel reads by address stays alive here
 
@@ -144,6 +145,7 @@ class Runner:
         whatever the run finds has a row.
         """
         rels = self._store.rels
+        self.runs += 1
         if again and reading.touching is not None:
             self._held.clear()
             for r in reading.touching.relations():

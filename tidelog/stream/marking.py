@@ -1,0 +1,200 @@
+"""Marking: while an update is worked on, the next one is looked at.
+
+What it will delete is marked, and what follows from that is marked on the way, so that the next
+update finds it without applying rules (`maintain.marking`). The next update is looked for once in
+every round; as long as it is not there, work goes on without it. Updates are committed one after
+the other, with the deltas that `sequential` gives.
+
+`dred` and `bf` always mark. `auto` marks where that is cheaper: marks cost a join of their own in
+every round, and save one in the next update, which is seldom worth it in an engine that joins sets.
+It tries both ways, with updates of about the same size, and keeps to the one that takes less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from tidelog.engines.local.sets import LocalSet
+from tidelog.io.frames import to_table
+from tidelog.limits import Limits, Show
+from tidelog.maintain.marking import Marks, Next
+from tidelog.program.changes import FactChange, Op
+from tidelog.program.diagnostics import TidelogError
+from tidelog.program.syntax import Value
+from tidelog.stream.policy import Arrived, Base, Finished, Look, finished
+from tidelog.stream.sequential import Sequential
+from tidelog.transactions import Transaction
+
+ALGORITHMS = ("auto", "dred", "bf")
+TRIALS = 3  # updates of a size that each way is tried with
+AGAIN = 50  # updates after which the other way is tried again
+
+
+class Marked(Transaction):
+    """A transaction that knows of the next one."""
+
+    marks: Marks | None = None
+    _next: Arrived | None = None
+    _looking: Look
+
+    def mark(self, look: Look, last: Marks | None) -> None:
+        """Look for the next update with this; the update before marked those."""
+        self._looking = look
+        if last is not None:
+            last.last = None  # nobody needs those of still earlier ones
+        self.marks = Marks(last=last, implicit=self._algorithm == "dred")
+
+    @property
+    def next(self) -> Arrived | None:
+        """The next update, if it was there."""
+        return self._next
+
+    def _marks(self, X: LocalSet) -> Marks | None:
+        if self.marks is not None:
+            self.marks.look = lambda: self._look(X)
+        return self.marks
+
+    def _look(self, X: LocalSet) -> Next | None:
+        found = self._looking()
+        if found is None:
+            return None
+        self._next = found
+        engine = self._engine
+        ops: dict[str, dict[tuple[Value, ...], Op]] = {}
+        for change, _ in found.changes:
+            if isinstance(change, FactChange):
+                ops.setdefault(change.relation, {})[change.row] = change.op
+        deleted, added = engine.none(), engine.none()
+        for name, rows in ops.items():
+            relation = self._book.relations[name]
+            for op, marked in (("-", deleted), ("+", added)):
+                mine = [row for row, last in rows.items() if last == op]
+                if mine:
+                    r, numbers, explicit = engine.explicit_rows(name, to_table(relation, mine))
+                    numbers = numbers[explicit] if op == "-" else numbers[~explicit]
+                    marked.add(r, numbers)
+        added -= engine.collect(added - X)  # only what this update deletes
+        return deleted, added
+
+
+@dataclass(slots=True)
+class Costs:
+    """Seconds for a change, of updates of one size, with marks and without."""
+
+    seconds: dict[bool, float] = field(default_factory=dict)
+    tried: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
+
+    def choice(self) -> bool:
+        """Mark now?"""
+        for way in (True, False):
+            if self.tried[way] < TRIALS:
+                return way
+        best = min(self.seconds, key=self.seconds.__getitem__)
+        return best if sum(self.tried.values()) % AGAIN else not best
+
+    def took(self, marked: bool, seconds: float) -> None:
+        self.tried[marked] += 1
+        if self.tried[marked] == 1:
+            return  # the first time, plans are made that stay
+        known = self.seconds.get(marked)
+        self.seconds[marked] = seconds if known is None else known + 0.2 * (seconds - known)
+
+    def why(self, marked: bool) -> str:
+        on, off = self.seconds.get(True), self.seconds.get(False)
+        if not on or not off or min(self.tried.values()) < TRIALS:
+            return "marking is tried" if marked else "no marks: that is tried, too"
+        if marked:
+            return f"marks: without them a change takes {off / on:.2f} times as long"
+        return f"no marks: with them a change takes {on / off:.2f} times as long"
+
+
+class Marking:
+    def __init__(
+        self,
+        database: Base,
+        look: Look,
+        algorithm: str | None = None,
+        *,
+        limits: Limits | None = None,
+        progress: Show | None = None,
+        **options: Any,
+    ) -> None:
+        self._algorithm = algorithm or database._algorithm
+        if self._algorithm not in ALGORITHMS:
+            raise TidelogError(
+                f"error: there is no marking for the algorithm {self._algorithm}\n"
+                f"    it is for {', '.join(ALGORITHMS)}"
+            )
+        self._database = database
+        self._look = look
+        self._limits = limits or database._limits
+        self._progress = progress
+        self._update: Arrived | None = None
+        self._last: Marks | None = None
+        self._costs: dict[int, Costs] = {}
+        self._alone = Sequential(
+            database, look, algorithm, limits=limits, progress=progress, **options
+        )
+
+    @property
+    def busy(self) -> bool:
+        return self._update is not None or self._alone.busy
+
+    def wants(self) -> bool:
+        return not self.busy
+
+    def take(self, update: Arrived) -> None:
+        if update.changes_rules:
+            self._last = None  # the strata may be others then
+            self._alone.take(update)
+        else:
+            self._update = update
+
+    def step(self) -> Sequence[Finished]:
+        if self._alone.busy:
+            return self._alone.step()
+        update = self._update
+        if update is None:
+            return ()
+        began = perf_counter()
+        costs = self._costs.setdefault(len(update.changes).bit_length(), Costs())
+        marking = self._algorithm != "auto" or costs.choice()
+        tx = self._transaction(marking)
+        with tx:
+            for change, sources in update.changes:
+                tx.change(change, sources)
+            tx._flush()
+            effect = perf_counter()
+            try:
+                tx.commit()
+            except KeyboardInterrupt:
+                if not tx.committed:
+                    raise
+        self._update, self._last = tx.next, tx.marks
+        if self._algorithm == "auto":
+            costs.took(marking, (perf_counter() - began) / max(1, len(update.changes)))
+            for work in tx.report.works:
+                work.why = "; ".join(filter(None, (work.why, costs.why(marking))))
+        return [finished(update, tx.delta, tx.report, began=began, effect=effect)]
+
+    def _transaction(self, marking: bool) -> Marked:
+        algorithm = "dred" if marking and self._algorithm == "auto" else self._algorithm
+        tx = Marked(
+            self._database._engine,
+            self._database._state,
+            algorithm=algorithm,
+            strict=False,
+            dry_run=False,
+            limits=self._limits,
+            progress=self._progress,
+        )
+        if marking:
+            tx.mark(self._look, self._last)
+        return tx
+
+    def give_up(self) -> None:
+        self._update = self._last = None
+        self._alone.give_up()
