@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
@@ -40,13 +43,32 @@ class State:
     book: Rulebook
     memory: Memory = field(default_factory=Memory)
     open: bool = False  # a transaction is under way
+    lock: threading.Condition = field(default_factory=threading.Condition)  # to read or change
+    held: Counter[int] = field(default_factory=Counter)  # snapshots that are open, by thread
     shown: tuple[Rulebook | None, Mapping[str, Relation]] = (None, {})  # what deltas cover
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Nobody reads in the block, and no snapshot is open: it waits for those of others."""
+        with self.lock:
+            while self.held:
+                if threading.get_ident() in self.held:
+                    raise TidelogError(
+                        "error: a snapshot is open\n    close it before anything changes"
+                    )
+                self.lock.wait()
+            yield
 
 
 def check_algorithm(name: str) -> None:
     if name not in ALGORITHMS:
         advice = did_you_mean(str(name), ALGORITHMS, f"there are {', '.join(ALGORITHMS)}")
         raise TidelogError(f"error: there is no algorithm {name!r}\n    {advice}")
+
+
+def no_relation(name: str, known: Collection[str]) -> DataError:
+    advice = did_you_mean(name, known, f"the program has {', '.join(known) or 'none'}")
+    return DataError(f"error: there is no relation {name}\n    {advice}")
 
 
 class Transaction:
@@ -122,7 +144,7 @@ class Transaction:
     def add_rule(self, rule: str | Clause, sources: Sources | None = None) -> str:
         """Add a rule, given as text; returns the name that it can be removed by."""
         self._check_open()
-        clause, sources = _clause(rule, sources)
+        clause, sources = clause_of(rule, sources)
         book, name, _ = self._book.plus(clause, sources)
         if name in self._book.clauses and self._strict:
             _refuse("the rule is there already", clause, sources)
@@ -140,7 +162,7 @@ class Transaction:
         """Remove a rule, given by its text, up to names of variables, or by its name."""
         self._check_open()
         if not isinstance(rule, str) or (rule not in self._book.clauses and ":-" in rule):
-            rule, sources = _clause(rule, sources)
+            rule, sources = clause_of(rule, sources)
         return self._remove(rule, sources, None)
 
     def _remove(self, rule: str | Clause, sources: Sources | None, at: Span | None) -> str:
@@ -155,7 +177,7 @@ class Transaction:
     def change(self, change: FactChange | RuleChange, sources: Sources | None = None) -> None:
         """One change of either kind; `sources` has the text that messages should show."""
         self._check_open()
-        _check_change(change)
+        check_change(change)
         if isinstance(change, RuleChange):
             if change.op == "+":
                 self.add_rule(change.rule, sources)
@@ -167,7 +189,7 @@ class Transaction:
         try:
             before = pending.get(change.row)
         except TypeError:
-            raise DataError(f"error: a fact's row is a tuple; {change.row!r} is none") from None
+            raise no_row(change.row) from None
         if self._strict:
             self._sources = sources
             if before is None:
@@ -234,8 +256,7 @@ class Transaction:
         relation = self._book.relations.get(name)
         if relation is None or relation.hidden:
             known = [n for n, r in self._book.relations.items() if not r.hidden]
-            advice = did_you_mean(name, known, f"the program has {', '.join(known) or 'none'}")
-            raise DataError(f"error: there is no relation {name}\n    {advice}")
+            raise no_relation(name, known)
         return relation
 
     # The end.
@@ -255,6 +276,16 @@ class Transaction:
         """
         self._check_open()
         began = time.perf_counter()
+        try:
+            with self._state.changing():
+                self._commit()
+        finally:
+            if not self._closed:  # a snapshot is open
+                self.rollback()
+        self.seconds = time.perf_counter() - began
+        return self.delta
+
+    def _commit(self) -> None:
         with Interrupts(whole=True) as interrupts:
             try:
                 self._changes(interrupts)
@@ -267,8 +298,6 @@ class Transaction:
             if self._dry_run:
                 self._back()
             self.committed = True
-        self.seconds = time.perf_counter() - began
-        return self.delta
 
     def _changes(self, interrupts: Interrupts) -> None:
         """Bring the materialisation up to date, and note what that changed."""
@@ -456,7 +485,7 @@ def _new_rules(after: Rulebook, come: Iterable[str], before: Rulebook) -> tuple[
     return tuple(found)
 
 
-def _clause(rule: str | Clause, sources: Sources | None) -> tuple[Clause, Sources | None]:
+def clause_of(rule: str | Clause, sources: Sources | None) -> tuple[Clause, Sources | None]:
     if isinstance(rule, Clause):
         return rule, sources
     if not isinstance(rule, str):
@@ -473,7 +502,11 @@ def _clause(rule: str | Clause, sources: Sources | None) -> tuple[Clause, Source
     return program.clauses[0], parsed.sources
 
 
-def _check_change(change: object) -> None:
+def no_row(row: object) -> DataError:
+    return DataError(f"error: a fact's row is a tuple; {row!r} is none")
+
+
+def check_change(change: object) -> None:
     if not isinstance(change, FactChange | RuleChange):
         raise TidelogError(
             f"error: a change is a FactChange or a RuleChange; {change!r} is neither"
