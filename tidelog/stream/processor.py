@@ -130,7 +130,8 @@ class Stream:
     @property
     def under_way(self) -> tuple[int, ...]:
         """The numbers of updates that are begun and have not taken effect as a whole."""
-        return tuple(update.number for update in self._under_way)
+        with self._state.lock:
+            return tuple(update.number for update in self._under_way)
 
     # The work. All of it happens under the lock of the database.
 
