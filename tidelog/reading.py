@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import html
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -126,17 +125,14 @@ class _Reading:
             self.under_way = self._stream.under_way
 
     def _hold(self) -> None:
-        self._holder = threading.get_ident()
-        self._state.held[self._holder] += 1
+        self._holder = self._state.hold()
+        self._note()
 
     def close(self) -> None:
         """Let the stream go on."""
-        with self._state.lock:
-            if self._holder is not None:
-                self._state.held[self._holder] -= 1
-                self._state.held = +self._state.held
-                self._holder = None
-                self._state.lock.notify_all()
+        holder, self._holder = self._holder, None
+        if holder is not None:
+            self._state.release(holder)
 
     def __exit__(
         self,
@@ -202,13 +198,8 @@ class Snapshot(_Reading):
 
     def __init__(self, database: Whole, state: State, stream: Stream | None) -> None:
         super().__init__(database, state, stream)
-        if stream is None:
-            with state.lock:
-                self._hold()
-        else:
-            with stream.drained():
-                self._hold()
-                self._note()
+        with nullcontext() if stream is None else stream.drained():
+            self._hold()
 
     @contextmanager
     def _reading(self) -> Iterator[Whole]:
@@ -241,9 +232,7 @@ class Latest(_Reading):
             yield self._database
 
     def __enter__(self) -> Self:
-        with self._state.lock:
-            self._hold()
-            self._note()
+        self._hold()
         return self
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,20 +44,54 @@ class State:
     memory: Memory = field(default_factory=Memory)
     open: bool = False  # a transaction is under way
     lock: threading.Condition = field(default_factory=threading.Condition)  # to read or change
+    changer: int = 0  # the thread that changes facts
     held: Counter[int] = field(default_factory=Counter)  # snapshots that are open, by thread
+    waiting: deque[object] = field(default_factory=deque)  # who wants to change facts, or none to
     shown: tuple[Rulebook | None, Mapping[str, Relation]] = (None, {})  # what deltas cover
 
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Nobody reads in the block, and no snapshot is open: it waits for those of others."""
+        me = threading.get_ident()
         with self.lock:
-            while self.held:
-                if threading.get_ident() in self.held:
-                    raise TidelogError(
-                        "error: a snapshot is open\n    close it before anything changes"
-                    )
-                self.lock.wait()
-            yield
+            if self.changer == me:  # a block inside another one
+                yield
+                return
+            if me in self.held:
+                advice = "close it before anything changes"
+                raise TidelogError(f"error: a snapshot is open\n    {advice}")
+            self._queue(lambda: not self.held)
+            self.changer = me
+            try:
+                yield
+            finally:
+                self.changer = 0
+
+    def hold(self) -> int:
+        """Nothing changes until this is released; returns what to release it by."""
+        me = threading.get_ident()
+        with self.lock:
+            if self.changer != me and me not in self.held:
+                self._queue(lambda: True)
+            self.held[me] += 1
+        return me
+
+    def release(self, holder: int) -> None:
+        with self.lock:
+            self.held[holder] -= 1
+            self.held = +self.held
+            self.lock.notify_all()
+
+    def _queue(self, free: Callable[[], bool]) -> None:
+        """Wait until it is our turn, so that many readers do not keep a stream from going on."""
+        ticket = object()
+        self.waiting.append(ticket)
+        try:
+            self.lock.wait_for(lambda: self.waiting[0] is ticket and free())
+        finally:
+            self.waiting.remove(ticket)
+            if self.waiting:
+                self.lock.notify_all()
 
 
 def check_algorithm(name: str) -> None:

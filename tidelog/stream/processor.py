@@ -4,6 +4,7 @@ effect, in order and exactly once.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -242,6 +243,9 @@ class Stream:
 
         If one of the updates is at fault, the stream tells of it when its turn comes.
         """
+        if threading.get_ident() in self._state.held and not self._under_way:
+            yield  # a snapshot inside another one
+            return
         with self._state.changing():
             self._draining = True
             try:
