@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -99,7 +100,7 @@ class RelationView:
         return _html_table(self.columns, self.rows()[:SHOWN], len(self))
 
 
-class _Reading:
+class _Reading(ABC):
     """A database, asked through this at a moment of its stream."""
 
     def __init__(self, database: Whole, state: State, stream: Stream | None) -> None:
@@ -115,9 +116,9 @@ class _Reading:
         """Is this what the first `updates` updates of the stream lead to, and nothing else?"""
         return not self.under_way
 
-    @contextmanager
-    def _reading(self) -> Iterator[Whole]:
-        raise NotImplementedError
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Whole]:
+        """The database, to be asked in the block."""
 
     def _note(self) -> None:
         if self._stream is not None:

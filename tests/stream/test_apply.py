@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND, Cli, cli, compiled, folder, process  # noqa: F401
+from tests.cli.conftest import COMMAND, Cli
 
 BEFORE = "1\t2\n1\t3\n2\t3\n"
 NOTE = "    note: 1 update was applied before; no outputs were written\n"
@@ -50,7 +50,7 @@ def delta(running: subprocess.Popen[bytes]) -> list[str]:
     return shown
 
 
-def test_a_named_pipe_gets_its_delta_before_the_next_update(folder: Path) -> None:  # noqa: F811
+def test_a_named_pipe_gets_its_delta_before_the_next_update(folder: Path) -> None:
     os.mkfifo(folder / "live.changes")
     with applying("live.changes") as running, open("live.changes", "wb", buffering=0) as pipe:
         pipe.write(b"+edge(3, 4).\ncommit.\n")
@@ -70,7 +70,7 @@ def listening() -> Iterator[tuple[str, socket.socket]]:
         yield f"tcp://127.0.0.1:{server.getsockname()[1]}", server
 
 
-def test_a_connection(folder: Path) -> None:  # noqa: F811
+def test_a_connection(folder: Path) -> None:
     with listening() as (address, server), applying(address) as running:
         with server.accept()[0] as connection:
             connection.sendall(b"+edge(3, 4). commit.\n")
@@ -82,7 +82,7 @@ def test_a_connection(folder: Path) -> None:  # noqa: F811
     assert (folder / "path.csv").read_text() == "1\t2\n"
 
 
-def test_errors_over_a_connection(folder: Path) -> None:  # noqa: F811
+def test_errors_over_a_connection(folder: Path) -> None:
     with listening() as (address, server), applying(address) as running:
         with server.accept()[0] as connection:
             connection.sendall(b"+edge(3, 4). commit.\n+edge(4, x).\n")
@@ -95,7 +95,7 @@ def test_errors_over_a_connection(folder: Path) -> None:  # noqa: F811
         )
 
 
-def test_nobody_listens(folder: Path, cli: Cli) -> None:  # noqa: F811
+def test_nobody_listens(folder: Path, cli: Cli) -> None:
     with listening() as (address, _):
         pass
     (folder / "a.changes").write_text("+edge(3, 4).")
@@ -117,7 +117,7 @@ def test_nobody_listens(folder: Path, cli: Cli) -> None:  # noqa: F811
     )
 
 
-def test_interrupt_while_a_connection_is_silent(folder: Path) -> None:  # noqa: F811
+def test_interrupt_while_a_connection_is_silent(folder: Path) -> None:
     with listening() as (address, server), applying(address) as running:
         with server.accept()[0] as connection:
             connection.sendall(b"+edge(3, 4). commit.\n+edge(4, 5).\n")
@@ -132,7 +132,7 @@ def test_interrupt_while_a_connection_is_silent(folder: Path) -> None:  # noqa: 
     assert not (folder / "path.csv").exists()
 
 
-def test_a_writer_that_is_faster_than_the_updates(folder: Path) -> None:  # noqa: F811
+def test_a_writer_that_is_faster_than_the_updates(folder: Path) -> None:
     """It waits: the process does not take in what it cannot work off."""
     written = 0
     lines = b"+edge(3, 4). commit.\n-edge(3, 4). commit.\n" * 1000
@@ -161,7 +161,7 @@ def test_a_writer_that_is_faster_than_the_updates(folder: Path) -> None:  # noqa
         writer.join(30)
 
 
-def test_the_end_with_the_standard_input_open(folder: Path) -> None:  # noqa: F811
+def test_the_end_with_the_standard_input_open(folder: Path) -> None:
     """A thread that still waits for it does not keep the process, nor break it."""
     with applying("-", "--dry-run", stdin=subprocess.PIPE) as running:
         assert running.stdin is not None
@@ -171,7 +171,7 @@ def test_the_end_with_the_standard_input_open(folder: Path) -> None:  # noqa: F8
         assert "Fatal" not in running.stderr.read().decode()
 
 
-def test_statistics_of_the_stream(cli: Cli, folder: Path) -> None:  # noqa: F811
+def test_statistics_of_the_stream(cli: Cli, folder: Path) -> None:
     stdin = "+edge(3, 4). commit. -edge(3, 4). commit."
     assert cli("apply", "reach.dl", "-", "--stats", "s.json", stdin=stdin).code == 0
     told = json.loads((folder / "s.json").read_text())
@@ -188,13 +188,13 @@ def test_statistics_of_the_stream(cli: Cli, folder: Path) -> None:  # noqa: F811
 
 @pytest.mark.parametrize("policy", ["marking", "fully-dynamic"])
 @pytest.mark.parametrize("option", ["--dry-run", "--strict"])
-def test_options_of_sequential_only(cli: Cli, policy: str, option: str) -> None:  # noqa: F811
+def test_options_of_sequential_only(cli: Cli, policy: str, option: str) -> None:
     code, out, err = cli("apply", "reach.dl", "-", "--policy", policy, option)
     assert (code, out) == (2, "")
     assert err.endswith(f"error: argument {option}: only with --policy sequential\n")
 
 
-def test_a_policy_that_is_none(cli: Cli) -> None:  # noqa: F811
+def test_a_policy_that_is_none(cli: Cli) -> None:
     code, _, err = cli("apply", "reach.dl", "-", "--policy", "dynamic")
     assert code == 2
     assert "argument --policy: invalid choice: 'dynamic'" in err

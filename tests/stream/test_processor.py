@@ -573,7 +573,7 @@ def test_thousands_of_small_updates_in_bounded_memory() -> None:
             yield (minus if i % 2 else plus)(i // 2 % 50 + 1, i // 2 % 50 + 2)
             yield Commit()
 
-    db.stream(updates(1000)).run()
+    db.stream(updates(4000)).run()  # until tables have their size
     before = used_memory()
     stream = db.stream(updates(4000))
     for number, done in enumerate(stream, 1):

@@ -488,6 +488,14 @@ def test_an_error_is_told_before_its_update_is_complete() -> None:
         )
 
 
+def test_a_closed_stream() -> None:
+    ours, theirs = os.pipe()
+    os.close(theirs)
+    stream = os.fdopen(ours, "rb")
+    stream.close()
+    assert faults(stream) == (0, "error: <stdin> is closed")
+
+
 def test_what_is_cut_off_at_the_end_of_a_connection() -> None:
     assert faults(serve(b"commit.\n+edge(1,"))[0] == 1
 

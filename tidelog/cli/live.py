@@ -49,14 +49,14 @@ def line(stream: Stream, rate: float) -> str:
     """
     >>> from tidelog import Database
     >>> stream = Database("p(x) :- q(x). q(1).").stream(["+q(2)."])
-    >>> line(stream, 1250)
-    '<updates>: 0 updates, 1 waits, 1,250/s, 0 facts changed, latency 0.0 ms'
+    >>> metrics = stream.run()
+    >>> line(stream, 1250).partition(", latency ")[0]
+    '<updates>: 1 updates, 0 wait, 1,250/s, 2 facts changed'
     """
     metrics, waiting = stream.metrics, stream.queue
     latency = metrics.latency.percentile(50)
     return (
-        f"{stream.arrivals.name}: {metrics.updates:,} updates, "
-        f"{waiting:,} {'waits' if waiting == 1 else 'wait'}, {rate:,.0f}/s, "
+        f"{stream.arrivals.name}: {metrics.updates:,} updates, {waiting:,} wait, {rate:,.0f}/s, "
         f"{metrics.facts:,} facts changed, latency {_told(latency)}"
     )
 

@@ -52,7 +52,8 @@ class Pump:
             self.at, item = self._waiting[0]
             if item is not END:
                 self._waiting.popleft()
-                self._change.notify_all()
+                if len(self._waiting) == AHEAD // 2:
+                    self._change.notify_all()  # the thread, not for every single item
         if isinstance(item, _Failure):
             self.close()
             raise item.error
@@ -103,7 +104,8 @@ class Pump:
                 return False
             self._waiting.append((now, item))
             self._counted += count
-            self._change.notify_all()
+            if len(self._waiting) == 1:
+                self._change.notify_all()  # who waits for an item
         return True
 
 
@@ -123,6 +125,8 @@ def commits(piece: bytes) -> int:
 def from_stream(stream: BinaryIO) -> Callable[[Closed], Iterator[bytes]]:
     """The bytes of a stream as they come."""
     name = name_of(stream)
+    if stream.closed:
+        raise FileFault(f"{name} is closed")
     raw = stream.raw if type(stream) is io.BufferedReader else stream
     if not isinstance(raw, io.FileIO) or not hasattr(select, "poll"):
         return lambda closed: read_from(stream)

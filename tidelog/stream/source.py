@@ -39,6 +39,7 @@ class Arrivals:
     ) -> None:
         self.ended = False
         self.given = 0  # updates so far
+        self.name = ""  # what is read now, as messages call it
         self._book = book
         self._stdin = stdin
         self._sources: Iterator[Any] = iter(source if _are_files(source) else [source])
@@ -47,11 +48,6 @@ class Arrivals:
         self._tentative: Rulebook | None = None  # the rules as the update in hand leaves them
         self._known: tuple[Rulebook | None, Mapping[str, Relation]] = (None, {})
         self._barrier = 0  # the number of an update that changes rules and is not applied
-
-    @property
-    def name(self) -> str:
-        """What is read now, as messages call it."""
-        return self._input.name if self._input is not None else ""
 
     @property
     def waiting(self) -> int:
@@ -87,6 +83,7 @@ class Arrivals:
     def _open(self) -> Input | None:
         for source in self._sources:
             self._input = open_input(source, self._relations, self._stdin)
+            self.name = self._input.name
             return self._input
         return None
 
