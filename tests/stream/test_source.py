@@ -493,7 +493,7 @@ def test_a_closed_stream() -> None:
     os.close(theirs)
     stream = os.fdopen(ours, "rb")
     stream.close()
-    assert faults(stream) == (0, "error: <stdin> is closed")
+    assert faults(stream) == (0, "error: <stream> is closed")
 
 
 def test_what_is_cut_off_at_the_end_of_a_connection() -> None:

@@ -17,13 +17,13 @@ from typing import Any, BinaryIO, Protocol
 from tidelog.io.changes import Place, Sourced, place_of, read_changes, read_notation, read_pieces
 from tidelog.io.frames import to_table
 from tidelog.io.sockets import TCP, connect
-from tidelog.io.source import name_of
 from tidelog.program.changes import Change, Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import TidelogError
 from tidelog.stream.pump import (
     END,
     NOTHING,
     Pump,
+    called,
     commits,
     from_pipe,
     from_socket,
@@ -76,7 +76,7 @@ def open_input(source: Any, relations: Relations, stdin: BinaryIO | None = None)
         place = Place(SOCKET, "changes", "")
         return _pumped(place, from_socket(lambda: source, SOCKET, False), relations)
     if callable(getattr(source, "read", None)) and not isinstance(source, io.TextIOBase):
-        place = Place(name_of(source), "changes", "")
+        place = Place(called(source), "changes", "")
         return _streamed(place, source, relations)
     if isinstance(source, queue.Queue | queue.SimpleQueue):
         feed: Feed = FromQueue(source)

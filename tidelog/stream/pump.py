@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any, BinaryIO, Final
 
-from tidelog.io.source import FileFault, name_of
+from tidelog.io.source import FileFault
 
 AHEAD = 16  # pieces, or items of an iterator, that wait at most
 PIECE = 2**16  # bytes
@@ -124,8 +124,8 @@ def commits(piece: bytes) -> int:
 
 def from_stream(stream: BinaryIO) -> Callable[[Closed], Iterator[bytes]]:
     """The bytes of a stream as they come."""
-    name = name_of(stream)
-    if stream.closed:
+    name = called(stream)
+    if getattr(stream, "closed", False):
         raise FileFault(f"{name} is closed")
     raw = stream.raw if type(stream) is io.BufferedReader else stream
     if not isinstance(raw, io.FileIO) or not hasattr(select, "poll"):
@@ -204,10 +204,16 @@ def _called(read: Callable[[], bytes], name: str) -> Iterator[bytes]:
         raise FileFault(f"{name} cannot be read: {why}") from None
 
 
+def called(stream: object) -> str:
+    """What messages call a stream."""
+    name = getattr(stream, "name", None)
+    return name if isinstance(name, str) else "<stream>"
+
+
 def read_from(stream: Any) -> Iterator[bytes]:
     """The bytes of a stream, by its own means: `read` would wait for a whole piece."""
     read: Callable[[int], bytes] = getattr(stream, "read1", None) or stream.read
-    return _called(lambda: read(PIECE), name_of(stream))
+    return _called(lambda: read(PIECE), called(stream))
 
 
 def _held(stream: io.BufferedReader) -> bytes:
