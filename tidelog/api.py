@@ -7,6 +7,7 @@ import re
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -298,9 +299,14 @@ class Database:
                 f"error: updates of a stream are under way: {numbers}\n"
                 "    go on with the stream, take a snapshot, or close it first"
             )
-        return self._transaction(
-            algorithm=algorithm, strict=strict, dry_run=dry_run, limits=limits, progress=progress
-        )
+        with nullcontext() if stream is None else stream.drained():
+            return self._transaction(
+                algorithm=algorithm,
+                strict=strict,
+                dry_run=dry_run,
+                limits=limits,
+                progress=progress,
+            )
 
     def _transaction(
         self,

@@ -13,6 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -36,13 +37,15 @@ from tidelog.stream import policy as policies
 from tidelog.stream.metrics import Times
 
 REACH = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
-POLICIES = ["sequential", "together"]
+POLICIES = ["sequential", "together", "lingering"]
 Update = list[FactChange]
 
 
 @pytest.fixture(autouse=True)
 def together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(policies.POLICIES, "together", Together)  # type: ignore[arg-type]
+    known: Any = policies.POLICIES
+    monkeypatch.setitem(known, "together", Together)
+    monkeypatch.setitem(known, "lingering", partial(Together, linger=2))
 
 
 def reach(*edges: tuple[int, int]) -> Database:
@@ -327,6 +330,33 @@ def test_transactions_between_updates_but_not_during_them() -> None:
     db.apply("+edge(5, 5).")
 
 
+def test_work_that_is_left_when_updates_are_finished() -> None:
+    """It is done before rules, transactions and snapshots, and at the end."""
+    db = reach()
+    updates: queue.Queue[object] = queue.Queue()
+    stream = db.stream(updates, "lingering")
+    for i in range(3):
+        updates.put([plus(i, i + 1)])
+    assert [next(stream).number for _ in range(3)] == [1, 2, 3]
+    assert db._state.open
+    assert stream.under_way == ()
+    assert db.latest().settled
+    with db.snapshot() as snapshot:
+        assert (snapshot.updates, snapshot.size("path")) == (3, 6)
+        assert not db._state.open
+    updates.put([plus(7, 8)])
+    assert next(stream).number == 4
+    assert db._state.open
+    with db.transaction() as tx:
+        tx.insert("edge", [(9, 9)])
+    updates.put("+far(x) :- path(x, 8).")
+    updates.put([plus(6, 7)])
+    updates.put(None)
+    assert [done.delta.counts.get("far") for done in stream] == [(1, 0), (1, 0)]
+    assert not db._state.open
+    assert db["far"].rows() == [(6,), (7,)]
+
+
 def _advance_until_under_way(stream: Any, count: int) -> None:
     end = time.monotonic() + 10
     while len(stream.under_way) < count and time.monotonic() < end:
@@ -357,7 +387,7 @@ def test_ctrl_c_in_an_update(policy: str) -> None:
         assert (snapshot.updates, snapshot.settled) == (1, True)
     db._limits = Limits(max_facts=1000)
     stream._policy._limits = Limits(max_facts=1000)  # type: ignore[attr-defined]
-    if policy == "together":
+    if policy != "sequential":
         stream._policy._options["limits"] = Limits(max_facts=1000)  # type: ignore[attr-defined]
     with pytest.raises(LimitError):
         next(stream)

@@ -13,7 +13,10 @@ from tidelog.transactions import Transaction
 
 
 class Together:
-    """Updates settle `steps` steps after the first of them was taken, at most `most` at once."""
+    """Updates settle `steps` steps after the first of them was taken, at most `most` at once.
+
+    With `linger` it has work for so many steps more, in a transaction that stays open.
+    """
 
     def __init__(
         self,
@@ -23,6 +26,7 @@ class Together:
         *,
         steps: int = 3,
         most: int = 4,
+        linger: int = 0,
         log: list[str] | None = None,
         **options: Any,
     ) -> None:
@@ -35,17 +39,19 @@ class Together:
         self._updates: list[Arrived] = []
         self._transaction: Transaction | None = None
         self._left = 0
+        self._linger, self._lingering = linger, 0
         self._began = 0.0
 
     @property
     def busy(self) -> bool:
-        return bool(self._updates)
+        return bool(self._updates) or self._transaction is not None
 
     def wants(self) -> bool:
         return len(self._updates) < self._most
 
     def take(self, update: Arrived) -> None:
         if not self._updates:
+            self._tidy()
             self._left, self._began = self._steps, perf_counter()
         self._updates.append(update)
         self._log.append(f"take {update.number}")
@@ -54,6 +60,11 @@ class Together:
         self._log.append("step")
         if self.wants() and (update := self._look()) is not None:
             self.take(update)
+        if not self._updates:
+            self._lingering -= 1
+            if not self._lingering:
+                self._tidy()
+            return ()
         self._left -= 1
         if self._left:
             return ()
@@ -69,7 +80,8 @@ class Together:
         except KeyboardInterrupt:
             if not tx.committed:
                 raise
-        self._transaction = None
+        self._transaction = self._database._transaction() if self._linger else None
+        self._lingering = self._linger
         updates, self._updates = self._updates, []
         return [
             finished(
@@ -83,9 +95,12 @@ class Together:
             for update in updates
         ]
 
-    def give_up(self) -> None:
-        self._log.append("give up")
+    def _tidy(self) -> None:
         if self._transaction is not None and self._database._state.open:
             self._transaction.rollback()
         self._transaction = None
+
+    def give_up(self) -> None:
+        self._log.append("give up")
+        self._tidy()
         self._updates = []

@@ -92,7 +92,7 @@ class Policy(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Are there updates that are not finished?"""
+        """Is there work: updates that are not finished, or what they left behind?"""
 
     def wants(self) -> bool:
         """May another update be given now?"""

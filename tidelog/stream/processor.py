@@ -140,7 +140,7 @@ class Stream:
         """One turn; True if nothing can be done until something arrives."""
         if self.closed:
             return False
-        if self._state.open and not self._under_way:
+        if self._state.open and not self._policy.busy:
             raise TidelogError(
                 "error: a transaction is open\n    commit it or roll it back, then the stream "
                 "goes on"
@@ -148,7 +148,7 @@ class Stream:
         try:
             with Interrupts(whole=True):
                 self._fill()
-                if self._under_way:
+                if self._policy.busy:
                     self._step()
                 elif self._fault is not None or self.arrivals.ended:
                     self.close()
@@ -183,9 +183,12 @@ class Stream:
                 self._todo.append(update)
         if not self._todo:
             return None
-        if self._under_way and (self._todo[0].changes_rules or self._under_way[-1].changes_rules):
+        if self._policy.busy and (self._todo[0].changes_rules or self._rules_under_way()):
             return None
         return self._todo.popleft()
+
+    def _rules_under_way(self) -> bool:
+        return bool(self._under_way) and self._under_way[-1].changes_rules
 
     def _look(self) -> Arrived | None:
         """The next update, for a policy that takes it in the midst of a step."""
@@ -243,13 +246,13 @@ class Stream:
 
         If one of the updates is at fault, the stream tells of it when its turn comes.
         """
-        if threading.get_ident() in self._state.held and not self._under_way:
+        if threading.get_ident() in self._state.held and not self._policy.busy:
             yield  # a snapshot inside another one
             return
         with self._state.changing():
             self._draining = True
             try:
-                while self._under_way:
+                while self._policy.busy:
                     with Interrupts(whole=True):
                         self._step()
             except KeyboardInterrupt:
@@ -267,7 +270,7 @@ class Stream:
             return
         with self._state.lock, Interrupts(whole=True):
             self.closed = True
-            if self._under_way:
+            if self._policy.busy:
                 self._policy.give_up()
             self._under_way.clear()
             self._todo.clear()
