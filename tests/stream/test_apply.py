@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import COMMAND, Cli
+from tests.cli.test_streams import read_until
 
 BEFORE = "1\t2\n1\t3\n2\t3\n"
 NOTE = "    note: 1 update was applied before; no outputs were written\n"
@@ -23,13 +24,9 @@ NOTE = "    note: 1 update was applied before; no outputs were written\n"
 
 @contextmanager
 def applying(*arguments: str, **streams: int) -> Iterator[subprocess.Popen[bytes]]:
-    running = subprocess.Popen(
-        [*COMMAND, "apply", "reach.dl", *arguments, "--deltas", "-"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        **streams,
-    )
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+    command = [*COMMAND, "apply", "reach.dl", *arguments, "--deltas", "-"]
+    running = subprocess.Popen(command, bufsize=0, **streams)  # type: ignore[call-overload]
     try:
         yield running
     finally:
@@ -169,6 +166,22 @@ def test_the_end_with_the_standard_input_open(folder: Path) -> None:
         assert running.wait(60) == 2
         assert running.stderr is not None
         assert "Fatal" not in running.stderr.read().decode()
+
+
+def test_the_line_is_up_to_date_when_nothing_arrives(folder: Path) -> None:
+    ours, theirs = os.openpty()
+    with applying("-", stdin=subprocess.PIPE, stderr=theirs) as running:
+        os.close(theirs)
+        assert running.stdin is not None
+        running.stdin.write(b"+edge(3, 4). commit.\n-edge(3, 4). commit.\n+edge(9, 9). commit.\n")
+        assert [len(delta(running)) for _ in range(3)] == [3, 3, 1]
+        shown = read_until(ours, b"3 updates, 0 wait, ").decode()
+        assert "\r<stdin>: 3 updates, 0 wait, " in shown
+        running.stdin.close()
+        shown = read_until(ours).decode()
+        assert running.wait(60) == 0
+        assert shown.endswith("\r\x1b[K")  # nothing of it stays
+    os.close(ours)
 
 
 def test_statistics_of_the_stream(cli: Cli, folder: Path) -> None:

@@ -139,8 +139,10 @@ def main(options: argparse.Namespace) -> int:
             _told(stream, reports, files),
             reports.saved(stream),
         ):
+            if live.on:
+                stream.on_idle = lambda: live.tell(stream, now=True)
             for done in stream:
-                live.clear()
+                live.hide()
                 reports.add(done)
                 live.tell(stream)
         if options.dry_run:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from tidelog.progress import BETWEEN, Progress
+from tidelog.progress import BETWEEN, Progress, is_terminal
 
 if TYPE_CHECKING:
     from tidelog.limits import Position
@@ -18,9 +19,11 @@ class Live(Progress):
     def __init__(self) -> None:
         super().__init__()
         self._began = perf_counter()
-        self._told = (0.0, 0)  # seconds and updates when the line was last written
+        self._told = (0.0, 0)  # seconds and updates when the rate was last taken
+        self._rate = 0.0
         self._rounds = Progress(self.stream)
         self._seconds = 0.0  # of the update under way
+        self._hidden = False
 
     def __call__(self, position: Position) -> None:
         if position.seconds < self._seconds:  # of another update
@@ -29,15 +32,25 @@ class Live(Progress):
         self._seconds = position.seconds
         self._rounds(position)
 
-    def tell(self, stream: Stream) -> None:
+    def hide(self) -> None:
+        """Make room if something is printed where the line stands."""
+        if is_terminal(sys.stdout):
+            self._hidden = self._shown
+            self.clear()
+
+    def tell(self, stream: Stream, now: bool = False) -> None:
         seconds = perf_counter() - self._began
-        if not self.on or seconds < self._next:
+        if not self.on or (seconds < self._next and not self._hidden and not now):
             return
+        self._rounds.clear()
+        self._hidden = False
         self._next = seconds + BETWEEN
         before, updates = self._told
-        done = stream.metrics.updates
-        self._told = (seconds, done)
-        self._write(line(stream, (done - updates) / (seconds - before))[: self.columns - 1])
+        if seconds - before >= BETWEEN:
+            done = stream.metrics.updates
+            self._rate = (done - updates) / (seconds - before)
+            self._told = (seconds, done)
+        self._write(line(stream, self._rate)[: self.columns - 1])
         self._shown = True
 
     def clear(self) -> None:

@@ -74,7 +74,7 @@ class Metrics:
     def add(self, done: Finished) -> None:
         self._ended = perf_counter()
         if self._began is None:
-            self._began = self._ended - done.seconds
+            self._began = self._ended - (done.latency - done.waited)
         self.updates += 1
         self.changes += done.changes
         self.facts += len(done.delta)

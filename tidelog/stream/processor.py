@@ -21,6 +21,8 @@ from tidelog.stream.sequential import Sequential
 from tidelog.stream.source import Arrivals
 from tidelog.transactions import check_algorithm
 
+QUIET = 0.2  # seconds
+
 
 class Stream:
     """The updates of a source, as they take effect; made by `Database.stream`.
@@ -63,6 +65,7 @@ class Stream:
             what = "strict mode" if strict else "a dry run"
             raise TidelogError(f"error: {what} needs the policy sequential; this is {policy}")
         self.policy = policy
+        self.on_idle: Callable[[], object] | None = None  # called when nothing arrives for a while
         self.metrics = Metrics()
         self.arrivals = (
             source
@@ -91,6 +94,7 @@ class Stream:
         return self
 
     def __next__(self) -> Finished:
+        patience = None if self.on_idle is None else QUIET
         while True:
             with self._state.lock:
                 if self._ready:
@@ -103,7 +107,10 @@ class Stream:
             with self._state.changing():
                 idle = not self._ready and self._advance()
             if idle:
-                self.arrivals.wait()
+                if patience is None and self.on_idle is not None:
+                    self.on_idle()
+                self.arrivals.wait(patience)
+                patience = None
 
     def _end(self) -> NoReturn:
         if self._fault is None:
