@@ -421,6 +421,27 @@ def test_ctrl_c_when_an_update_is_done_comes_after_it(monkeypatch: pytest.Monkey
     assert [done.number for done in stream] == [2]
 
 
+def test_ctrl_c_between_two_steps_leaves_nothing_half_done() -> None:
+    db = reach((1, 2))
+    log: list[str] = []
+    stream = db.stream(["+edge(2, 3).", "+edge(3, 4)."], "together", log=log)
+    step = stream._policy.step
+
+    def step_and_interrupt() -> Any:
+        ctrl_c()
+        ctrl_c()
+        return step()
+
+    stream._policy.step = step_and_interrupt  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        next(stream)
+    assert log == ["take 1", "take 2", "step", "give up"]
+    assert stream.under_way == ()
+    stream._policy.step = step  # type: ignore[method-assign]
+    assert [(done.number, done.together) for done in stream] == [(1, 2), (2, 2)]
+    assert db.size("path") == 6
+
+
 def test_ctrl_c_while_waiting() -> None:
     updates: queue.Queue[object] = queue.Queue()
     db = reach()

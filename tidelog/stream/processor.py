@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -243,9 +243,10 @@ class Stream:
 
     def _put_back(self) -> None:
         """Undo what is not finished; if the stream goes on, it begins with that again."""
-        self._policy.give_up()
-        self._todo.extendleft(reversed(self._under_way))
-        self._under_way.clear()
+        with suppress(KeyboardInterrupt), Interrupts(whole=True):  # the first one is on its way
+            self._policy.give_up()
+            self._todo.extendleft(reversed(self._under_way))
+            self._under_way.clear()
 
     @contextmanager
     def drained(self) -> Iterator[None]:
