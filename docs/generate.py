@@ -34,6 +34,7 @@ DOCUMENTS = (
     "docs/python.md",
     "docs/command-line.md",
     "docs/changes.md",
+    "docs/streams.md",
 )
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SECONDS = 120  # for one command

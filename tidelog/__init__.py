@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidelog.api import Answer, Database, RelationView, Stats
+    from tidelog.api import Database, Stats
     from tidelog.deltas import Delta
     from tidelog.limits import Limits
     from tidelog.maintain.report import Report
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
         ProgramError,
         TidelogError,
     )
+    from tidelog.reading import Answer, Latest, RelationView, Snapshot
+    from tidelog.stream.policy import Finished
+    from tidelog.stream.processor import Stream
     from tidelog.transactions import Transaction
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 __all__ = [
     "Answer",
@@ -30,13 +33,17 @@ __all__ = [
     "Delta",
     "EvaluationError",
     "FactChange",
+    "Finished",
+    "Latest",
     "LimitError",
     "Limits",
     "ProgramError",
     "RelationView",
     "Report",
     "RuleChange",
+    "Snapshot",
     "Stats",
+    "Stream",
     "TidelogError",
     "Transaction",
 ]
@@ -44,7 +51,7 @@ __all__ = [
 # Imported on first use: the compiler behind the engine takes most of a second to load, and
 # half of the commands do without it.
 _HOMES = {
-    "tidelog.api": ("Answer", "Database", "RelationView", "Stats"),
+    "tidelog.api": ("Database", "Stats"),
     "tidelog.deltas": ("Delta",),
     "tidelog.limits": ("Limits",),
     "tidelog.maintain.report": ("Report",),
@@ -56,6 +63,9 @@ _HOMES = {
         "ProgramError",
         "TidelogError",
     ),
+    "tidelog.reading": ("Answer", "Latest", "RelationView", "Snapshot"),
+    "tidelog.stream.policy": ("Finished",),
+    "tidelog.stream.processor": ("Stream",),
     "tidelog.transactions": ("Transaction",),
 }
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ from tidelog.deltas import Delta
 from tidelog.engines.local import cache
 from tidelog.engines.local.engine import LocalEngine, Measure
 from tidelog.io.directives import inputs, read_inputs
-from tidelog.io.frames import kinds_of, to_arrow, to_pandas, to_polars, to_table
+from tidelog.io.frames import kinds_of, to_table
 from tidelog.io.order import sorted_table
 from tidelog.limits import Interrupts, Limits, Show, Watch
 from tidelog.maintain.materialise import materialise
@@ -24,24 +26,20 @@ from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import Change, Commit
 from tidelog.program.diagnostics import DataError, Sources, TidelogError
 from tidelog.program.rules import Relation, Rule
-from tidelog.program.syntax import Attribute, Program, RelationDecl, Value
+from tidelog.program.syntax import Attribute, Program, RelationDecl
 from tidelog.program.table import Table
 from tidelog.questions import compile_question
+from tidelog.reading import Answer, Latest, RelationView, Row, Snapshot
+from tidelog.stream.processor import Stream
 from tidelog.text import Parsed, parse, parse_file
 from tidelog.text.changes import Changes
 from tidelog.text.write import to_text
 from tidelog.transactions import State, Transaction, check_algorithm
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow
-
     from tidelog.report.profile import RuleRound
 
-Row = tuple[Value, ...]
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
-SHOWN = 20  # rows of a relation in a notebook
 
 
 @dataclass(slots=True)
@@ -124,6 +122,7 @@ class Database:
         self._state = State(book, Memory(modules=modules))
         self._algorithm = algorithm
         self._strict = strict
+        self._stream: weakref.ref[Stream] | None = None
         self.warnings = accepted.warnings
         self.stats = Stats()
         self._engine = LocalEngine()
@@ -212,7 +211,8 @@ class Database:
         >>> Database("p(1). p(2). q(x) :- p(x), x > 1.").size("q")
         1
         """
-        return self._engine.size(self._named(name).name)
+        with self._state.lock:
+            return self._engine.size(self._named(name).name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.relations)
@@ -225,7 +225,13 @@ class Database:
 
     def table(self, name: str) -> Table:
         """A relation's facts as sorted columns."""
-        return sorted_table(self._engine.table(self._named(name).name))
+        with self._state.lock:
+            found = self._engine.table(self._named(name).name)
+        return sorted_table(found)
+
+    def _holds(self, relation: Relation, row: Row) -> bool:
+        with self._state.lock:
+            return self._engine.holds(relation, row)
 
     def query(self, question: str) -> Answer:
         """The values of a question's variables, in the order in which they occur.
@@ -241,7 +247,7 @@ class Database:
         asked = compile_question(question, self._state.book.program)
         if asked.holds:
             return Answer(asked.columns, [()])
-        with Interrupts() as interrupts:
+        with self._state.lock, Interrupts() as interrupts:
             watch = Watch(self._limits, self._engine.facts, None, interrupts)
             self._engine.watch(watch.tick)
             try:
@@ -286,9 +292,21 @@ class Database:
         >>> list(db.relation("big"))
         [('a',), ('b',)]
         """
-        return self._transaction(
-            algorithm=algorithm, strict=strict, dry_run=dry_run, limits=limits, progress=progress
-        )
+        stream = self._open_stream()
+        if stream is not None and stream.under_way:
+            numbers = ", ".join(map(str, stream.under_way))
+            raise TidelogError(
+                f"error: updates of a stream are under way: {numbers}\n"
+                "    go on with the stream, take a snapshot, or close it first"
+            )
+        with nullcontext() if stream is None else stream.drained():
+            return self._transaction(
+                algorithm=algorithm,
+                strict=strict,
+                dry_run=dry_run,
+                limits=limits,
+                progress=progress,
+            )
 
     def _transaction(
         self,
@@ -340,6 +358,77 @@ class Database:
                 deltas.append(tx.delta)
         return deltas
 
+    # Streams.
+
+    def stream(
+        self,
+        source: Any,
+        policy: str = "sequential",
+        *,
+        algorithm: str | None = None,
+        strict: bool | None = None,
+        dry_run: bool = False,
+        limits: Limits | None = None,
+        progress: Show | None = None,
+        **options: Any,
+    ) -> Stream:
+        """Apply updates as they arrive; iterating the stream gives each when it is finished.
+
+        `source` is text in the change notation, a `Path` or a list of them, a binary stream, a
+        connected socket or `tcp://HOST:PORT`, a queue (None ends it), or an iterable of updates:
+        lists of changes, texts, or changes with `Commit`. It may be slow or endless.
+        `policy` is sequential, marking or fully-dynamic; the result is the same.
+
+        >>> db = Database("p(x) :- q(x). q(1).")
+        >>> for done in db.stream(["+q(2).", "-q(1). -q(2)."]):
+        ...     print(done.number, done.delta.counts)
+        1 {'q': (1, 0), 'p': (1, 0)}
+        2 {'q': (0, 2), 'p': (0, 2)}
+        """
+        if self._open_stream() is not None:
+            raise TidelogError("error: a stream is open\n    go on to its end, or close it first")
+        made = Stream(
+            self,
+            source,
+            policy,
+            algorithm=algorithm,
+            strict=self._strict if strict is None else strict,
+            dry_run=dry_run,
+            limits=limits,
+            progress=progress,
+            **options,
+        )
+        self._stream = weakref.ref(made)
+        return made
+
+    def _open_stream(self) -> Stream | None:
+        stream = self._stream() if self._stream is not None else None
+        return None if stream is None or stream.closed else stream
+
+    def snapshot(self) -> Snapshot:
+        """What a whole prefix of the stream leads to; the stream stands still until it is closed.
+
+        Updates that are under way are finished first. It may be taken in any thread.
+
+        >>> db = Database("p(x) :- q(x). q(1).")
+        >>> stream = db.stream("+q(2). commit. +q(3). commit.")
+        >>> first = next(stream)
+        >>> with db.snapshot() as snapshot:
+        ...     print(snapshot.updates, snapshot.size("p"))
+        1 2
+        """
+        return Snapshot(self, self._state, self._open_stream())
+
+    def latest(self) -> Latest:
+        """What is there now; `settled` is False while updates are under way.
+
+        >>> db = Database("p(x) :- q(x). q(1).")
+        >>> latest = db.latest()
+        >>> latest.size("p"), latest.settled
+        (1, True)
+        """
+        return Latest(self, self._state, self._open_stream())
+
     # Notebooks and prompts.
 
     def __repr__(self) -> str:
@@ -353,63 +442,6 @@ class Database:
             for name in self.relations
         )
         return f"<table><tr><th>relation</th><th>facts</th></tr>{rows}</table>"
-
-
-class Answer(list[Row]):
-    """Rows of a query, with the variables' names in `columns`."""
-
-    def __init__(self, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        super().__init__(rows)
-        self.columns = tuple(columns)
-
-    def _repr_html_(self) -> str:
-        return _html_table(self.columns, self, len(self))
-
-
-class RelationView:
-    """One relation of a database: rows in sorted order, or a frame."""
-
-    def __init__(self, database: Database, relation: Relation) -> None:
-        self._database = database
-        self._relation = relation
-
-    @property
-    def name(self) -> str:
-        return self._relation.name
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self._relation.attributes
-
-    def rows(self) -> list[Row]:
-        return self._database.table(self.name).rows()
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows())
-
-    def __len__(self) -> int:
-        return self._database.size(self.name)
-
-    def __contains__(self, row: object) -> bool:
-        """Is this fact in the relation? One probe, whatever the relation's size."""
-        return isinstance(row, tuple) and self._database._engine.holds(self._relation, row)
-
-    def to_arrow(self) -> pyarrow.Table:
-        return to_arrow(self._relation, self._database.table(self.name))
-
-    def to_pandas(self) -> pandas.DataFrame:
-        return to_pandas(self._relation, self._database.table(self.name))
-
-    def to_polars(self) -> polars.DataFrame:
-        return to_polars(self._relation, self._database.table(self.name))
-
-    def __repr__(self) -> str:
-        kinds = zip(self.columns, self._relation.kinds, strict=True)
-        columns = ", ".join(f"{name}: {kind}" for name, kind in kinds)
-        return f"<{self.name}({columns}): {len(self):,} facts>"
-
-    def _repr_html_(self) -> str:
-        return _html_table(self.columns, self.rows()[:SHOWN], len(self))
 
 
 class _ChangeText:
@@ -496,15 +528,6 @@ def _recorder(stats: Stats, watch: Watch) -> Callable[[Measure], None]:
         )
 
     return record
-
-
-def _html_table(columns: Sequence[str], rows: Sequence[Row], size: int) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row) + "</tr>" for row in rows
-    )
-    more = f"<p>{size:,} rows, {len(rows)} shown</p>" if size > len(rows) else ""
-    return f"<table><tr>{head}</tr>{body}</table>{more}"
 
 
 def _parse(program: str | Path, allow_paths: bool) -> Parsed:

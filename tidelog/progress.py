@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from types import TracebackType
-from typing import TextIO
+from typing import Self, TextIO
 
 from tidelog.limits import Position
 
@@ -26,7 +26,7 @@ class Progress:
         self._before = (0.0, 0)  # seconds and facts when the line was last written
         self._shown = False
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -45,13 +45,18 @@ class Progress:
         rate = (position.facts - facts) / passed if passed > 0 else 0.0
         self._before = (position.seconds, position.facts)
         self._next = position.seconds + BETWEEN
-        self._write(line(position, rate)[: _columns(self.stream) - 1])
+        self._write(line(position, rate)[: self.columns - 1])
         self._shown = True
 
     def clear(self) -> None:
         if self._shown:
             self._write("")
             self._shown = False
+
+    @property
+    def columns(self) -> int:
+        """How wide the terminal is."""
+        return _columns(self.stream)
 
     def _write(self, text: str) -> None:
         try:

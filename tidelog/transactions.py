@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
@@ -41,13 +44,66 @@ class State:
     book: Rulebook
     memory: Memory = field(default_factory=Memory)
     open: bool = False  # a transaction is under way
+    lock: threading.Condition = field(default_factory=threading.Condition)  # to read or change
+    changer: int = 0  # the thread that changes facts
+    held: Counter[int] = field(default_factory=Counter)  # snapshots that are open, by thread
+    waiting: deque[object] = field(default_factory=deque)  # who wants to change facts, or none to
     shown: tuple[Rulebook | None, Mapping[str, Relation]] = (None, {})  # what deltas cover
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Nobody reads in the block, and no snapshot is open: it waits for those of others."""
+        me = threading.get_ident()
+        with self.lock:
+            if self.changer == me:  # a block inside another one
+                yield
+                return
+            if me in self.held:
+                advice = "close it before anything changes"
+                raise TidelogError(f"error: a snapshot is open\n    {advice}")
+            self._queue(lambda: not self.held)
+            self.changer = me
+            try:
+                yield
+            finally:
+                self.changer = 0
+
+    def hold(self) -> int:
+        """Nothing changes until this is released; returns what to release it by."""
+        me = threading.get_ident()
+        with self.lock:
+            if self.changer != me and me not in self.held:
+                self._queue(lambda: True)
+            self.held[me] += 1
+        return me
+
+    def release(self, holder: int) -> None:
+        with self.lock:
+            self.held[holder] -= 1
+            self.held = +self.held
+            self.lock.notify_all()
+
+    def _queue(self, free: Callable[[], bool]) -> None:
+        """Wait until it is our turn, so that many readers do not keep a stream from going on."""
+        ticket = object()
+        self.waiting.append(ticket)
+        try:
+            self.lock.wait_for(lambda: self.waiting[0] is ticket and free())
+        finally:
+            self.waiting.remove(ticket)
+            if self.waiting:
+                self.lock.notify_all()
 
 
 def check_algorithm(name: str) -> None:
     if name not in ALGORITHMS:
         advice = did_you_mean(str(name), ALGORITHMS, f"there are {', '.join(ALGORITHMS)}")
         raise TidelogError(f"error: there is no algorithm {name!r}\n    {advice}")
+
+
+def no_relation(name: str, known: Collection[str]) -> DataError:
+    advice = did_you_mean(name, known, f"the program has {', '.join(known) or 'none'}")
+    return DataError(f"error: there is no relation {name}\n    {advice}")
 
 
 class Transaction:
@@ -123,7 +179,7 @@ class Transaction:
     def add_rule(self, rule: str | Clause, sources: Sources | None = None) -> str:
         """Add a rule, given as text; returns the name that it can be removed by."""
         self._check_open()
-        clause, sources = _clause(rule, sources)
+        clause, sources = clause_of(rule, sources)
         book, name, _ = self._book.plus(clause, sources)
         if name in self._book.clauses and self._strict:
             _refuse("the rule is there already", clause, sources)
@@ -141,7 +197,7 @@ class Transaction:
         """Remove a rule, given by its text, up to names of variables, or by its name."""
         self._check_open()
         if not isinstance(rule, str) or (rule not in self._book.clauses and ":-" in rule):
-            rule, sources = _clause(rule, sources)
+            rule, sources = clause_of(rule, sources)
         return self._remove(rule, sources, None)
 
     def _remove(self, rule: str | Clause, sources: Sources | None, at: Span | None) -> str:
@@ -156,7 +212,7 @@ class Transaction:
     def change(self, change: FactChange | RuleChange, sources: Sources | None = None) -> None:
         """One change of either kind; `sources` has the text that messages should show."""
         self._check_open()
-        _check_change(change)
+        check_change(change)
         if isinstance(change, RuleChange):
             if change.op == "+":
                 self.add_rule(change.rule, sources)
@@ -168,7 +224,7 @@ class Transaction:
         try:
             before = pending.get(change.row)
         except TypeError:
-            raise DataError(f"error: a fact's row is a tuple; {change.row!r} is none") from None
+            raise no_row(change.row) from None
         if self._strict:
             self._sources = sources
             if before is None:
@@ -239,8 +295,7 @@ class Transaction:
         relation = self._book.relations.get(name)
         if relation is None or relation.hidden:
             known = [n for n, r in self._book.relations.items() if not r.hidden]
-            advice = did_you_mean(name, known, f"the program has {', '.join(known) or 'none'}")
-            raise DataError(f"error: there is no relation {name}\n    {advice}")
+            raise no_relation(name, known)
         return relation
 
     # The end.
@@ -260,6 +315,16 @@ class Transaction:
         """
         self._check_open()
         began = time.perf_counter()
+        try:
+            with self._state.changing():
+                self._commit()
+        finally:
+            if not self._closed:  # a snapshot is open
+                self.rollback()
+        self.seconds = time.perf_counter() - began
+        return self.delta
+
+    def _commit(self) -> None:
         with Interrupts(whole=True) as interrupts:
             try:
                 self._changes(interrupts)
@@ -272,8 +337,6 @@ class Transaction:
             if self._dry_run:
                 self._back()
             self.committed = True
-        self.seconds = time.perf_counter() - began
-        return self.delta
 
     def _changes(self, interrupts: Interrupts) -> None:
         """Bring the materialisation up to date, and note what that changed."""
@@ -479,7 +542,7 @@ def _new_rules(after: Rulebook, come: Iterable[str], before: Rulebook) -> tuple[
     return tuple(found)
 
 
-def _clause(rule: str | Clause, sources: Sources | None) -> tuple[Clause, Sources | None]:
+def clause_of(rule: str | Clause, sources: Sources | None) -> tuple[Clause, Sources | None]:
     if isinstance(rule, Clause):
         return rule, sources
     if not isinstance(rule, str):
@@ -496,7 +559,11 @@ def _clause(rule: str | Clause, sources: Sources | None) -> tuple[Clause, Source
     return program.clauses[0], parsed.sources
 
 
-def _check_change(change: object) -> None:
+def no_row(row: object) -> DataError:
+    return DataError(f"error: a fact's row is a tuple; {row!r} is none")
+
+
+def check_change(change: object) -> None:
     if not isinstance(change, FactChange | RuleChange):
         raise TidelogError(
             f"error: a change is a FactChange or a RuleChange; {change!r} is neither"

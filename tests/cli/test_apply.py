@@ -527,7 +527,7 @@ def test_a_reader_that_has_seen_enough(
 
 
 def test_progress_at_a_terminal(folder: Path) -> None:
-    """The number of updates, and inside a long one what it is at."""
+    """How the stream is doing, and inside a long update what that is at."""
     ours, theirs = os.openpty()
     options = ("--algorithm", "dred", "--max-seconds", "1.5", "--deltas", "-")
     running = subprocess.Popen(
@@ -549,7 +549,8 @@ def test_progress_at_a_terminal(folder: Path) -> None:
     assert running.wait(60) == 2
     running.stdout.close()
     os.close(ours)
-    assert re.search(r"\r<stdin>: \d+ updates\x1b\[K", shown)
+    line = r"\r<stdin>: \d+ updates, 0 wait, \d+/s, \d+ facts changed, latency [\d.]+ ms\x1b\[K"
+    assert re.search(line, shown)
     assert "\redge, round " in shown
     last = shown.rpartition("\x1b[K")[2]
     assert last.startswith("<stdin>:11:2: error: stopped at more than 1.5 seconds")

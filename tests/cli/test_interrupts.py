@@ -68,6 +68,19 @@ def test_the_second_does_not_wait() -> None:
     assert passed == ["one"]
 
 
+def test_blocks_inside_each_other() -> None:
+    """The inner one raises it; if that is caught, the outer one raises it at its end."""
+    passed = []
+    with pytest.raises(KeyboardInterrupt), Interrupts(whole=True):
+        with pytest.raises(KeyboardInterrupt), Interrupts() as inner:
+            ctrl_c()
+            passed.append("the signal")
+            inner.check()
+            passed.append("the look")
+        passed.append("the rest")
+    assert passed == ["the signal", "the rest"]
+
+
 def test_a_handler_of_the_user_is_left_alone() -> None:
     heard = []
     signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))

@@ -34,9 +34,10 @@ ALLOWED: dict[str, set[str]] = {
         *("program", "text", "plan", "maintain", "engines", "io", "limits", "deltas"),
         "transactions",
     },
+    "reading": {"program", "io", "transactions", "stream"},
     "api": {
         *("program", "text", "plan", "maintain", "engines", "io", "report"),
-        *("limits", "accept", "questions", "deltas", "transactions", "stream"),
+        *("limits", "accept", "questions", "deltas", "transactions", "stream", "reading"),
     },
     "cli": {
         *("program", "text", "plan", "closure", "engines", "io", "report", "naive"),
@@ -52,7 +53,9 @@ ALLOWED: dict[str, set[str]] = {
             "__version__",
         ),
     },
-    "__init__": {"api", "deltas", "limits", "maintain", "program", "transactions"},
+    "__init__": {
+        *("api", "deltas", "limits", "maintain", "program", "reading", "stream", "transactions"),
+    },
     "__main__": {"cli"},
 }
 

@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING
 from tidelog.accept import Accepted, accept, read_program
 from tidelog.cli import arguments
 from tidelog.cli.files import Files, decide, output_folder
+from tidelog.cli.live import Live
 from tidelog.cli.opening import open_database, refuse_stdin, warn
 from tidelog.cli.reports import Reports
 from tidelog.cli.terminal import Interrupted, Unread, fault, say, stdin, stdout
-from tidelog.io.changes import FORMATS, Place, place_of, read_changes
+from tidelog.io.changes import FORMATS, Place, place_of
 from tidelog.io.directives import require_writable, write_outputs
-from tidelog.program.changes import Commit
 from tidelog.program.diagnostics import Diagnostic, TidelogError, render
+from tidelog.stream import NAMES
 
 if TYPE_CHECKING:
-    from tidelog.cli.updates import Updates
+    from tidelog.api import Database
+    from tidelog.stream.processor import Stream
 
 DESCRIPTION = """\
 Evaluate a program as `tidelog run` does, apply changes of facts and rules, and write what
-.output asks for. Changes are read from files, or live from the standard input: an update
-takes effect when the line of its `commit.` is read. One that fails is rolled back, and
-nothing follows it. Exit codes: 0 fine, 1 the reader of printed deltas left before files were
-complete, 2 bad input, 130 interrupted."""
+.output asks for. Changes are read from files, or live from the standard input, a pipe or a
+connection: an update takes effect when the line of its `commit.` is read. One that fails is
+rolled back, and nothing follows it. Exit codes: 0 fine, 1 the reader of printed deltas left
+before files were complete, 2 bad input, 130 interrupted."""
 EXAMPLE = """\
 example:
   $ cat edges.changes
@@ -49,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "changes",
         metavar="CHANGES",
         nargs="+",
-        help="files of changes, in the order in which they are applied, or - for the standard "
-        "input; a table may be given as RELATION=FILE",
+        help="files of changes, in the order in which they are applied, - for the standard "
+        "input, or tcp://HOST:PORT for a connection; a table may be given as RELATION=FILE",
     )
     parser.add_argument(
         "--format", choices=FORMATS, help="the format of CHANGES, whatever their names say"
@@ -70,6 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="how consequences are maintained: auto (unless given), recompute, counting, dred, "
         "dredc, bf, bfc, aged, dredc-mod or bfc-mod",
+    )
+    parser.add_argument(
+        "--policy",
+        choices=NAMES,
+        default="sequential",
+        help="how updates that arrive are worked off: one after the other (sequential, unless "
+        "given), with a look at the next one (marking), or overlapping (fully-dynamic)",
     )
     parser.add_argument(
         "--deltas",
@@ -101,6 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
+    _settle_policy(options)
     if options.dry_run:
         _settle_dry_run(options)
     places = [place_of(name, options.format) for name in options.changes]
@@ -122,14 +132,23 @@ def main(options: argparse.Namespace) -> int:
     printed = stdout() if files.printed and not options.dry_run else io.BytesIO()
     with output_folder(options.output if files.written else "-"):
         require_writable(files.outputs, sources=accepted.sources)
-        updates = _opened(accepted, files, options)
-        with _told(updates, reports, files), reports.saved():
-            for place in places:
-                _apply(place, updates, reports)
+        database = _opened(accepted, files, options)
+        with (
+            Live() as live,
+            _streamed(database, places, options, live) as stream,
+            _told(stream, reports, files),
+            reports.saved(stream),
+        ):
+            if live.on:
+                stream.on_idle = lambda: live.tell(stream, now=True)
+            for done in stream:
+                live.hide()
+                reports.add(done)
+                live.tell(stream)
         if options.dry_run:
             return 0
         names = {each.relation.name for each in files.outputs}
-        tables = {name: updates.database.table(name) for name in names}
+        tables = {name: database.table(name) for name in names}
         warnings = write_outputs(files.outputs, tables, printed, sources=accepted.sources)
         if not options.no_warnings:
             for warning in warnings:
@@ -137,50 +156,42 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def _opened(accepted: Accepted, files: Files, options: argparse.Namespace) -> Updates:
-    from tidelog.cli.updates import Updates
-
+def _opened(accepted: Accepted, files: Files, options: argparse.Namespace) -> Database:
     try:
-        database = open_database(accepted, files, options)
+        return open_database(accepted, files, options)
     except KeyboardInterrupt:
         raise Interrupted("nothing was written") from None
-    return Updates(database)
 
 
-def _apply(place: Place, updates: Updates, reports: Reports) -> None:
-    """The updates of one file; what follows its last commit is an update, too."""
-    from tidelog.cli.updates import Count
+def _streamed(
+    database: Database, places: list[Place], options: argparse.Namespace, live: Live
+) -> Stream:
+    from tidelog.stream.source import Arrivals
 
-    count = Count()
-    with count:
-        for change, sources in read_changes(place, updates.relations, stdin()):
-            if isinstance(change, Commit):
-                done = updates.commit()
-                count.clear()
-                reports.add(done)
-                count.tell(place.name, updates.committed)
-            else:
-                updates.change(change, sources)
-        if updates.pending:
-            reports.add(updates.commit())
+    return database.stream(
+        Arrivals(places, lambda: database._state.book, stdin()),
+        options.policy,
+        dry_run=options.dry_run,
+        progress=live if live.on else None,
+    )
 
 
 @contextmanager
-def _told(updates: Updates, reports: Reports, files: Files) -> Iterator[None]:
+def _told(stream: Stream, reports: Reports, files: Files) -> Iterator[None]:
     """Ends with a word on what was applied, if it does not end well."""
     try:
         yield
     except KeyboardInterrupt:
-        updates.rollback()
+        stream.close()
         raise Interrupted(_applied(reports.updates, " before")) from None
     except BrokenPipeError:
-        updates.rollback()
+        stream.close()
         if not files.written and not reports.filed:
             raise  # `| head` has all that it wanted
         note = _applied(reports.updates)
         raise Unread(f"error: nobody reads the deltas any more\n    note: {note}") from None
     except TidelogError as error:
-        updates.rollback()
+        stream.close()
         note = _applied(reports.updates, " before")
         raise TidelogError(f"{fault(str(error))}\n    note: {note}") from None
 
@@ -201,6 +212,13 @@ def _warn(options: argparse.Namespace, accepted: Accepted, files: Files) -> None
     if not files.outputs and not options.deltas:
         advice = "add `.output RELATION` to the program, or --deltas to the command"
         say(render(Diagnostic("nothing is written", None, advice, "warning"), {}))
+
+
+def _settle_policy(options: argparse.Namespace) -> None:
+    for name in ("dry_run", "strict"):
+        if getattr(options, name) and options.policy != "sequential":
+            option = f"--{name.replace('_', '-')}"
+            options.parser.error(f"argument {option}: only with --policy sequential")
 
 
 def _settle_dry_run(options: argparse.Namespace) -> None:

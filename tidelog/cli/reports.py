@@ -20,7 +20,8 @@ from tidelog.program.diagnostics import TidelogError
 from tidelog.text.rows import known_alike
 
 if TYPE_CHECKING:
-    from tidelog.cli.updates import Done
+    from tidelog.stream.policy import Finished
+    from tidelog.stream.processor import Stream
 
 
 class Reports:
@@ -55,14 +56,14 @@ class Reports:
         self._program = options.program
         self._records: list[dict[str, Any]] = []
 
-    def add(self, done: Done) -> None:
+    def add(self, done: Finished) -> None:
         """Tell of an update, everywhere; if one place cannot hold its delta, nowhere."""
         changes = list(done.delta) if self._deltas else []
         for writer in self._deltas:
             writer.require(changes)
         self.updates += 1
         if self._stats is not None:
-            self._records.append(done.record())
+            self._records.append(_record(done))
         for writer in self._deltas:
             try:
                 writer.add(changes)
@@ -71,7 +72,7 @@ class Reports:
                 raise
 
     @contextmanager
-    def saved(self) -> Iterator[None]:
+    def saved(self, stream: Stream) -> Iterator[None]:
         """However the block ends, files tell of the updates that were committed in it."""
         try:
             yield
@@ -80,13 +81,48 @@ class Reports:
                 for writer in self._deltas:
                     writer.save(staged)
                 if self._stats is not None:
-                    staged.write(self._stats, [self._statistics().encode()], compress=False)
+                    staged.write(self._stats, [self._statistics(stream).encode()], compress=False)
                 staged.commit()
 
-    def _statistics(self) -> str:
+    def _statistics(self, stream: Stream) -> str:
         """One object, with a line for each update."""
         lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in self._records)
-        return f'{{"program": {json.dumps(self._program)}, "commits": [\n{lines}\n]}}\n'
+        told = stream.metrics.record()
+        head = {"program": self._program, "policy": stream.policy, "stream": told}
+        return f'{json.dumps(head)[:-1]}, "commits": [\n{lines}\n]}}\n'
+
+
+def _record(done: Finished) -> dict[str, Any]:
+    """What `--stats` tells of an update."""
+    report = done.report
+    return {
+        "commit": done.number,
+        "changes": done.changes,
+        "seconds": done.seconds,
+        "waited": done.waited,
+        "latency": done.latency,
+        "first_effect": done.first_effect,
+        "together": done.together,
+        "instances": report.instances,
+        "delta": {
+            name: {"added": came, "removed": went}
+            for name, (came, went) in done.delta.counts.items()
+        },
+        "numbers": dict(report.numbers),
+        "strata": [
+            {
+                "relations": work.relations,
+                "algorithm": work.algorithm,
+                "why": work.why,
+                "seconds": work.seconds,
+                "instances": work.instances,
+                "added": work.added,
+                "deleted": work.deleted,
+                "numbers": dict(work.numbers),
+            }
+            for work in report.works
+        ],
+    }
 
 
 def _delta_place(name: str) -> Place:

@@ -1,16 +1,16 @@
-"""Updates one after the other: changes go in, a delta comes out of each commit."""
+"""Updates that a person makes: changes go in, a delta comes out of each commit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidelog.program.changes import FactChange, RuleChange
 from tidelog.program.diagnostics import Sources
 from tidelog.program.rules import Relation
-from tidelog.progress import BETWEEN, Progress
+from tidelog.progress import Progress
 
 if TYPE_CHECKING:
     from tidelog.api import Database
@@ -29,34 +29,6 @@ class Done:
     seconds: float
     delta: Delta
     report: Report
-
-    def record(self) -> dict[str, Any]:
-        """What `--stats` writes of it."""
-        report = self.report
-        return {
-            "commit": self.number,
-            "changes": self.changes,
-            "seconds": self.seconds,
-            "instances": report.instances,
-            "delta": {
-                name: {"added": came, "removed": went}
-                for name, (came, went) in self.delta.counts.items()
-            },
-            "numbers": dict(report.numbers),
-            "strata": [
-                {
-                    "relations": work.relations,
-                    "algorithm": work.algorithm,
-                    "why": work.why,
-                    "seconds": work.seconds,
-                    "instances": work.instances,
-                    "added": work.added,
-                    "deleted": work.deleted,
-                    "numbers": dict(work.numbers),
-                }
-                for work in report.works
-            ],
-        }
 
 
 class Updates:
@@ -107,18 +79,3 @@ class Updates:
 
     def _show(self, position: Position) -> None:
         self._line(position)
-
-
-class Count(Progress):
-    """One line that tells how many updates are done, for people who wait at a terminal."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._began = perf_counter()
-
-    def tell(self, file: str, updates: int) -> None:
-        seconds = perf_counter() - self._began
-        if self.on and seconds >= self._next:
-            self._next = seconds + BETWEEN
-            self._write(f"{file}: {updates:,} updates"[:79])
-            self._shown = True

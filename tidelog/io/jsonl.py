@@ -40,10 +40,16 @@ _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 
 def read_jsonl(
     blocks: Iterable[str], file: str, relations: Relations
-) -> Iterator[tuple[Change, Sources]]:
-    """The change of each line, with what messages about it show. Empty lines are passed over."""
+) -> Iterator[tuple[Change, Sources] | None]:
+    """The change of each line, with what messages about it show. Empty lines are passed over.
+
+    None stands where nothing more is there for now, which an empty block says.
+    """
     number = 0
     for block in blocks:
+        if not block:
+            yield None
+            continue
         lines = block.split("\n")
         if not lines[-1]:
             lines.pop()

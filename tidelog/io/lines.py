@@ -45,10 +45,16 @@ def _open(path: str) -> BinaryIO:
 
 
 def whole_lines(pieces: Iterable[bytes], file: str) -> Iterator[str]:
-    """Blocks of whole lines; a byte that is no text is an error after the lines before it."""
+    """Blocks of whole lines; a byte that is no text is an error after the lines before it.
+
+    An empty piece says that nothing more is there for now, and makes an empty block.
+    """
     rest: list[bytes] = []
     line = 1
     for piece in pieces:
+        if not piece:
+            yield ""
+            continue
         end = piece.rfind(b"\n") + 1
         if end:
             block = b"".join((*rest, piece[:end]))

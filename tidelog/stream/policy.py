@@ -17,6 +17,7 @@ from tidelog.maintain.report import Report
 from tidelog.plan.draft import did_you_mean
 from tidelog.program.changes import FactChange, RuleChange
 from tidelog.program.diagnostics import Sources, TidelogError
+from tidelog.stream import NAMES
 from tidelog.transactions import State, Transaction
 
 
@@ -91,7 +92,7 @@ class Policy(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Are there updates that are not finished?"""
+        """Is there work: updates that are not finished, or what they left behind?"""
 
     def wants(self) -> bool:
         """May another update be given now?"""
@@ -113,24 +114,27 @@ class Policy(Protocol):
 Make = Callable[..., Policy]  # (database, look, algorithm, limits=…, progress=…, …)
 
 
-def _of(module: str, name: str) -> Make:
+def _of(policy: str, module: str, name: str) -> Make:
     def make(database: Base, look: Look, algorithm: str | None = None, **options: Any) -> Policy:
         try:
             home = importlib.import_module(module)
         except ModuleNotFoundError as error:
             if error.name != module:
                 raise
-            raise TidelogError("error: this policy is not available") from None
-        policy: Policy = getattr(home, name)(database, look, algorithm, **options)
-        return policy
+            raise TidelogError(f"error: the policy {policy} is not available yet") from None
+        made: Policy = getattr(home, name)(database, look, algorithm, **options)
+        return made
 
     return make
 
 
+_HOMES = (
+    ("tidelog.stream.sequential", "Sequential"),
+    ("tidelog.stream.marking", "Marking"),
+    ("tidelog.stream.dynamic", "FullyDynamic"),
+)
 POLICIES: Mapping[str, Make] = {
-    "sequential": _of("tidelog.stream.sequential", "Sequential"),
-    "marking": _of("tidelog.stream.marking", "Marking"),
-    "fully-dynamic": _of("tidelog.stream.dynamic", "FullyDynamic"),
+    name: _of(name, *home) for name, home in zip(NAMES, _HOMES, strict=True)
 }
 
 

@@ -1,0 +1,253 @@
+"""What a stream may be made of, and how each kind becomes changes."""
+
+from __future__ import annotations
+
+import io
+import os
+import queue
+import socket
+import stat
+from collections.abc import Iterable, Iterator, Sized
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any, BinaryIO, Protocol
+
+from tidelog.io.changes import Place, Sourced, place_of, read_changes, read_notation, read_pieces
+from tidelog.io.frames import to_table
+from tidelog.io.sockets import TCP, connect
+from tidelog.program.changes import Change, Commit, FactChange, RuleChange
+from tidelog.program.diagnostics import TidelogError
+from tidelog.stream.pump import (
+    END,
+    NOTHING,
+    Pump,
+    called,
+    commits,
+    from_pipe,
+    from_socket,
+    from_stream,
+    read_from,
+)
+from tidelog.text.changes import Relations
+from tidelog.text.rows import fitting
+from tidelog.transactions import check_change, no_relation, no_row
+
+TEXT = "<changes>"
+SOCKET = "<socket>"
+SLICE = 0.2  # seconds between two looks at whether anybody still waits
+
+
+class Feed(Protocol):
+    """Where items come from that may not be there yet; see `Pump`."""
+
+    at: float
+
+    def get(self) -> Any: ...
+    def wait(self, timeout: float | None) -> None: ...
+    def waiting(self, given: int) -> int: ...
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Input:
+    """One source: its changes, with None where none is there for now."""
+
+    name: str
+    changes: Iterator[Sourced | None]
+    feed: Feed | None = None  # None if all of it is there
+    given: int = 0  # updates so far
+
+
+def open_input(source: Any, relations: Relations, stdin: BinaryIO | None = None) -> Input:
+    """The changes of a source of any kind."""
+    if isinstance(source, str) and source.startswith(TCP) and "\n" not in source:
+        source = place_of(source)
+    if isinstance(source, str):
+        return Input(TEXT, read_notation([source] if source else [], TEXT, relations))
+    if isinstance(source, Path):
+        source = place_of(os.fspath(source))
+    if isinstance(source, Place):
+        return _placed(source, relations, stdin)
+    if isinstance(source, io.TextIOWrapper):
+        source = source.buffer
+    if isinstance(source, socket.socket):
+        place = Place(SOCKET, "changes", "")
+        return _pumped(place, from_socket(lambda: source, SOCKET, False), relations)
+    if callable(getattr(source, "read", None)) and not isinstance(source, io.TextIOBase):
+        place = Place(called(source), "changes", "")
+        return _streamed(place, source, relations)
+    if isinstance(source, queue.Queue | queue.SimpleQueue):
+        feed: Feed = FromQueue(source)
+        return Input("<queue>", _values(feed, relations), feed)
+    if isinstance(source, Iterable) and not isinstance(source, bytes | bytearray):
+        feed = Listed(source) if isinstance(source, Sized) else Pump(lambda _: iter(source), _ends)
+        return Input("<updates>", _values(feed, relations), feed)
+    raise TidelogError(
+        f"error: updates cannot come from {source!r}\n    give text, a Path, a binary stream, a "
+        "socket, a queue or an iterable of updates"
+    )
+
+
+def _placed(place: Place, relations: Relations, stdin: BinaryIO | None) -> Input:
+    address = place.address
+    if address is not None:
+        return _pumped(
+            place, from_socket(partial(connect, *address, place.path), place.path, True), relations
+        )
+    if place.live and stdin is not None:
+        return _streamed(place, stdin, relations)
+    if not place.is_table and _is_pipe(place.path):
+        return _pumped(place, from_pipe(place.path), relations)
+    return Input(place.name, read_changes(place, relations, stdin))
+
+
+def _streamed(place: Place, stream: BinaryIO, relations: Relations) -> Input:
+    if isinstance(stream, io.BytesIO) or _is_file(stream):
+        return Input(place.name, read_pieces(read_from(stream), place, relations))
+    return _pumped(place, from_stream(stream), relations)
+
+
+def _pumped(place: Place, items: Any, relations: Relations) -> Input:
+    pump = Pump(items, commits)
+    return Input(place.name, read_pieces(pump.pieces(), place, relations), pump)
+
+
+def _is_pipe(path: str) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False  # what is wrong with it is found when it is read
+
+
+def _is_file(stream: BinaryIO) -> bool:
+    if not isinstance(stream, io.BufferedReader | io.FileIO):
+        return False
+    try:
+        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+# Updates that are values.
+
+
+def _values(feed: Feed, relations: Relations) -> Iterator[Sourced | None]:
+    """Updates are lists of changes, or text; or changes come one by one, with Commit."""
+    while (item := feed.get()) is not END:
+        if item is NOTHING:
+            yield None
+        elif isinstance(item, Change):
+            yield _given(item, relations), {}
+        elif isinstance(item, str):
+            last: Change | None = Commit()
+            for sourced in read_notation([item] if item else [], TEXT, relations):
+                if sourced is not None:
+                    yield sourced
+                    last = sourced[0]
+            if not isinstance(last, Commit):
+                yield Commit(), {}
+        elif isinstance(item, Iterable) and not isinstance(item, bytes | bytearray):
+            last = None
+            for last in item:
+                yield _given(last, relations), {}
+            if not isinstance(last, Commit):
+                yield Commit(), {}
+        else:
+            raise TidelogError(
+                f"error: an update is a list of changes or text; {item!r} is neither"
+            )
+
+
+def _given(change: Change, relations: Relations) -> Change:
+    """A change that was not read from text, with a row that fits its relation."""
+    if isinstance(change, Commit):
+        return change
+    check_change(change)
+    if isinstance(change, RuleChange):
+        return change
+    known = relations()
+    if change.relation not in known:
+        raise no_relation(change.relation, known)
+    if not isinstance(change.row, tuple):
+        raise no_row(change.row)
+    relation = known[change.relation]
+    row = fitting(change.row, relation.kinds)
+    if row is None:  # values of other libraries, an infinity, or what fits nowhere
+        row = to_table(relation, [change.row]).rows()[0]
+    return replace(change, row=row)
+
+
+def _ends(item: object) -> int:
+    """Updates that an item ends."""
+    return 0 if isinstance(item, FactChange | RuleChange) else 1
+
+
+class Listed:
+    """Items that are all there."""
+
+    def __init__(self, items: Iterable[object]) -> None:
+        self.at = perf_counter()
+        self._items = iter(items)
+        self._counted = sum(map(_ends, items))
+
+    def get(self) -> Any:
+        self.at = perf_counter()
+        return next(self._items, END)
+
+    def wait(self, timeout: float | None) -> None:
+        """There is nothing to wait for."""
+
+    def waiting(self, given: int) -> int:
+        return max(0, self._counted - given)
+
+    def close(self) -> None:
+        self._items = iter(())
+
+
+class FromQueue:
+    """Items that somebody puts into a queue; None is the end."""
+
+    def __init__(self, items: queue.Queue[Any] | queue.SimpleQueue[Any]) -> None:
+        self.at = perf_counter()
+        self._queue = items
+        self._next: Any = NOTHING  # taken out while waiting
+        self._closed = False
+
+    def get(self) -> Any:
+        if self._closed or self._next is END:
+            return END
+        self._take(block=False)
+        item, self._next = self._next, NOTHING
+        if item is END:
+            self._next = END
+        return item
+
+    def wait(self, timeout: float | None) -> None:
+        end = None if timeout is None else perf_counter() + timeout
+        while self._next is NOTHING and not self._closed:
+            left = SLICE if end is None else min(SLICE, end - perf_counter())
+            if left <= 0:
+                return
+            self._take(block=True, timeout=left)
+
+    def _take(self, block: bool, timeout: float | None = None) -> None:
+        if self._next is not NOTHING:
+            return
+        try:
+            item = self._queue.get(block, timeout)
+        except queue.Empty:
+            return
+        except Exception as error:
+            if type(error).__name__ != "ShutDown":  # queues can be shut down since Python 3.13
+                raise
+            item = None
+        self.at = perf_counter()
+        self._next = END if item is None else item
+
+    def waiting(self, given: int) -> int:
+        return self._queue.qsize() + (self._next not in (NOTHING, END))
+
+    def close(self) -> None:
+        self._closed = True

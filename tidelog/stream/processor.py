@@ -1,0 +1,299 @@
+"""`Stream`: updates arrive, a policy works them off, and each comes out once it has taken
+effect, in order and exactly once.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+from tidelog.limits import Interrupts, Limits, Show
+from tidelog.program.diagnostics import TidelogError
+from tidelog.stream.metrics import Metrics
+from tidelog.stream.policy import POLICIES, Arrived, Base, Finished, Policy, check_policy
+from tidelog.stream.sequential import Sequential
+from tidelog.stream.source import Arrivals
+from tidelog.transactions import check_algorithm
+
+QUIET = 0.2  # seconds
+
+
+class Stream:
+    """The updates of a source, as they take effect; made by `Database.stream`.
+
+    Iterating it does the work. If an update is at fault, those before it stay and are given,
+    then the error is raised; neither it nor what follows it is applied.
+
+    >>> from tidelog import Database
+    >>> db = Database("path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).",
+    ...               facts={"edge": [(1, 2)]})
+    >>> for done in db.stream("+edge(2, 3). commit. -edge(1, 2). commit."):
+    ...     print(done.number, done.delta.counts)
+    1 {'edge': (1, 0), 'path': (2, 0)}
+    2 {'edge': (0, 1), 'path': (0, 2)}
+    """
+
+    def __init__(
+        self,
+        database: Base,
+        source: Any,
+        policy: str = "sequential",
+        *,
+        algorithm: str | None = None,
+        strict: bool = False,
+        dry_run: bool = False,
+        limits: Limits | None = None,
+        progress: Show | None = None,
+        **options: Any,
+    ) -> None:
+        self.closed = True  # until all is well
+        check_policy(policy)
+        if algorithm is not None:
+            check_algorithm(algorithm)
+        shared: dict[str, Any] = {"limits": limits or database._limits, "progress": progress}
+        self._plain = partial(Sequential, database, lambda: None, algorithm, **shared)
+        options.update(shared)
+        if policy == "sequential":
+            options.update(strict=strict, dry_run=dry_run)
+        elif strict or dry_run:
+            what = "strict mode" if strict else "a dry run"
+            raise TidelogError(f"error: {what} needs the policy sequential; this is {policy}")
+        self.policy = policy
+        self.on_idle: Callable[[], object] | None = None  # called when nothing arrives for a while
+        self.metrics = Metrics()
+        self.arrivals = (
+            source
+            if isinstance(source, Arrivals)
+            else Arrivals(source, lambda: database._state.book)
+        )
+        self._state = database._state
+        self._todo: deque[Arrived] = deque()  # updates that were read and are not given yet
+        self._under_way: deque[Arrived] = deque()
+        self._ready: deque[Finished] = deque()
+        self._fault: BaseException | None = None
+        self._interrupted = False
+        self._draining = False
+        me = weakref.ref(self)  # so that a stream that nobody holds any more is closed
+
+        def look() -> Arrived | None:
+            stream = me()
+            return None if stream is None else stream._look()
+
+        self._policy: Policy = POLICIES[policy](database, look, algorithm, **options)
+        self.closed = False
+
+    # What comes out.
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Finished:
+        patience = None if self.on_idle is None else QUIET
+        while True:
+            with self._state.lock:
+                if self._ready:
+                    return self._ready.popleft()
+                if self._interrupted:
+                    self._interrupted = False
+                    raise KeyboardInterrupt
+                if self.closed:
+                    self._end()
+            with self._state.changing():
+                idle = not self._ready and self._advance()
+            if idle:
+                if patience is None and self.on_idle is not None:
+                    self.on_idle()
+                self.arrivals.wait(patience)
+                patience = None
+
+    def _end(self) -> NoReturn:
+        if self._fault is None:
+            raise StopIteration
+        fault, self._fault = self._fault, None
+        raise fault
+
+    def run(self, on_finished: Callable[[Finished], object] | None = None) -> Metrics:
+        """Go on to the end of the source."""
+        for done in self:
+            if on_finished is not None:
+                on_finished(done)
+        return self.metrics
+
+    @property
+    def queue(self) -> int:
+        """How many updates have arrived and have not taken effect, about."""
+        return len(self._under_way) + len(self._todo) + self.arrivals.waiting
+
+    @property
+    def finished(self) -> int:
+        """How many updates have taken effect: a whole prefix of the stream."""
+        return self.metrics.updates
+
+    @property
+    def under_way(self) -> tuple[int, ...]:
+        """The numbers of updates that are begun and have not taken effect as a whole."""
+        with self._state.lock:
+            return tuple(update.number for update in self._under_way)
+
+    # The work. All of it happens under the lock of the database.
+
+    def _advance(self) -> bool:
+        """One turn; True if nothing can be done until something arrives."""
+        if self.closed:
+            return False
+        if self._state.open and not self._policy.busy:
+            raise TidelogError(
+                "error: a transaction is open\n    commit it or roll it back, then the stream "
+                "goes on"
+            )
+        try:
+            with Interrupts(whole=True):
+                self._fill()
+                if self._policy.busy:
+                    self._step()
+                elif self._fault is not None or self.arrivals.ended:
+                    self.close()
+                else:
+                    return True
+        except KeyboardInterrupt:
+            self._put_back()
+            if not self._ready:
+                raise
+            self._interrupted = True  # what has taken effect is told first
+        return False
+
+    def _fill(self) -> None:
+        while self._policy.wants() and (update := self._next()) is not None:
+            try:
+                self._policy.take(update)
+            except Exception as error:
+                self._todo.clear()
+                self._fault = error
+                return
+            self._under_way.append(update)
+
+    def _next(self) -> Arrived | None:
+        """The next update that may be given now. One that changes rules is given alone."""
+        if not self._todo and self._fault is None:
+            try:
+                update = self.arrivals.poll()
+            except Exception as error:
+                self._fault = error
+                return None
+            if update is not None:
+                self._todo.append(update)
+        if not self._todo:
+            return None
+        if self._policy.busy and (self._todo[0].changes_rules or self._rules_under_way()):
+            return None
+        return self._todo.popleft()
+
+    def _rules_under_way(self) -> bool:
+        return bool(self._under_way) and self._under_way[-1].changes_rules
+
+    def _look(self) -> Arrived | None:
+        """The next update, for a policy that takes it in the midst of a step."""
+        update = None if self._draining else self._next()
+        if update is not None:
+            self._under_way.append(update)
+        return update
+
+    def _step(self) -> None:
+        try:
+            done = self._policy.step()
+        except Exception as error:
+            self._policy.give_up()
+            if len(self._under_way) > 1:
+                self._one_by_one()
+            else:
+                self._fail(error)
+            return
+        self._finish(done)
+
+    def _finish(self, done: Any) -> None:
+        for each in done:
+            update = self._under_way.popleft()
+            assert update.number == each.number
+            self.arrivals.applied(each.number)
+            self.metrics.add(each)
+            self._ready.append(each)
+
+    def _one_by_one(self) -> None:
+        """Several updates cannot be done together: find the one at fault, after those before."""
+        alone = self._plain()
+        while self._under_way:
+            alone.take(self._under_way[0])
+            try:
+                done = alone.step()
+            except Exception as error:
+                self._fail(error)
+                return
+            self._finish(done)
+
+    def _fail(self, error: BaseException) -> None:
+        self._under_way.clear()
+        self._todo.clear()
+        self._fault = error
+
+    def _put_back(self) -> None:
+        """Undo what is not finished; if the stream goes on, it begins with that again."""
+        with suppress(KeyboardInterrupt), Interrupts(whole=True):  # the first one is on its way
+            self._policy.give_up()
+            self._todo.extendleft(reversed(self._under_way))
+            self._under_way.clear()
+
+    @contextmanager
+    def drained(self) -> Iterator[None]:
+        """All that was under way has taken effect; nothing new is begun in the block.
+
+        If one of the updates is at fault, the stream tells of it when its turn comes.
+        """
+        if threading.get_ident() in self._state.held and not self._policy.busy:
+            yield  # a snapshot inside another one
+            return
+        with self._state.changing():
+            self._draining = True
+            try:
+                while self._policy.busy:
+                    with Interrupts(whole=True):
+                        self._step()
+            except KeyboardInterrupt:
+                self._put_back()
+                raise
+            finally:
+                self._draining = False
+            yield
+
+    # The end.
+
+    def close(self) -> None:
+        """Read no more. What is not finished is undone; what is finished can still be had."""
+        if self.closed:
+            return
+        with self._state.lock, Interrupts(whole=True):
+            self.closed = True
+            if self._policy.busy:
+                self._policy.give_up()
+            self._under_way.clear()
+            self._todo.clear()
+            self.arrivals.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
