@@ -155,7 +155,9 @@ def main(first: int, count: int, *algorithms: str) -> None:
             try:
                 marks += marked(told, algorithm, Random(f"{seed} {algorithm}"))
             except Exception as error:
-                print(f"seed {seed} marking: {algorithm}: {type(error).__name__}: {str(error)[:300]}")
+                print(
+                    f"seed {seed} marking: {algorithm}: {type(error).__name__}: {str(error)[:300]}"
+                )
     print(f"{together} times several updates settled together; {marks} marks")
 
 
