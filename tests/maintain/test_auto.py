@@ -92,10 +92,10 @@ def test_a_search_that_takes_too_long_is_given_up(on: str, monkeypatch: pytest.M
 def test_small_strata_are_tried_from_scratch(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "SMALL", 100)
     world = paths(on)
-    for i in (5, 6):
+    for i in (5, 6, 7):
         world.change("auto", insert=[("edge", (i, i + 1))])
         assert choice(world, "far") == ("bf", "no recursion")
-    world.change("auto", insert=[("edge", (7, 8))])
+    world.change("auto", insert=[("edge", (8, 9))])
     assert choice(world, "far") == ("recompute", "quicker from scratch")
 
 
@@ -104,8 +104,9 @@ def test_what_is_quicker_is_done_and_the_other_not_forgotten() -> None:
     assert not known.from_scratch(
         True, 10, small=lambda: True, tiny=lambda: False
     )  # nothing is known
-    known.followed(True, 10, 9.0)  # the first time says little
-    assert not known.from_scratch(True, 10, small=lambda: True, tiny=lambda: False)
+    for seconds in (9.0, 5.0):  # the first times say little
+        known.followed(True, 10, seconds)
+        assert not known.from_scratch(True, 10, small=lambda: True, tiny=lambda: False)
     known.followed(True, 10, 1.0)
     assert known.from_scratch(True, 10, small=lambda: True, tiny=lambda: False)
     assert not known.from_scratch(True, 10, small=lambda: False, tiny=lambda: False)
@@ -119,6 +120,13 @@ def test_what_is_quicker_is_done_and_the_other_not_forgotten() -> None:
         times += 1
     assert 2 <= times <= 20
     known.followed(True, 10, 1.0)
+    assert known.from_scratch(True, 10, small=lambda: False, tiny=lambda: False)
+
+
+def test_once_is_enough_where_a_change_is_very_slow() -> None:
+    known = Costs()
+    known.recomputed(0.5)
+    known.followed(True, 10, 3.0)
     assert known.from_scratch(True, 10, small=lambda: False, tiny=lambda: False)
 
 

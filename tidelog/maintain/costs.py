@@ -14,6 +14,8 @@ TRIAL = 0.01  # seconds for overdeletion while it is not known what recomputing 
 LEAST = 0.0005  # seconds for it in any case
 PATIENCE = 0.3  # the part of what recomputing takes that overdeletion may take
 CLEARLY = 1.15  # times quicker is quicker
+SEEN = 3  # changes of a kind before they count as slow, unless one is very slow
+VERY = 1.0  # seconds, which loading kernels and making indexes does not take
 MEMORY = 10  # times what the other way takes: for so long it is remembered what that is
 
 
@@ -25,6 +27,7 @@ class Costs:
     support: float = 1.0  # part of the facts checked by `aged` that had older support
     _hoped: float = 0.0  # what recomputing may take now, for all we know
     _usual: dict[tuple[bool, int], float] = field(default_factory=dict)  # by kind of change
+    _seen: dict[tuple[bool, int], int] = field(default_factory=dict)
 
     def from_scratch(
         self, deletes: bool, facts: int, small: Callable[[], bool], tiny: Callable[[], bool]
@@ -50,10 +53,14 @@ class Costs:
     def followed(self, deletes: bool, facts: int, seconds: float) -> None:
         """What following such a change took."""
         kind = deletes, _size(facts)
-        if kind in self._usual:
-            self._usual[kind] = _typical(self._usual[kind], seconds)
+        seen = self._seen[kind] = self._seen.get(kind, 0) + 1
+        if self.recompute and seconds > max(VERY, 2 * self.recompute):
+            self._usual[kind] = seconds
+        elif seen < SEEN:
+            # The first times, indexes are made and kernels are loaded that stay.
+            self._usual[kind] = 0.0
         else:
-            self._usual[kind] = 0.0  # the first time, indexes are made that stay
+            self._usual[kind] = _typical(self._usual[kind], seconds)
 
     def supported(self, some: int, checked: int) -> None:
         self.support += 0.3 * (some / checked - self.support)
