@@ -29,7 +29,7 @@ from tidelog.program.syntax import Call, Cast, Constant, Value, Variable, Wildca
 
 Fact = tuple[str, tuple[Value, ...]]
 Env = dict[str, Any]
-SETS = 14  # that may live at the same time
+SETS = 16  # that may live at the same time
 
 
 class PySet(FactSet):
