@@ -10,12 +10,16 @@ Example 3 and the proofs of appendix A. Where these leave a choice:
 Which instance an "∃" finds is free: here the facts of D, P and I are taken in the order in which
 they came. Block letters and line numbers are the paper's.
 
+The order of blocks decides how much is deleted and how much chained back, not what results.
+`BackwardFirst` has b) before a): the paper's own figures behave as if they came from that order.
+
 # C checked   D deleted   P proved   W waiting to be checked   Y delayed: proved, not checked
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import ClassVar
 
 from bench.stepwise.marking import Marking, Update
 from bench.stepwise.matching import Fact, Facts, Frontier, Instance, Rules
@@ -61,62 +65,80 @@ class BackwardForward(Marking):
             self._mark(instance.head, "implicit")
 
     def iterate(self) -> str:
-        return self._delete() if self.phase == 1 else self._insert()
+        if self.phase == 2:
+            return "f" if self.add_derived() else self.prepare_next()
+        return next(block for block in self.order if self.blocks[block](self))
 
-    def _delete(self) -> str:
-        C, D, P, W, Y = self.C, self.D, self.P, self.W, self.Y
+    def chain_forward(self) -> bool:
+        """a) Derive one fact from proved ones."""
+        proof = self._forward.first(lambda r: r.head not in self.P and r.head not in self.Y)  # 11
+        if proof is None:
+            return False
+        self.counts["forward"] += 1
+        self._pass_on(proof)  # 12
+        if proof.head in self.W or proof.head in self.C:  # 13 to 15
+            self._prove(proof.head)
+        else:  # 16
+            self.Y.add(proof.head)
+        return True
 
-        # a) Forward chaining with proved facts
-        proof = self._forward.first(lambda r: r.head not in P and r.head not in Y)  # 11
-        if proof is not None:
-            self.counts["forward"] += 1
-            self._pass_on(proof)  # 12
-            if proof.head in W:  # 13
-                self._prove(proof.head)
-            elif proof.head in C:  # 15
-                self._prove(proof.head)
-            else:  # 16
-                Y.add(proof.head)
-            return "a"
-
-        # b) Backward chaining with waiting facts
-        if W:
-            fact = next(reversed(W))  # 17
-            if (self.rules.is_explicit(fact) and fact not in D) or fact in Y:  # 18
-                self._prove(fact)
-            elif (support := self._supporting(fact)) is not None:  # 20
-                self.counts["backward"] += 1
-                W.update((f, None) for f in support.body if f not in C and f not in W)
-            else:  # 22
-                C.add(fact)
+    def chain_back(self) -> bool:
+        """b) Prove the fact that waits on top, or make those wait that would derive it."""
+        if not self.W:
+            return False
+        fact = next(reversed(self.W))  # 17
+        if (self.rules.is_explicit(fact) and fact not in self.D) or fact in self.Y:  # 18
+            self._prove(fact)
+        elif (support := self._supporting(fact)) is not None:  # 20
+            self.counts["backward"] += 1
+            for f in support.body:
+                if f not in self.C:
+                    self.W.setdefault(f)
+        else:  # 22
+            self.C.add(fact)
+            if fact not in self.P:
                 self._unproved[fact] = None
-                del W[fact]
-            return "b"
+            del self.W[fact]
+        return True
 
-        # c) Determine facts affected by deletion
-        affected = self._affected.first(lambda r: r.head not in C and r.head not in W)  # 23
-        if affected is not None:
-            self.counts["deletions"] += 1
-            W[affected.head] = None
-            return "c"
+    def find_affected(self) -> bool:
+        """c) Determine a fact affected by deletion."""
+        r = self._affected.first(lambda r: r.head not in self.C and r.head not in self.W)  # 23
+        if r is None:
+            return False
+        self.counts["deletions"] += 1
+        self.W[r.head] = None
+        return True
 
-        # d) Delete facts that cannot be proved
-        if self._unproved:  # 25
-            for fact in self._unproved:
-                D[fact] = None
-                self._affected.put(fact)
-            self._unproved = {}
-            return "d"
+    def delete_disproved(self) -> bool:
+        """d) Delete facts that cannot be proved."""
+        if not self._unproved:  # 25
+            return False
+        for fact in self._unproved:
+            self.D[fact] = None
+            self._affected.put(fact)
+        self._unproved = {}
+        return True
 
-        # e) Finish deletions and prepare insertions
-        for fact in D:  # 26
+    def finish_deletions(self) -> bool:
+        """e) Take D out, and put the explicit facts in."""
+        for fact in self.D:  # 26
             self.I.remove(fact)
         assert self.U1 is not None
         for fact in self.U1.come:
             self.I.add(fact)
             self._new.put(fact)
         self.phase = 2
-        return "e"
+        return True
+
+    order: ClassVar = "abcde"
+    blocks: ClassVar[dict[str, Callable[[BackwardForward], bool]]] = {
+        "a": chain_forward,
+        "b": chain_back,
+        "c": find_affected,
+        "d": delete_disproved,
+        "e": finish_deletions,
+    }
 
     def _prove(self, fact: Fact) -> None:
         """Lines 14, 15 and 19: the fact is in C and P, and no longer in W."""
@@ -140,18 +162,24 @@ class BackwardForward(Marking):
                 return r
         return None
 
-    def _insert(self) -> str:
-        # f) Add new derivable facts
-        new = self._new.first(lambda r: r.head not in self.I)  # 28
-        if new is not None:
-            self.counts["insertions"] += 1
-            self._pass_on(new)  # 29
-            self.I.add(new.head)  # 30
-            self._new.put(new.head)
-            return "f"
+    def add_derived(self) -> bool:
+        """f) Add a new derivable fact."""
+        r = self._new.first(lambda r: r.head not in self.I)  # 28
+        if r is None:
+            return False
+        self.counts["insertions"] += 1
+        self._pass_on(r)  # 29
+        self.I.add(r.head)  # 30
+        self._new.put(r.head)
+        return True
 
-        # g) Prepare next update processing
+    def prepare_next(self) -> str:
+        """g) Prepare next update processing."""
         gone = self.U2.gone if self.U2 is not None else ()
         self._reset(gone, (f for f in self.marked if not self.rules.is_explicit(f)))  # 32
         self.marked = {}
         return "g"
+
+
+class BackwardFirst(BackwardForward):
+    order = "bacde"

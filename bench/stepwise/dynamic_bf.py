@@ -96,7 +96,9 @@ class BackwardForward(Dynamic):
             return
         met = check.C.union(check.W)
         supports = [
-            r for r in self.with_head[fact] if alive.issuperset(r.body) and not met.issuperset(r.body)
+            r
+            for r in self.with_head[fact]
+            if alive.issuperset(r.body) and not met.issuperset(r.body)
         ]
         for r in supports:
             W = (*check.W, *(f for f in dict.fromkeys(r.body) if f not in met))

@@ -128,7 +128,7 @@ class Counting(Dynamic):
         memory = memory_of(s)
         ranks = memory.rank()
         ranks.setdefault(r.head, self._rank_by(r, ranks))
-        after = Memory(memory.M | {r}, frozenset(ranks.items()))
+        after = replace(memory, M=memory.M | {r}, ranks=frozenset(ranks.items()))
         return replace(s, adds=s.adds | {r.head}, memory=after)
 
     def settled(self, s: State) -> State:
@@ -156,7 +156,10 @@ def components(rules: Rules) -> dict[str, int]:
     for head, body in rules.reads():
         reads.setdefault(head, set()).add(body)
     while True:
-        further = {name: bodies.union(*(reads.get(b, ()) for b in bodies)) for name, bodies in reads.items()}
+        further = {
+            name: bodies.union(*(reads.get(b, ()) for b in bodies))
+            for name, bodies in reads.items()
+        }
         if further == reads:
             break
         reads = further

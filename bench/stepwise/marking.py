@@ -37,7 +37,13 @@ class Marking(ABC):
         self._ended = False
 
     def process(self, stream: Iterable[Update | None]) -> Iterator[frozenset[Fact]]:
-        """The materialisation after each update. None in the stream: none is there just now."""
+        """The materialisation after each update."""
+        for block in self.steps(stream):
+            if block == "g":
+                yield frozenset(self.I)
+
+    def steps(self, stream: Iterable[Update | None]) -> Iterator[str]:
+        """Iterations, by the letters of their blocks. None in the stream: none is there now."""
         updates = iter(stream)
         self._ended = False
         while True:
@@ -51,8 +57,11 @@ class Marking(ABC):
                 self.U2 = self._next(updates)
                 if self.U2 is not None:
                     self.look(self.U1, self.U2)
-            if self._iterate():
-                yield frozenset(self.I)
+            self.iterations += 1
+            block = self.iterate()
+            if block == "g":
+                self.U1, self.U2 = self.U2, None
+            yield block
 
     def _next(self, updates: Iterator[Update | None]) -> Update | None:
         try:
@@ -60,14 +69,6 @@ class Marking(ABC):
         except StopIteration:
             self._ended = True
             return None
-
-    def _iterate(self) -> bool:
-        """One iteration; True if U1 is done with it."""
-        self.iterations += 1
-        if self.iterate() != "g":
-            return False
-        self.U1, self.U2 = self.U2, None
-        return True
 
     @abstractmethod
     def begin(self, update: Update) -> None:
