@@ -6,14 +6,15 @@ import random
 
 import pytest
 
+from bench.stepwise import interleavings
 from bench.stepwise.dynamic import Case, Dynamic, Move, State, run
 from bench.stepwise.dynamic_bf import BackwardForward
 from bench.stepwise.dynamic_counting import Counting
 from bench.stepwise.dynamic_dred import DRed
+from bench.stepwise.examples import CLOSURE, EXAMPLES, facts, generated, graph, program, update
 from bench.stepwise.explore import Version, explore
 from bench.stepwise.matching import closure
 from tests.stepwise import broken
-from tests.stepwise.cases import CLOSURE, EXAMPLES, facts, generated, graph, program, update
 
 VERSIONS: tuple[type[Dynamic], ...] = (DRed, Counting, BackwardForward)
 CASES = 60  # generated, explored whole
@@ -133,3 +134,10 @@ def test_deleting_what_has_become_explicit_goes_on_for_ever() -> None:
     case = Case(program("a -> b"), facts("a"), (update(gone="a"), update(come="b")))
     assert explore(broken.StubbornBackwardForward, case).errors() == {"a state again"}
     assert_right(BackwardForward, case)
+
+
+def test_the_table_of_interleavings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert interleavings.main(["--cases", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "| Example 1 | DRed | 92 | 582 | 0 | yes |" in lines
+    assert len(lines) == 2 + 3 * (len(EXAMPLES) + 2)

@@ -9,9 +9,9 @@ import pytest
 
 from bench.stepwise.bf_marking import BackwardFirst, BackwardForward
 from bench.stepwise.dred_marking import DeleteRederive
+from bench.stepwise.examples import changes, facts, graph, program, update
 from bench.stepwise.marking import Marking, Update
 from bench.stepwise.matching import Fact, Rules, closure
-from tests.stepwise.cases import changes, facts, graph, program, update
 
 ALGORITHMS: tuple[type[Marking], ...] = (BackwardForward, BackwardFirst, DeleteRederive)
 SEEDS = 40

@@ -1,4 +1,4 @@
-"""Small programs, examples of the papers, and generated cases."""
+"""Cases for the model checker: the examples of Illich and Glimm (2023), and generated ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def update(gone: str = "", come: str = "") -> Update:
     return Update(facts(gone), facts(come))
 
 
-# Illich and Glimm 2023, fully dynamic
 INVALID_ADDITION = Case(
     program("a -> b", "b -> c", "c -> a"), (), (update(come="a"), update(gone="a"))
 )
