@@ -10,13 +10,14 @@ What was disproved stays in dels in both cases. An explicit fact that goes and t
 derive as well is not deleted but checked; it is in L until then.
 
 Correct. Trees are as in `dynamic_dred`. When the blocks have nothing to do, a fact of X \\ dels
-with an instance that meets dels was checked and is in P, so it has a proof over X \\ dels (no
+with an instance that meets dels was checked and is in P or E, so it has a proof over X \\ dels (no
 invalid addition, no omitted deletion). A fact that is disproved while all its premises stay
 would have been derived in block a); so some premise is in dels too, or was. If it comes back,
 by its explicit addition or a rule, it is in adds, and derives the fact then (no invalid deletion,
 no omitted addition). No set of facts to rederive is needed.
 
-Ends. Between arrivals C ∪ W, P ∪ Y, and dels ∪ outside of X only grow until dels is executed.
+Ends. Between arrivals C ∪ W and P ∪ Y only grow, and dels loses only facts of E, which block d)
+does not give back to it; when dels is empty, none appears, and additions only enlarge X.
 
 # C checked   P proved   W waiting, the last one first   Y delayed   L no longer explicit
 """
