@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar
 
 from bench.stepwise.marking import Marking, Update
-from bench.stepwise.matching import Fact, Facts, Frontier, Instance, Rules
+from bench.stepwise.matching import Fact, Facts, Instance, Rules
 
 
 class BackwardForward(Marking):
@@ -42,9 +42,9 @@ class BackwardForward(Marking):
         self.Y: set[Fact] = set()
         self._unproved: dict[Fact, None] = {}  # C \ P
         self._support: dict[Fact, Iterator[Instance]] = {}
-        self._forward = Frontier(self.rules, self.P)
-        self._affected = Frontier(self.rules, self.I, self.D)
-        self._new = Frontier(self.rules, self.I)
+        self._forward = self.frontier(self.P)
+        self._affected = self.frontier(self.I, self.D)
+        self._new = self.frontier(self.I)
 
     def begin(self, update: Update) -> None:  # line 6
         self._reset(update.gone)
@@ -154,7 +154,7 @@ class BackwardForward(Marking):
         What one search has passed over it need not see again: C ∪ W and D only grow.
         """
         if fact not in self._support:
-            self._support[fact] = self.rules.deriving(fact, self.I)
+            self._support[fact] = self.counted(self.rules.deriving(fact, self.I))
         for r in self._support[fact]:
             if not any(f in self.D for f in r.body) and any(
                 f not in self.C and f not in self.W for f in r.body

@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from bench.stepwise.marking import Marking, Update
-from bench.stepwise.matching import Fact, Frontier, Instance, Rules
+from bench.stepwise.matching import Fact, Instance, Rules
 
 
 class DeleteRederive(Marking):
@@ -42,9 +42,9 @@ class DeleteRederive(Marking):
         self.D = dict.fromkeys((*gone, *affected))
         self.R = deque[Fact]()
         self._back = tuple(back)
-        self._affected = Frontier(self.rules, self.I, self.D)
-        self._rederived = Frontier(self.rules, self.I)
-        self._new = Frontier(self.rules, self.I)
+        self._affected = self.frontier(self.I, self.D)
+        self._rederived = self.frontier(self.I)
+        self._new = self.frontier(self.I)
 
     def begin(self, update: Update) -> None:
         self._reset(update.gone, (), ())
@@ -110,7 +110,7 @@ class DeleteRederive(Marking):
         while self.R and r is None:
             fact = self.R.popleft()
             if fact not in self.I:
-                r = next(self.rules.deriving(fact, self.I), None)
+                r = next(self.counted(self.rules.deriving(fact, self.I)), None)
         if r is None:
             r = self._rederived.first(lambda r: r.head in self.D and r.head not in self.I)
         if r is None:

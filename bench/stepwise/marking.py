@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from bench.stepwise.matching import Fact, Facts, Rules
+from bench.stepwise.matching import Fact, Facts, Frontier, Instance, Rules
 
 
 class Update(NamedTuple):
@@ -34,6 +34,7 @@ class Marking(ABC):
         self.U2: Update | None = None
         self.counts = Counter[str]()
         self.iterations = 0
+        self.instances = 0  # looked at, whether they were applied or not
         self._ended = False
 
     def process(self, stream: Iterable[Update | None]) -> Iterator[frozenset[Fact]]:
@@ -69,6 +70,14 @@ class Marking(ABC):
         except StopIteration:
             self._ended = True
             return None
+
+    def counted(self, instances: Iterator[Instance]) -> Iterator[Instance]:
+        for instance in instances:
+            self.instances += 1
+            yield instance
+
+    def frontier(self, within: Facts, facts: Iterable[Fact] = ()) -> Frontier:
+        return Frontier(self.rules, within, facts, self.counted)
 
     @abstractmethod
     def begin(self, update: Update) -> None:

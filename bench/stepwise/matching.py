@@ -302,10 +302,17 @@ class Frontier:
     `within` while a search is under way are put in themselves, so nothing is missed.
     """
 
-    def __init__(self, rules: Rules, within: Facts, facts: Iterable[Fact] = ()) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        within: Facts,
+        facts: Iterable[Fact] = (),
+        counted: Callable[[Iterator[Instance]], Iterator[Instance]] = iter,
+    ) -> None:
         self._rules = rules
         self._within = within
         self._waiting = deque(facts)
+        self._counted = counted
         self._open: Iterator[Instance] = iter(())
 
     def put(self, fact: Fact) -> None:
@@ -318,7 +325,8 @@ class Frontier:
                     return instance
             if not self._waiting:
                 return None
-            self._open = self._rules.touching(self._waiting.popleft(), self._within)
+            found = self._rules.touching(self._waiting.popleft(), self._within)
+            self._open = self._counted(found)
 
 
 def closure(rules: Rules, explicit: Iterable[Fact]) -> set[Fact]:

@@ -90,8 +90,12 @@ def _pair(
             seconds, ends[looks] = _once(algorithm(rules, looks=looks), stream)
             times[looks].append(seconds)
     equal = all(set(end.I) == right for end in ends.values())
-    old, new = ((min(times[looks]), ends[looks].counts) for looks in (False, True))
+    old, new = ((min(times[looks]), _counts(ends[looks])) for looks in (False, True))
     return old, new, equal
+
+
+def _counts(one: Marking) -> Counter[str]:
+    return one.counts + Counter(instances=one.instances)
 
 
 def _once(one: Marking, stream: tuple[Update, ...]) -> tuple[float, Marking]:
