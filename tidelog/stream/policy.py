@@ -116,12 +116,7 @@ Make = Callable[..., Policy]  # (database, look, algorithm, limits=…, progress
 
 def _of(policy: str, module: str, name: str) -> Make:
     def make(database: Base, look: Look, algorithm: str | None = None, **options: Any) -> Policy:
-        try:
-            home = importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name != module:
-                raise
-            raise TidelogError(f"error: the policy {policy} is not available yet") from None
+        home = importlib.import_module(module)
         made: Policy = getattr(home, name)(database, look, algorithm, **options)
         return made
 
