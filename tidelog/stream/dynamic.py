@@ -3,7 +3,7 @@
 What it changes explicitly takes effect at once, whatever is under way; updates that undo each
 other cancel before their consequences are followed; and all that overlapped settle together. An
 endless stream must settle now and then, for its deltas to come out and for what went to be
-forgotten: after `MOST` updates, or `LONG` seconds of work, no more join until all have settled.
+forgotten: after `MOST` updates, no more join until all have settled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from tidelog.stream.policy import Arrived, Base, Finished, Look, finished
 from tidelog.stream.sequential import Sequential
 
 MOST = 1000  # updates that settle together
-LONG = 1.0  # seconds of work
 
 
 @dataclass(slots=True)
@@ -65,7 +64,7 @@ class FullyDynamic:
             return False
         if self._overlap is None:
             return True
-        return len(self._joined) < MOST and self._overlap.working < LONG
+        return len(self._joined) < MOST
 
     def take(self, update: Arrived) -> None:
         if update.changes_rules:
