@@ -109,6 +109,7 @@ def _record(done: Finished) -> dict[str, Any]:
             for name, (came, went) in done.delta.counts.items()
         },
         "numbers": dict(report.numbers),
+        **({"marks": dict(report.marks)} if report.marks else {}),
         "strata": [
             {
                 "relations": work.relations,
