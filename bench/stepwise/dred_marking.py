@@ -1,0 +1,149 @@
+"""Delete/Rederive with marking (Illich and Glimm 2025b), as section 3.1 of 2025a sums it up.
+
+Blocks, in the manner of Algorithm 1: c) overdelete, d) take the overdeleted facts out, a) rederive,
+e) add the explicit facts, f) insert, g) prepare the next update.
+
+The conditions for passing marks on are our own choice; both leave every result as it is.
+
+Negative marks (deleted by U2) pass from explicit and implicit facts, whenever rederivation or
+insertion applies a rule. Harmless, as the next overdeletion would reach every marked fact: I only
+grows after it was marked, so its instance is still there, with a body fact that is in E2⁻ or
+marked itself. Overdeletion from E2⁻ and these facts therefore has the same result D, and each
+implicit mark saves exactly one of its applications.
+
+Positive marks (deleted now, added again by U2) pass in overdeletion, if every body fact of the
+instance will certainly hold after U2: an explicit one that neither update deletes, an explicit one
+that U1 deletes and U2 adds, or a fact that is positively marked. By induction a marked fact is in
+mat(P, E2); what is not rederived at once is put in with E2⁺, and each saves one insertion.
+
+# D overdeleted   R of these, not yet tried to rederive   M⁻, M⁺ marked facts
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from bench.stepwise.marking import Marking, Update
+from bench.stepwise.matching import Fact, Instance, Rules
+
+
+class DeleteRederive(Marking):
+    """Counts: overdeletion, rederivation, insertion, and marks of both signs and kinds."""
+
+    def __init__(self, rules: Rules, facts: Iterable[Fact] = (), looks: bool = True) -> None:
+        super().__init__(rules, facts, looks)
+        self.negative: dict[Fact, None] = {}
+        self.positive: dict[Fact, None] = {}
+        self._reset((), (), ())
+
+    def _reset(self, gone: Iterable[Fact], affected: Iterable[Fact], back: Iterable[Fact]) -> None:
+        self.block = "c"
+        self.D = dict.fromkeys((*gone, *affected))
+        self.R = deque[Fact]()
+        self._back = tuple(back)
+        self._affected = self.frontier(self.I, self.D)
+        self._rederived = self.frontier(self.I)
+        self._new = self.frontier(self.I)
+
+    def begin(self, update: Update) -> None:
+        self._reset(update.gone, (), ())
+
+    def look(self, current: Update, following: Update) -> None:
+        come, gone = set(current.come), set(current.gone)
+        for fact in following.gone:
+            if fact in self.I or fact in come:
+                self._mark(self.negative, fact, "negative explicit")
+        for fact in following.come:
+            if fact in gone:
+                self._mark(self.positive, fact, "positive explicit")
+
+    def _mark(self, marked: dict[Fact, None], fact: Fact, kind: str) -> None:
+        if fact not in marked:
+            marked[fact] = None
+            self.counts[kind] += 1
+
+    def _will_hold(self, fact: Fact) -> bool:
+        """After U2, for certain; of facts that were in I before U1."""
+        if fact in self.positive:
+            return True
+        return self.rules.is_explicit(fact) and fact not in self.D and fact not in self.negative
+
+    def _pass_on(self, instance: Instance) -> None:
+        if any(fact in self.negative for fact in instance.body):
+            self._mark(self.negative, instance.head, "negative implicit")
+
+    def iterate(self) -> str:
+        block = self.block
+        match block:
+            case "c":
+                self._overdelete()
+            case "d":
+                for fact in self.D:
+                    self.I.remove(fact)
+                self.R.extend(fact for fact in self.D if not self.rules.is_explicit(fact))
+                self.block = "a"
+            case "a":
+                self._rederive()
+            case "e":
+                self._prepare_insertion()
+            case "f":
+                self._insert()
+            case "g":
+                self._finish()
+        return block
+
+    def _overdelete(self) -> None:
+        r = self._affected.first(lambda r: r.head not in self.D)
+        if r is None:
+            self.block = "d"
+            return
+        self.counts["overdeletion"] += 1
+        if self.U2 is not None and all(map(self._will_hold, r.body)):
+            self.positive[r.head] = None  # counted when it was not rederived
+        self.D[r.head] = None
+        self._affected.put(r.head)
+
+    def _rederive(self) -> None:
+        """A fact by itself first; then what those that came back bring back."""
+        r = None
+        while self.R and r is None:
+            fact = self.R.popleft()
+            if fact not in self.I:
+                r = next(self.counted(self.rules.deriving(fact, self.I)), None)
+        if r is None:
+            r = self._rederived.first(lambda r: r.head in self.D and r.head not in self.I)
+        if r is None:
+            self.block = "e"
+            return
+        self.counts["rederivation"] += 1
+        self._pass_on(r)
+        self.I.add(r.head)
+        self._rederived.put(r.head)
+
+    def _prepare_insertion(self) -> None:
+        assert self.U1 is not None
+        for fact in (*self.U1.come, *self._back):
+            if fact not in self.I:
+                self.I.add(fact)
+                self._new.put(fact)
+        self.block = "f"
+
+    def _insert(self) -> None:
+        r = self._new.first(lambda r: r.head not in self.I)
+        if r is None:
+            self.block = "g"
+            return
+        self.counts["insertion"] += 1
+        self._pass_on(r)
+        self.I.add(r.head)
+        self._new.put(r.head)
+
+    def _finish(self) -> None:
+        is_explicit = self.rules.is_explicit
+        back = [f for f in self.positive if not is_explicit(f) and f not in self.I]
+        self.counts["positive implicit"] += len(back)
+        affected = [f for f in self.negative if not is_explicit(f)]
+        gone = self.U2.gone if self.U2 is not None else ()
+        self._reset(gone, affected, back)
+        self.negative, self.positive = {}, {}

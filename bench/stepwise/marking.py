@@ -1,0 +1,92 @@
+"""A stream of updates, worked on one rule application an iteration, with a look at the next.
+
+What both marking algorithms share: the loop of Algorithm 1 in Illich and Glimm (2025a) without
+its blocks. At most two updates are known at a time, U1 that is worked on and U2 that follows.
+
+# I materialisation   U1, U2 as above   E⁻, E⁺ facts that an update deletes and adds
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from bench.stepwise.matching import Fact, Facts, Frontier, Instance, Rules
+
+
+class Update(NamedTuple):
+    """E⁻ and E⁺: facts of extensional relations, E⁻ among those that are there, E⁺ not."""
+
+    gone: tuple[Fact, ...] = ()
+    come: tuple[Fact, ...] = ()
+
+
+class Marking(ABC):
+    """One algorithm at work. `looks=False` makes it the classical one: it sees U1 alone."""
+
+    def __init__(self, rules: Rules, facts: Iterable[Fact] = (), looks: bool = True) -> None:
+        self.rules = rules
+        self.I = Facts(facts)
+        self.looks = looks
+        self.U1: Update | None = None
+        self.U2: Update | None = None
+        self.counts = Counter[str]()
+        self.iterations = 0
+        self.instances = 0  # looked at, whether they were applied or not
+        self._ended = False
+
+    def process(self, stream: Iterable[Update | None]) -> Iterator[frozenset[Fact]]:
+        """The materialisation after each update."""
+        for block in self.steps(stream):
+            if block == "g":
+                yield frozenset(self.I)
+
+    def steps(self, stream: Iterable[Update | None]) -> Iterator[str]:
+        """Iterations, by the letters of their blocks. None in the stream: none is there now."""
+        updates = iter(stream)
+        self._ended = False
+        while True:
+            while self.U1 is None and not self._ended:  # lines 4 to 6: wait
+                self.U1 = self._next(updates)
+                if self.U1 is not None:
+                    self.begin(self.U1)
+            if self.U1 is None:
+                return
+            if self.looks and self.U2 is None and not self._ended:  # lines 7 to 9: once
+                self.U2 = self._next(updates)
+                if self.U2 is not None:
+                    self.look(self.U1, self.U2)
+            self.iterations += 1
+            block = self.iterate()
+            if block == "g":
+                self.U1, self.U2 = self.U2, None
+            yield block
+
+    def _next(self, updates: Iterator[Update | None]) -> Update | None:
+        try:
+            return next(updates)
+        except StopIteration:
+            self._ended = True
+            return None
+
+    def counted(self, instances: Iterator[Instance]) -> Iterator[Instance]:
+        for instance in instances:
+            self.instances += 1
+            yield instance
+
+    def frontier(self, within: Facts, facts: Iterable[Fact] = ()) -> Frontier:
+        return Frontier(self.rules, within, facts, self.counted)
+
+    @abstractmethod
+    def begin(self, update: Update) -> None:
+        """An update is there that was not looked at before."""
+
+    @abstractmethod
+    def look(self, current: Update, following: Update) -> None:
+        """The next update is there: mark what it changes."""
+
+    @abstractmethod
+    def iterate(self) -> str:
+        """At most one rule application; the letter of the block that had its turn, g the last."""

@@ -1,0 +1,338 @@
+"""Rule instances over ground facts, found one at a time.
+
+A rule is compiled once for every place where a search can start: a body atom that a fact
+matches, the head, or nowhere. From there the search is depth first and asks an index at every
+step, so that the first instance costs no more than it must.
+
+Rules are the project's own, in core form, as far as the papers need them: positive atoms, and
+comparisons of variables and constants that the atoms bind.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from tidelog.naive_values import holds
+from tidelog.plan import analyse
+from tidelog.program.rules import Constraint, Literal, Rule
+from tidelog.program.syntax import Constant, Value, Variable
+from tidelog.text import parse
+
+Columns = tuple[int, ...]
+Slots = tuple[int, ...]
+Env = list[Value]
+
+
+class Fact(NamedTuple):
+    relation: str
+    values: tuple[Value, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"{self.relation}({', '.join(map(str, self.values))})"
+
+
+class Instance(NamedTuple):
+    rule: int
+    head: Fact
+    body: tuple[Fact, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.head} :- {', '.join(map(str, self.body))}."
+
+
+class Facts:
+    """A set of facts in the order of arrival, with an index for each access path in use."""
+
+    def __init__(self, facts: Iterable[Fact] = ()) -> None:
+        self._facts: dict[Fact, None] = {}
+        self._indexes: dict[tuple[str, Columns], dict[tuple[Value, ...], dict[Fact, None]]] = {}
+        self._paths: dict[str, list[Columns]] = {}
+        for fact in facts:
+            self.add(fact)
+
+    def __contains__(self, fact: Fact) -> bool:
+        return fact in self._facts
+
+    def __iter__(self) -> Iterator[Fact]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def add(self, fact: Fact) -> None:
+        if fact in self._facts:
+            return
+        self._facts[fact] = None
+        for columns in self._paths.get(fact.relation, ()):
+            self._enter(fact, columns)
+
+    def remove(self, fact: Fact) -> None:
+        del self._facts[fact]
+        for columns in self._paths.get(fact.relation, ()):
+            key = tuple(fact.values[i] for i in columns)
+            del self._indexes[fact.relation, columns][key][fact]
+
+    def matching(self, relation: str, columns: Columns, key: tuple[Value, ...]) -> tuple[Fact, ...]:
+        """As they are now: what comes later is not among them."""
+        index = self._indexes.get((relation, columns))
+        if index is None:
+            index = self._indexes[relation, columns] = {}
+            self._paths.setdefault(relation, []).append(columns)
+            for fact in self._facts:
+                if fact.relation == relation:
+                    self._enter(fact, columns)
+        return tuple(index.get(key, ()))
+
+    def _enter(self, fact: Fact, columns: Columns) -> None:
+        key = tuple(fact.values[i] for i in columns)
+        self._indexes[fact.relation, columns].setdefault(key, {})[fact] = None
+
+
+class _Pattern(NamedTuple):
+    """An atom, with a slot of the environment for each of its terms."""
+
+    relation: str
+    slots: Slots
+
+    def fact(self, env: Env) -> Fact:
+        return Fact(self.relation, tuple(env[slot] for slot in self.slots))
+
+    def match(self, fact: Fact, env: Env, free: Sequence[tuple[int, int]]) -> bool:
+        """Bind the free (column, slot) pairs; all columns must agree then."""
+        for column, slot in free:
+            env[slot] = fact.values[column]
+        return all(env[slot] == fact.values[i] for i, slot in enumerate(self.slots))
+
+
+class _Test(NamedTuple):
+    op: str
+    left: int
+    right: int
+
+
+class _Step(NamedTuple):
+    """Facts that agree with the slots in `bound`; then `free` is bound and `tests` decide."""
+
+    atom: int
+    columns: Columns
+    bound: Slots
+    free: tuple[tuple[int, int], ...]
+    tests: tuple[_Test, ...]
+
+
+class _Search(NamedTuple):
+    """A start, which binds `free`, and what follows."""
+
+    free: tuple[tuple[int, int], ...]
+    tests: tuple[_Test, ...]
+    steps: tuple[_Step, ...]
+
+
+class _Compiled:
+    """A rule with its variables and constants numbered."""
+
+    def __init__(self, number: int, rule: Rule) -> None:
+        self.number = number
+        self._slots: dict[Variable | Constant, int] = {}
+        atoms: list[_Pattern] = []
+        self.tests: list[_Test] = []
+        self.template: Env = []
+        for part in rule.body:
+            match part:
+                case Literal(negated=False):
+                    atoms.append(self._pattern(part))
+                case Constraint(op, Variable() | Constant() as left, Variable() | Constant() as r):
+                    self.tests.append(_Test(op, self._slot(left), self._slot(r)))
+                case _:
+                    raise ValueError(f"only atoms and comparisons, not as in {rule.text}")
+        self.atoms = tuple(atoms)
+        self.head = self._pattern(rule.head)
+        self.constants = {s for term, s in self._slots.items() if isinstance(term, Constant)}
+        self.from_atom = tuple(self._search(atom, i) for i, atom in enumerate(self.atoms))
+        self.from_head = self._search(self.head, None)
+        self.from_nowhere = self._search(None, None)
+
+    def _slot(self, term: object) -> int:
+        if not isinstance(term, Variable | Constant):  # a wildcard is a variable of its own
+            self.template.append(0)
+            return len(self.template) - 1
+        if term not in self._slots:
+            self._slots[term] = len(self.template)
+            self.template.append(term.value if isinstance(term, Constant) else 0)
+        return self._slots[term]
+
+    def _pattern(self, literal: Literal) -> _Pattern:
+        return _Pattern(literal.relation, tuple(map(self._slot, literal.terms)))
+
+    def _search(self, start: _Pattern | None, taken: int | None) -> _Search:
+        known = set(self.constants)
+        tested: set[_Test] = set()
+        free = self._free(start, known) if start else ()
+        tests = self._ready(known, tested)
+        left = [i for i in range(len(self.atoms)) if i != taken]
+        steps: list[_Step] = []
+        while left:
+            # The atom with most columns known; ties in the order of the rule.
+            atom = max(left, key=lambda i: (self._known(self.atoms[i], known), -i))
+            left.remove(atom)
+            slots = self.atoms[atom].slots
+            columns = tuple(i for i, slot in enumerate(slots) if slot in known)
+            bound = tuple(slots[i] for i in columns)
+            new = self._free(self.atoms[atom], known)
+            steps.append(_Step(atom, columns, bound, new, self._ready(known, tested)))
+        if len(tested) < len(self.tests):
+            raise ValueError("a comparison has a variable that no atom binds")
+        return _Search(free, tests, tuple(steps))
+
+    @staticmethod
+    def _known(atom: _Pattern, known: set[int]) -> int:
+        return sum(slot in known for slot in atom.slots)
+
+    @staticmethod
+    def _free(atom: _Pattern, known: set[int]) -> tuple[tuple[int, int], ...]:
+        """The columns that bind a slot, which are known from now on."""
+        new: dict[int, int] = {}
+        for column, slot in enumerate(atom.slots):
+            if slot not in known:
+                new.setdefault(slot, column)
+        known.update(new)
+        return tuple((column, slot) for slot, column in new.items())
+
+    def _ready(self, known: set[int], tested: set[_Test]) -> tuple[_Test, ...]:
+        ready = [t for t in self.tests if t not in tested and {t.left, t.right} <= known]
+        tested.update(ready)
+        return tuple(ready)
+
+    def run(
+        self, search: _Search, start: tuple[_Pattern, int | None, Fact] | None, within: Facts
+    ) -> Iterator[Instance]:
+        env = list(self.template)
+        body: list[Fact] = [Fact("")] * len(self.atoms)
+        if start is not None:
+            pattern, place, fact = start
+            if not pattern.match(fact, env, search.free):
+                return
+            if place is not None:
+                body[place] = fact
+        if _hold(search.tests, env):
+            yield from self._extend(search.steps, 0, env, body, within)
+
+    def _extend(
+        self, steps: tuple[_Step, ...], depth: int, env: Env, body: list[Fact], within: Facts
+    ) -> Iterator[Instance]:
+        if depth == len(steps):
+            yield Instance(self.number, self.head.fact(env), tuple(body))
+            return
+        step = steps[depth]
+        atom = self.atoms[step.atom]
+        key = tuple([env[slot] for slot in step.bound])
+        for fact in within.matching(atom.relation, step.columns, key):
+            if atom.match(fact, env, step.free) and _hold(step.tests, env):
+                body[step.atom] = fact
+                yield from self._extend(steps, depth + 1, env, body, within)
+
+
+def _hold(tests: tuple[_Test, ...], env: Env) -> bool:
+    return all(holds(op, env[left], env[right]) for op, left, right in tests)
+
+
+class Rules:
+    """A program's rules, ready to be matched.
+
+    >>> rules = Rules.read(".decl e(x: number, y: number) p(x, z) :- e(x, y), e(y, z).")
+    >>> facts = Facts([Fact("e", (1, 2)), Fact("e", (2, 3)), Fact("e", (2, 4))])
+    >>> list(rules.touching(Fact("e", (1, 2)), facts))
+    [p(1, 3) :- e(1, 2), e(2, 3)., p(1, 4) :- e(1, 2), e(2, 4).]
+    >>> next(rules.deriving(Fact("p", (1, 4)), facts))
+    p(1, 4) :- e(1, 2), e(2, 4).
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = tuple(_Compiled(number, rule) for number, rule in enumerate(rules))
+        self.implicit = frozenset(rule.head.relation for rule in self._rules)
+        self._readers: dict[str, list[tuple[_Compiled, int]]] = {}
+        self._makers: dict[str, list[_Compiled]] = {}
+        for rule in self._rules:
+            self._makers.setdefault(rule.head.relation, []).append(rule)
+            for place, atom in enumerate(rule.atoms):
+                self._readers.setdefault(atom.relation, []).append((rule, place))
+
+    @staticmethod
+    def read(text: str) -> Rules:
+        analysis = analyse(parse(text).program)
+        if analysis.checked is None:
+            raise ValueError("; ".join(finding.message for finding in analysis.diagnostics))
+        return Rules(analysis.checked.rules)
+
+    def is_explicit(self, fact: Fact) -> bool:
+        """Of a relation that no rule derives, as the papers have it."""
+        return fact.relation not in self.implicit
+
+    def reads(self) -> Iterator[tuple[str, str]]:
+        """Pairs of a head's relation and one that its body reads."""
+        for rule in self._rules:
+            for atom in rule.atoms:
+                yield rule.head.relation, atom.relation
+
+    def touching(self, fact: Fact, within: Facts) -> Iterator[Instance]:
+        """Instances with the fact in their body and the rest within, each once."""
+        for rule, place in self._readers.get(fact.relation, ()):
+            start = rule.atoms[place], place, fact
+            for instance in rule.run(rule.from_atom[place], start, within):
+                if fact not in instance.body[:place]:
+                    yield instance
+
+    def deriving(self, head: Fact, within: Facts) -> Iterator[Instance]:
+        """Instances with this head and their body within."""
+        for rule in self._makers.get(head.relation, ()):
+            yield from rule.run(rule.from_head, (rule.head, None, head), within)
+
+    def instances(self, within: Facts) -> Iterator[Instance]:
+        for rule in self._rules:
+            yield from rule.run(rule.from_nowhere, None, within)
+
+
+class Frontier:
+    """Facts whose instances have not been looked at, or not all of them.
+
+    An instance that is not accepted is not offered again: what the algorithms ask of one
+    (a head that is not in a set which only grows) cannot come true later. Facts that join
+    `within` while a search is under way are put in themselves, so nothing is missed.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        within: Facts,
+        facts: Iterable[Fact] = (),
+        counted: Callable[[Iterator[Instance]], Iterator[Instance]] = iter,
+    ) -> None:
+        self._rules = rules
+        self._within = within
+        self._waiting = deque(facts)
+        self._counted = counted
+        self._open: Iterator[Instance] = iter(())
+
+    def put(self, fact: Fact) -> None:
+        self._waiting.append(fact)
+
+    def first(self, accept: Callable[[Instance], bool]) -> Instance | None:
+        while True:
+            for instance in self._open:
+                if accept(instance):
+                    return instance
+            if not self._waiting:
+                return None
+            found = self._rules.touching(self._waiting.popleft(), self._within)
+            self._open = self._counted(found)
+
+
+def closure(rules: Rules, explicit: Iterable[Fact]) -> set[Fact]:
+    """mat(P, E), naively: all rules on all facts until nothing new follows."""
+    I = Facts(explicit)
+    while N := {instance.head for instance in rules.instances(I)} - set(I):
+        for fact in N:
+            I.add(fact)
+    return set(I)
