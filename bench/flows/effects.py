@@ -108,7 +108,7 @@ def flown(
     for done in stream:
         if done.number == 1:
             ended = time.perf_counter()
-        elif came[done.number - 2] < ended or done.together > 1:
+        elif came[done.number - 2] < ended:
             # A source that could not run when an update was due has told its arrival late.
             late = came[done.number - 2] - due[done.number - 2]
             effects.append(done.first_effect + late)

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 
 from bench.flows.updates import Update, recorded
 from bench.stepwise import streams
-from bench.updates.play import State, state
+from bench.updates.figures import State
+from bench.updates.play import state
 from bench.workloads import recorded as program_of
 from tidelog import Database
 from tidelog.stream.marking import Marking
@@ -26,7 +27,7 @@ from tidelog.stream.sequential import Sequential
 ALGORITHMS = ("bf", "dred")
 WAYS = ("sequential", "old", "new")
 COUNTED = ("deletions", "backward", "forward", "insertions")
-REPEATS = 3
+REPEATS = 2
 
 
 @dataclass(frozen=True)

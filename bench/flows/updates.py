@@ -70,7 +70,7 @@ def small(edges: Rows, count: int, seed: int) -> Iterator[Update]:
     picked = rng.sample(range(len(edges)), min(len(edges), count // 2 + 1))
     waiting: list[Update] = []
     for number in range(count):
-        if number % 2 and len(waiting) > 4 or count - number <= len(waiting):
+        if (number % 2 and len(waiting) > 4) or count - number <= len(waiting):
             yield undone(waiting.pop(0))
             continue
         x, y = map(int, edges[picked[number // 2 % len(picked)]])
