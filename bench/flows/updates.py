@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from itertools import cycle
 
 import numpy as np
 
@@ -62,18 +63,18 @@ def recorded(stream: tuple[marking.Update, ...]) -> list[Update]:
 
 
 def small(edges: Rows, count: int, seed: int) -> Iterator[Update]:
-    """Changes of one edge each; every second one undoes an earlier one, ten updates before.
+    """Changes of one edge each; every second one undoes an earlier one, nine updates before.
 
     Half of the others delete an edge that is there, and half add one that leads to a new node.
     """
     rng = random.Random(seed)
-    picked = rng.sample(range(len(edges)), min(len(edges), count // 2 + 1))
+    picked = cycle(rng.sample(range(len(edges)), len(edges)))
     waiting: list[Update] = []
     for number in range(count):
         if (number % 2 and len(waiting) > 4) or count - number <= len(waiting):
             yield undone(waiting.pop(0))
             continue
-        x, y = map(int, edges[picked[number // 2 % len(picked)]])
+        x, y = map(int, edges[next(picked)])
         new = FactChange("+", "edge", (y, ALONE + number))
         update = [FactChange("-", "edge", (x, y)) if rng.random() < 0.5 else new]
         waiting.append(update)
