@@ -3,6 +3,9 @@
 The recorded ones are of a later state of the authors' material: 20 updates on about 108 nodes,
 the same edges for path (the paper's trans) and sequence (seq). Table 1 speaks of 50 updates on 20
 nodes, and Table 2 of 100 nodes; `generated` makes such streams. The ways are the paper's own.
+
+The paper calls size "the number of both added and deleted facts". The authors' generator adds that
+many and deletes up to as many, and its forward applications come out near the printed ones.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from bench.stepwise.marking import Update
 from bench.stepwise.matching import Fact, Rules
 from bench.updates.changes import commits
 
-SIZES = tuple(range(10, 90, 10))  # the paper counts the facts of an update both ways
+SIZES = tuple(range(10, 90, 10))  # of facts each way if generated, both ways together if recorded
 SEEDS = (0, 1, 2)
 TRACKS = (0, 1, 2)
 UPDATES = 50
