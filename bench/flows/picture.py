@@ -16,7 +16,7 @@ def first_effects(rows: Sequence[effects.Row]) -> str | None:
     lines = []
     for policy in effects.POLICIES:
         some = [row for row in rows if row.policy == policy and row.effects]
-        for name, percent in (("median", 50), ("p95", 95)):
+        for name, percent in (("p50", 50), ("p95", 95)):
             points = [(row.size, 1000 * row.percentile(percent)) for row in some]
             if len(points) > 1:
                 lines.append(Line(f"{policy}, {name}", points))
@@ -28,6 +28,7 @@ def first_effects(rows: Sequence[effects.Row]) -> str | None:
 
 def factors(rows: Sequence[bursts.Row]) -> str | None:
     """A band for each workload with a point for each algorithm: all at once, and steadily."""
+    rows = [row for row in rows if row.arriving != bursts.STAYING]
     if not rows:
         return None
     scenes = list(dict.fromkeys(row.scene for row in rows))
@@ -48,7 +49,7 @@ def factors(rows: Sequence[bursts.Row]) -> str | None:
         place = bursts.ALGORITHMS.index(row.algorithm)
         y = TOP + HIGH * scenes.index(row.scene) + 10 + 10 * place
         about = f"{row.name}: {factor(row.factor())}"
-        parts.append(point(x.place(row.factor()), y, place, about, row.arriving != "at once"))
+        parts.append(point(x.place(row.factor()), y, place, about, row.arriving != bursts.AT_ONCE))
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -99,7 +99,7 @@ def of_bursts(rows: Sequence[bursts.Row]) -> list[Target]:
         )
     ]
     text = f"updates half of which undo another take sequential at least {CLEARLY} times as long"
-    for arriving in ("at once", "steadily"):
+    for arriving in (bursts.AT_ONCE, bursts.STEADILY):
         some = [(row.factor(), row.name) for row in rows if row.arriving == arriving]
         autos = [pair for pair in some if ", auto," in pair[1]]
         what = f"{text}: auto, {arriving}"
@@ -107,9 +107,18 @@ def of_bursts(rows: Sequence[bursts.Row]) -> list[Target]:
             found.append(Target(what, None, "no figures"))
             continue
         least, all_least = min(autos), min(some)
-        figure = f"at least {least[0]:.2f} times: {least[1]}; with the other algorithms "
+        figure = f"at least {least[0]:.2f} times: {least[1]}; over all algorithms "
         figure += f"at least {all_least[0]:.2f} times: {all_least[1]}"
         found.append(Target(what, least[0] >= CLEARLY, figure))
+    stays = [(row.factor(), row.name) for row in rows if row.arriving == bursts.STAYING]
+    if autos := [pair for pair in stays if ", auto," in pair[1]]:
+        (low, where), (high, other) = min(autos), max(autos)
+        text = (
+            "for comparison, where nothing is undone, sequential takes "
+            f"{low:.2f} ({where.split(',')[0]}) to {high:.2f} times ({other.split(',')[0]}) as long "
+            "as fully dynamic: auto"
+        )
+        found.append(Target(text, None, ""))
     return found
 
 

@@ -86,8 +86,9 @@ def test_what_auto_decides_is_told() -> None:
 def test_bursts_leave_the_same_facts(algorithm: str) -> None:
     scene = bursts.scenes(quick=True)["sparse"]()
     rows = bursts.rows(scene, algorithm, count=10, bursts=1)
-    assert [row.arriving for row in rows] == ["at once", "steadily"]
-    assert all(row.equal and row.updates == 10 for row in rows)
+    assert [row.arriving for row in rows] == [bursts.AT_ONCE, bursts.STEADILY, bursts.STAYING]
+    assert [row.updates for row in rows] == [10, 10, 5]
+    assert all(row.equal for row in rows)
     assert rows[0].sides["fully-dynamic"].together == 10
     assert rows[0].sides["sequential"].together == 1
 
@@ -174,13 +175,16 @@ def undoing(algorithm: str, arriving: str, factor: float) -> bursts.Row:
 
 def test_the_least_factor_of_auto_counts() -> None:
     rows = [undoing("auto", "at once", 2.5), undoing("dred", "at once", 1.5)]
-    target = found(targets.of_bursts(rows), "auto, at once")
+    target = found(targets.of_bursts(rows), "long: auto, at once")
     assert target.reached is True
     assert "at least 2.50 times: dag, auto" in target.figure
     assert "at least 1.50 times: dag, dred" in target.figure
     assert found(targets.of_bursts(rows), "auto, steadily").reached is None
+    rows.append(undoing("auto", bursts.STAYING, 1.1))
+    assert found(targets.of_bursts(rows), "long: auto, at once").reached is True
+    assert "1.10" in found(targets.of_bursts(rows), "nothing is undone").text
     rows.append(replace(rows[0], scene="lubm", sides=undoing("auto", "", 1.9).sides))
-    assert found(targets.of_bursts(rows), "auto, at once").reached is False
+    assert found(targets.of_bursts(rows), "long: auto, at once").reached is False
 
 
 def effect(policy: str, size: int, median: float) -> effects.Row:
