@@ -114,9 +114,8 @@ def of_bursts(rows: Sequence[bursts.Row]) -> list[Target]:
     if autos := [pair for pair in stays if ", auto," in pair[1]]:
         (low, where), (high, other) = min(autos), max(autos)
         text = (
-            "for comparison, where nothing is undone, sequential takes "
-            f"{low:.2f} ({where.split(',')[0]}) to {high:.2f} times ({other.split(',')[0]}) as long "
-            "as fully dynamic: auto"
+            "for comparison, where nothing is undone, auto, sequential takes "
+            f"{low:.2f} ({where.split(',')[0]}) to {high:.2f} times ({other.split(',')[0]}) as long"
         )
         found.append(Target(text, None, ""))
     return found
