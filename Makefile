@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test test-long lint bench bench-updates bench-modules clean
+.PHONY: help setup demo test test-long lint bench bench-updates bench-modules bench-streams clean
 
 help:
 	@echo "make demo    set up and run the example"
@@ -12,6 +12,7 @@ help:
 	@echo "make bench   set up and run the benchmarks"
 	@echo "make bench-updates   set up and measure updates, by every algorithm"
 	@echo "make bench-modules   set up and measure closures with modules and without"
+	@echo "make bench-streams   set up and measure streams of updates, by every policy"
 
 setup: $(STAMP)
 
@@ -49,6 +50,9 @@ bench-updates: setup
 bench-modules: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	$(BIN)/python -m bench.modules.run
+
+bench-streams: setup
+	$(BIN)/python -m bench.flows.run
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The benchmark of update streams: marking, updates that overlap, and long streams."""

@@ -1,0 +1,101 @@
+"""Rows as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.flows import bursts, effects, endless, marks
+from bench.report import table
+from bench.updates.tables import factor, milliseconds
+
+MEBI = 2**20
+
+
+def whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def marking(rows: Sequence[marks.Row]) -> str:
+    header = ["stream", "algorithm", "CPU ms sequential", "old", "new", "reduction %"]
+    header += ["deletions old", "new", "fewer %"]
+    header += [cell for kind in marks.COUNTED[1:] for cell in (f"{kind} old", "new")]
+    header += ["marks ex.", "im.", "prevented"]
+    lines = []
+    for row in rows:
+        times = (row.sequential, row.old.seconds, row.new.seconds)
+        line = [f"{row.program} {row.label}", row.algorithm, *map(milliseconds, times)]
+        line += [f"{row.reduction():.0f}"]
+        for kind in marks.COUNTED:
+            line += [whole(side.counts.get(kind, 0)) for side in (row.old, row.new)]
+            line += [f"{row.fewer():.0f}"] if kind == "deletions" else []
+        for kind in ("explicit", "implicit", "prevented"):
+            line.append(whole(row.new.counts.get(kind, 0)))
+        lines.append(line)
+    return table(header, lines)
+
+
+def choices(rows: Sequence[marks.Choice]) -> str:
+    header = ["stream", "updates with marks", "without", "CPU ms marking", "sequential", "ratio"]
+    lines = [
+        [
+            *(f"{row.program} {row.label}", whole(row.marked), whole(row.plain)),
+            *(milliseconds(row.seconds), milliseconds(row.sequential)),
+            f"{row.seconds / row.sequential:.2f}",
+            row.why,
+        ]
+        for row in rows
+    ]
+    return table([*header, "what it said at last"], lines)
+
+
+def undoing(rows: Sequence[bursts.Row]) -> str:
+    header = ["workload", "facts", "algorithm", "arriving", "updates"]
+    header += ["ms sequential", "fully dynamic", "factor"]
+    header += ["latency, ms, sequential", "fully dynamic", "settled together"]
+    lines = []
+    for row in rows:
+        plain, dynamic = (row.sides[policy] for policy in bursts.POLICIES)
+        lines.append(
+            [
+                *(row.title, whole(row.facts), row.algorithm, row.arriving, str(row.updates)),
+                *(milliseconds(plain.seconds), milliseconds(dynamic.seconds)),
+                factor(row.factor()),
+                *(milliseconds(plain.latency), milliseconds(dynamic.latency)),
+                str(dynamic.together),
+            ]
+        )
+    return table(header, lines)
+
+
+def first_effects(rows: Sequence[effects.Row]) -> str:
+    header = ["facts of the update in flight", "policy", "it takes, ms", "taking it, ms"]
+    header += ["small updates", "first effect, ms, median", "p95", "max"]
+    lines = []
+    for row in sorted(rows, key=lambda row: row.size):
+        found = [milliseconds(row.percentile(percent)) for percent in (50, 95, 100)]
+        lines.append(
+            [
+                *(whole(row.size), row.policy, milliseconds(row.flight), milliseconds(row.taking)),
+                str(len(row.effects)),
+                *found,
+            ]
+        )
+    return table(header, lines)
+
+
+def long_streams(rows: Sequence[endless.Row]) -> str:
+    header = ["policy", "facts", "updates", "updates/s", "beside sequential"]
+    header += ["latency, ms, p50", "p99", "first effect, ms, p50", "p99"]
+    header += ["MiB after a tenth", "after all", "growth"]
+    base = next((row.per_second for row in rows if row.policy == "sequential"), None)
+    lines = [
+        [
+            *(row.policy, whole(row.facts), whole(row.updates), whole(row.per_second)),
+            factor(row.per_second / base) if base else "–",
+            *(milliseconds(row.latency[name]) for name in ("p50", "p99")),
+            *(milliseconds(row.first_effect[name]) for name in ("p50", "p99")),
+            *(f"{value / MEBI:.1f}" for value in (row.early, row.late, row.growth())),
+        ]
+        for row in rows
+    ]
+    return table(header, lines)
