@@ -9,6 +9,7 @@ an addition that no rule has used by taking it out of N: nobody has heard of eit
 
 from __future__ import annotations
 
+from tidelog.maintain.aged import ROUNDS, UNLIKELY
 from tidelog.maintain.algorithms import ALGORITHMS
 from tidelog.maintain.bf import Check
 from tidelog.maintain.counters import recount
@@ -30,7 +31,7 @@ def course_of(algorithm: str, stratum: Stratum, memory: Memory) -> Course:
     if algorithm == "counting":
         return CountingByRounds(stratum) if stratum.recursive else Counting(stratum)
     if algorithm == "auto" and not memory.had_modules(stratum):
-        return Dred(stratum) if stratum.recursive else BackwardForward(stratum)
+        return Aged(stratum) if stratum.recursive else BackwardForward(stratum)
     return Whole(stratum, ALGORITHMS[algorithm])
 
 
@@ -149,6 +150,33 @@ class Dred(_Chasing):
         flow.R |= F
         self.suspect(flow, lost)
         u.note(self.deletes)
+
+
+class Aged(Dred):
+    """DRed, but a suspect that has an instance from older facts left is none (see `aged`).
+
+    All instances that were applied are followed when a body fact goes, so the fact will be suspect
+    again then. What enters I is younger than the facts that it follows from, and a suspect that is
+    cancelled has never left.
+    """
+
+    name = "aged"
+
+    def overdelete(self, flow: Flow, F: FactSet) -> None:
+        u, memory = flow.u, flow.u.memory
+        if memory.has("ages", self.stratum) and self._pays(flow, len(F)):
+            known, count = memory.known(self.stratum), len(F)
+            within = flow.I - flow.N
+            F -= flow.engine.provable(known.rules, F, within=within, older=known.inside)
+            memory.costs(self.stratum).supported(count - len(F), count)
+            u.note("checks")
+        if F:
+            super().overdelete(flow, F)
+
+    def _pays(self, flow: Flow, count: int) -> bool:
+        """Where checks found hardly anything, only now and then."""
+        likely = flow.u.memory.costs(self.stratum).support >= UNLIKELY
+        return likely or flow.steps % ROUNDS == 0
 
 
 class BackwardForward(_Chasing):

@@ -33,6 +33,9 @@ def lost(
     engine, old = u.engine, u.old
     seeds = marked(u, stratum)
     guard = u.I if seeds is None else u.I - seeds
+    u.glance()
+    if u.marks is not None:
+        u.marks.pass_on(u, rules, u.D, within=old, guard=u.I, positive=True)
     if u.D or (u.A and u.memory.known(stratum).complete):
         N = engine.derive(
             rules, touching=u.D, touching_negated=u.A, within=old, guard=guard, take_from=counter

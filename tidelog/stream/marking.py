@@ -175,9 +175,10 @@ class Marking:
                     raise
         self._update, self._last = tx.next, tx.marks
         if self._algorithm == "auto":
+            why = costs.why(marking)
             costs.took(marking, (perf_counter() - began) / max(1, len(update.changes)))
             for work in tx.report.works:
-                work.why = "; ".join(filter(None, (work.why, costs.why(marking))))
+                work.why = "; ".join(filter(None, (work.why, why)))
         return [finished(update, tx.delta, tx.report, began=began, effect=effect)]
 
     def _transaction(self, marking: bool) -> Marked:
