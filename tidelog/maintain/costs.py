@@ -50,6 +50,10 @@ class Costs:
         self._hoped *= _faded(usual, self.recompute)
         return False
 
+    def usual(self, deletes: bool, facts: int) -> float | None:
+        """What following such a change took before; None if that is not known."""
+        return self._usual.get((deletes, _size(facts))) or None
+
     def followed(self, deletes: bool, facts: int, seconds: float) -> None:
         """What following such a change took."""
         kind = deletes, _size(facts)

@@ -9,11 +9,13 @@ an addition that no rule has used by taking it out of N: nobody has heard of eit
 
 from __future__ import annotations
 
+import time
+
 from tidelog.maintain.aged import ROUNDS, UNLIKELY
 from tidelog.maintain.algorithms import ALGORITHMS
 from tidelog.maintain.bf import Check
 from tidelog.maintain.counters import recount
-from tidelog.maintain.flow import Course, Flow, News, Waiting
+from tidelog.maintain.flow import STEP, Course, Flow, News, Waiting
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.rounds import START, TICK, Rounds
 from tidelog.maintain.seam import FactSet, Saved
@@ -31,20 +33,22 @@ def course_of(algorithm: str, stratum: Stratum, memory: Memory) -> Course:
     if algorithm == "counting":
         return CountingByRounds(stratum) if stratum.recursive else Counting(stratum)
     if algorithm == "auto" and not memory.had_modules(stratum):
-        return Aged(stratum) if stratum.recursive else BackwardForward(stratum)
+        return Auto(stratum)
     return Whole(stratum, ALGORITHMS[algorithm])
 
 
 class _Chasing:
     """What DRed and B/F share: suspects, candidates, and facts that are to be used."""
 
-    at_once = False
     name = ""
     deletes = ""  # what instances of deletion are called
 
     def __init__(self, stratum: Stratum) -> None:
         self.stratum = stratum
         self.relations = stratum.relations
+
+    def at_once(self, flow: Flow, D: FactSet, A: FactSet) -> bool:
+        return False
 
     def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
         flow.u.work.algorithm = self.name
@@ -257,10 +261,11 @@ class Counting:
     The counter has the instances that were applied: those over what the stratum has heard of.
     """
 
-    at_once = False
-
     def __init__(self, stratum: Stratum) -> None:
         self.stratum = stratum
+
+    def at_once(self, flow: Flow, D: FactSet, A: FactSet) -> bool:
+        return False
 
     def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
         flow.u.work.algorithm = "counting"
@@ -315,6 +320,9 @@ class _Remembering:
         self.stratum = stratum
         self.X: Saved | None = None
 
+    def at_once(self, flow: Flow, D: FactSet, A: FactSet) -> bool:
+        return True
+
     def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
         engine = flow.engine
         X = engine.none() if self.X is None else engine.hold(self.X)
@@ -338,8 +346,6 @@ class CountingByRounds(_Remembering):
 
     # T, P, F, L as in `trace`
     """
-
-    at_once = True
 
     def __init__(self, stratum: Stratum) -> None:
         super().__init__(stratum)
@@ -435,8 +441,6 @@ class Whole(_Remembering):
     """A stratum that is brought up to date in one go, by any algorithm: updates overlap between
     strata, and not within this one."""
 
-    at_once = True
-
     def __init__(self, stratum: Stratum, algorithm: Algorithm) -> None:
         super().__init__(stratum)
         self._maintain = algorithm
@@ -463,3 +467,45 @@ class Whole(_Remembering):
             came = engine.save(engine.collect(A, self.stratum.relations))
         flow.note(engine.hold(went))
         flow.note(engine.hold(came))
+
+
+class Auto:
+    """As a whole where that usually takes less than a step, else in steps: by ages, or by checks
+    where there is no recursion."""
+
+    def __init__(self, stratum: Stratum) -> None:
+        self.stratum = stratum
+        self._whole = Whole(stratum, ALGORITHMS["auto"])
+        self._chasing = Aged(stratum) if stratum.recursive else BackwardForward(stratum)
+        self._heard = (0, 0)  # facts that went and that came
+        self._seconds = 0.0  # of steps for them
+
+    def at_once(self, flow: Flow, D: FactSet, A: FactSet) -> bool:
+        mine = self.stratum.relations
+        if any(name in mine for F in (flow.S, flow.R, flow.N) for name in flow.engine.relations(F)):
+            return False  # it is under way in steps
+        usual = flow.u.memory.costs(self.stratum).usual(bool(D), len(D) + len(A))
+        return usual is not None and usual < STEP
+
+    def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
+        self._chasing.explicit(flow, came, went)
+
+    def hear(self, flow: Flow, news: News) -> None:
+        if news.d is news.D and self.at_once(flow, news.D, news.A):
+            self._whole.hear(flow, news)
+            return
+        began = time.thread_time()
+        self._heard = self._heard[0] + len(news.d), self._heard[1] + len(news.a)
+        self._chasing.hear(flow, news)
+        self._seconds += time.thread_time() - began
+
+    def step(self, flow: Flow) -> bool:
+        began = time.thread_time()
+        more = self._chasing.step(flow)
+        self._seconds += time.thread_time() - began
+        if not more and any(self._heard):
+            went, came = self._heard
+            costs = flow.u.memory.costs(self.stratum)
+            costs.followed(went > 0, went + came, self._seconds)
+            self._heard, self._seconds = (0, 0), 0.0
+        return more

@@ -32,7 +32,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 from tidelog.maintain.memory import Memory
@@ -72,7 +72,8 @@ class News:
 class Course(Protocol):
     """How a stratum is brought up to date, in steps."""
 
-    at_once: bool  # whether it hears all news at once
+    def at_once(self, flow: Flow, D: FactSet, A: FactSet) -> bool:
+        """Should it hear all this news at once, however much it is?"""
 
     def hear(self, flow: Flow, news: News) -> None:
         """Some of the news."""
@@ -171,24 +172,24 @@ class Flow:
         stratum = self._strata[at]
         if self._listening is not None and self._listening[0] != at:
             self._stop_listening()
-        began, instances = time.perf_counter(), self.engine.instances
         self.steps += 1
-        if stratum.rules:
-            work = self._begin(at)
-            try:
-                more = self._hear(at) or self._courses[at].step(self)
-            except Waiting:
-                return
-            seconds = time.perf_counter() - began
-            work.seconds += seconds
-            work.instances += self.engine.instances - instances
-            self._settle_size(seconds)
-        else:
-            more = False
+        if not stratum.rules:
+            self._tell_inputs()
+            return
+        began, instances = time.perf_counter(), self.engine.instances
+        work = self._begin(at)
+        try:
+            more = self._hear(at) or self._courses[at].step(self)
+        except Waiting:
+            return
         if not more:
             heappop(self._todo)
             self._queued.discard(at)
-            self._tell(at)
+            self._tell(stratum.relations, work)
+        seconds = time.perf_counter() - began
+        work.seconds += seconds
+        work.instances += self.engine.instances - instances
+        self._settle_size(seconds)
 
     def _begin(self, at: int) -> Work:
         """The stratum that is worked on, in the report and for the watch."""
@@ -218,7 +219,7 @@ class Flow:
             return False
         _, D, A = self._listening
         course = self._courses[at]
-        if course.at_once or len(D) + len(A) <= self.size:
+        if len(D) + len(A) <= self.size or course.at_once(self, D, A):
             self._listening = None
             course.hear(self, News(D, A, D, A))
             return True
@@ -236,38 +237,44 @@ class Flow:
             self._pending[at] = Pending(self.engine.save(D), self.engine.save(A))
             self._listening = None
 
-    def _tell(self, at: int) -> None:
-        """The stratum is up to date: those that read it shall hear what changed."""
-        relations = self._strata[at].relations
-        D = self.engine.collect(self.c - self.I, relations)
-        A = self.engine.collect(self.c & self.I, relations)
+    def _tell_inputs(self) -> None:
+        """All relations without rules that have changed: one event is cheaper than many."""
+        plain = [at for at in self._todo if not self._strata[at].rules]
+        self._todo = [at for at in self._todo if self._strata[at].rules]
+        heapify(self._todo)
+        self._queued.difference_update(plain)
+        self._tell(tuple(name for at in plain for name in self._strata[at].relations))
+
+    def _tell(self, relations: tuple[str, ...], work: Work | None = None) -> None:
+        """These relations are up to date: strata that read them shall hear what changed."""
+        engine = self.engine
+        D = engine.collect(self.c - self.I, relations)
+        A = engine.collect(self.c & self.I, relations)
         if not (D or A):
             return
         self.c -= D
         self.c -= A
-        if at in self._works:
-            work = self._works[at]
+        if work is not None:
             work.deleted, work.added = work.deleted + len(D), work.added + len(A)
-        event = self.engine.save(D), self.engine.save(A)
-        changed = {*self.engine.relations(D), *self.engine.relations(A)}
-        del D, A
+        event = Pending(engine.save(D), engine.save(A))
+        changed = {*engine.relations(D), *engine.relations(A)}
         heads = {head for name in changed for head in self._readers.get(name, ())}
-        for reader in sorted({self._stratum_of[head] for head in heads} - {at}):
+        mine = {self._stratum_of[name] for name in changed}
+        for reader in sorted({self._stratum_of[head] for head in heads} - mine):
             known = self._pending.get(reader)
-            self._pending[reader] = Pending(*event) if known is None else self._both(known, event)
+            self._pending[reader] = event if known is None else self._both(known, D, A)
             self._queue(reader)
 
-    def _both(self, before: Pending, event: tuple[Saved, Saved]) -> Pending:
+    def _both(self, before: Pending, d: FactSet, a: FactSet) -> Pending:
         """What went and came again, or came and went again, did neither."""
-        with self.parked():
-            hold = self.engine.hold
-            D, A, d, a = hold(before.went), hold(before.came), hold(event[0]), hold(event[1])
-            back, off = self.engine.collect(D & a), self.engine.collect(A & d)
-            D |= d - off
-            D -= back
-            A |= a - back
-            A -= off
-            return Pending(self.engine.save(D), self.engine.save(A))
+        engine = self.engine
+        D, A = engine.hold(before.went), engine.hold(before.came)
+        back, off = engine.collect(D & a), engine.collect(A & d)
+        D |= d - off
+        D -= back
+        A |= a - back
+        A -= off
+        return Pending(engine.save(D), engine.save(A))
 
     def _queue(self, at: int) -> None:
         if at not in self._queued:

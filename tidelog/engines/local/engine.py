@@ -592,12 +592,16 @@ class LocalEngine:
         if not self._going:
             self.store.forget_odd()
             return False
-        r, data = self._going.pop()
-        if len(data) > most:
-            self._going.append((r, data[most:]))
-        rows = _distinct(self.store.load(r, data[:most], 0).astype(np.uint32))
-        self.store.remove(r, rows[~self.all.has(r, rows)])
-        self._begun[r] = self.store.size(r)
+        left = most
+        while left and self._going:
+            r, data = self._going.pop()
+            if len(data) > left:
+                self._going.append((r, data[left:]))
+                data = data[:left]
+            left -= len(data)
+            rows = _distinct(self.store.load(r, data, 0).astype(np.uint32))
+            self.store.remove(r, rows[~self.all.has(r, rows)])
+            self._begun[r] = self.store.size(r)
         return True
 
     def _fresh(self, before: NDArray[np.int64]) -> dict[int, Rows]:
