@@ -9,13 +9,14 @@ an addition that no rule has used by taking it out of N: nobody has heard of eit
 
 from __future__ import annotations
 
+import math
 import time
 
 from tidelog.maintain.aged import ROUNDS, UNLIKELY
 from tidelog.maintain.algorithms import ALGORITHMS
 from tidelog.maintain.bf import Check
 from tidelog.maintain.counters import recount
-from tidelog.maintain.flow import STEP, Course, Flow, News, Waiting
+from tidelog.maintain.flow import MOST, STEP, Course, Flow, News, Waiting
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.rounds import START, TICK, Rounds
 from tidelog.maintain.seam import FactSet, Saved
@@ -191,21 +192,22 @@ class BackwardForward(_Chasing):
     and no proof rests on a fact that no rule has used. What goes has no proof from E and what was
     heard, so insertion cannot bring it back before something else is new, and work ends.
 
-    A check is given up for an update that waits, but not twice in a row.
+    What a check has found serves all suspects, so all are checked at once. It is given up for an
+    update that waits; but when that happens again, only after twice the time, so that it ends.
     """
 
     name, deletes = "bf", "del prop"
 
     def __init__(self, stratum: Stratum) -> None:
         super().__init__(stratum)
-        self._given_up = False
+        self._patience = 0.0  # seconds
 
     def step(self, flow: Flow) -> bool:
         flow.u.memory.keep(self.stratum)
-        cut = flow.engine.cut
+        cut, most = flow.engine.cut, MOST if self.stratum.recursive else flow.size
         if N := cut(flow.N, flow.size, self.relations):
             self.insert(flow, N)
-        elif S := cut(flow.S, flow.size, self.relations):
+        elif S := cut(flow.S, most, self.relations):
             self.check(flow, S)
         elif R := cut(flow.R, flow.size, self.relations):
             self.ask(flow, R)
@@ -240,17 +242,17 @@ class BackwardForward(_Chasing):
         u = flow.u
         check = Check(u, self.stratum, lambda facts: self.proved(u, facts))
         asked = flow.engine.save(F)
-        flow.patient = self._given_up
+        flow.patient_until = time.perf_counter() + self._patience
         try:
             gone = check.decide(F)
         except Waiting:
-            self._given_up = True
+            self._patience = max(STEP, 2 * self._patience)
             del check, F
             flow.S |= flow.engine.hold(asked)
             raise
         finally:
-            flow.patient = True
-        self._given_up = False
+            flow.patient_until = math.inf
+        self._patience = 0.0
         u.work.numbers["|C|"] += len(check.C)
         return gone
 

@@ -28,6 +28,7 @@ of E. docs/streams.md has the argument that each step keeps them, and that work 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -115,7 +116,7 @@ class Flow:
         self.c, self.t = engine.none(), engine.none()
         self.size = FIRST
         self.waiting: Callable[[], bool] = lambda: False  # does an update want to join?
-        self.patient = True  # whether a step under way must not be given up for it
+        self.patient_until = math.inf  # when a step under way may be given up for it
         self.steps = 0
         # What an update has in X, D and A is kept elsewhere: courses put it there if need be.
         self.u = Update(engine, E, I, E, E, E, _Patient(self, watch), memory, report)
@@ -325,7 +326,8 @@ class _Patient:
 
     def round(self) -> None:
         self._watch.round()
-        if not self._flow.patient and self._flow.waiting():
+        flow = self._flow
+        if time.perf_counter() > flow.patient_until and flow.waiting():
             raise Waiting
 
     def pairs(self, count: int) -> None:
