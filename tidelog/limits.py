@@ -72,12 +72,14 @@ class Interrupts:
     Raised anywhere it could come in the middle of a change, or be lost: Python drops what a
     finalizer raises. A second Ctrl-C is not held back, unless the block is `whole`: where it
     must be done or undone entirely. None is if a program handles the signal in its own way.
-    A block inside another one looks at what that one has noted.
+    A block inside another one looks at what that one has noted. A `quiet` one raises nothing when
+    it ends: it must be inside another one.
     """
 
-    def __init__(self, whole: bool = False) -> None:
+    def __init__(self, whole: bool = False, quiet: bool = False) -> None:
         self.noted = False
         self._whole = whole
+        self._quiet = quiet
         self._before: Any = None
         self._outer: Interrupts | None = None
 
@@ -99,7 +101,7 @@ class Interrupts:
     ) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
-        if kind is None:
+        if kind is None and not self._quiet:
             self.check()
 
     def _note(self, number: int, frame: FrameType | None) -> None:

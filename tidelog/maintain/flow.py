@@ -158,7 +158,7 @@ class Flow:
             mine = [name for name in stratum.relations if name in names]
             plus, minus = self.engine.collect(came, mine), self.engine.collect(went, mine)
             if stratum.rules:
-                self._begin(at)
+                self._begin(at, at_work=False)
                 self._courses[at].explicit(self, plus, minus)
             else:
                 self.leave(minus)
@@ -192,15 +192,19 @@ class Flow:
         work.instances += self.engine.instances - instances
         self._settle_size(seconds)
 
-    def _begin(self, at: int) -> Work:
-        """The stratum that is worked on, in the report and for the watch."""
+    def _begin(self, at: int, at_work: bool = True) -> Work:
+        """The stratum is worked on, or given something to do: in the report and for the watch,
+        which may end work, but nothing else."""
         stratum = self._strata[at]
         if at not in self._works:
             self._courses[at] = self._course(stratum, self.u.memory)
             self._works[at] = Work(stratum.relations)
             self.u.report.works.append(self._works[at])
-        if self.u.work is not self._works[at]:
-            self.u.watch.stratum(stratum)
+        if at_work:
+            if self.u.work is not self._works[at]:
+                self.u.watch.stratum(stratum)
+            else:
+                self.u.watch.round()
         self.u.begin(self._works[at])
         return self._works[at]
 

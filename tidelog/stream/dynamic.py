@@ -21,6 +21,7 @@ from tidelog.stream.policy import Arrived, Base, Finished, Look, finished
 from tidelog.stream.sequential import Sequential
 
 MOST = 1000  # updates that settle together
+LITTER = 1 << 14  # facts that have gone, whose room is not given back yet
 
 
 @dataclass(slots=True)
@@ -64,6 +65,8 @@ class FullyDynamic:
             return False
         if self._overlap is None:
             return True
+        if not self._joined:
+            return self._overlap.litter < LITTER  # else it is given back first
         return len(self._joined) < MOST
 
     def take(self, update: Arrived) -> None:
@@ -81,8 +84,8 @@ class FullyDynamic:
             self._overlap.join(update)
         except BaseException:
             if not self._joined:
-                self._overlap.rollback()
-                self._overlap = None
+                overlap, self._overlap = self._overlap, None
+                overlap.rollback()
             raise
         self._joined.append(Joined(update, began, perf_counter()))
 
@@ -132,6 +135,6 @@ class FullyDynamic:
         self._joined.clear()
         self._ready = None
         overlap, self._overlap = self._overlap, None
+        self._alone.give_up()
         if overlap is not None:
             overlap.rollback()
-        self._alone.give_up()

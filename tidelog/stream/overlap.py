@@ -46,7 +46,7 @@ class Overlap(Transaction):
             progress=progress,
         )
         engine, state, book = self._engine, self._state, self._book
-        self._interrupts = Interrupts(whole=True)
+        self._interrupts = Interrupts(whole=True, quiet=True)
         self._watch = Watch(limits, engine.facts, progress, self._interrupts)
         self._explicit.release()  # a set less: what is changed explicitly is noted in order
         self._made: list[tuple[Op, int, Ids]] = []
@@ -103,13 +103,15 @@ class Overlap(Transaction):
         """Some work."""
         with self._working():
             self.flow.step()
+            if self.flow.settled:
+                self._watch.tick(None)
 
     def _working(self) -> _Working:
         return _Working(self)
 
     def settle(self) -> tuple[Delta, Report]:
         """All that joined has taken effect, and stays: what it changed, and what that took."""
-        with Interrupts(whole=True):
+        with Interrupts(whole=True, quiet=True):
             delta = self._changed(*self.flow.changes())
             report, self.report = self.report, Report()
             self._engine.keep()
@@ -121,20 +123,28 @@ class Overlap(Transaction):
 
     def tidy(self) -> bool:
         """Give some room back that facts took up which are gone; false if there is none."""
-        with Interrupts(whole=True):
+        with Interrupts(whole=True, quiet=True):
             return self._engine.tidy(PIECE)
 
     def end(self) -> None:
         """All has settled, and no more will join."""
-        with Interrupts(whole=True):
+        with Interrupts(whole=True, quiet=True):
             del self.flow
             self._before = self._engine.begun
             self._adopt()
 
     def rollback(self) -> None:
-        del self.flow
+        if self._closed:
+            return  # whoever collected it first has done so
+        if hasattr(self, "flow"):
+            del self.flow
         self._before = self._engine.begun
         super().rollback()
+
+    @property
+    def litter(self) -> int:
+        """Facts whose room is still to be given back, about."""
+        return self._engine.litter
 
 
 class _Working:
@@ -145,7 +155,7 @@ class _Working:
 
     def __enter__(self) -> None:
         overlap = self._overlap
-        self._interrupts = overlap._watch.interrupts = Interrupts(whole=True)
+        self._interrupts = overlap._watch.interrupts = Interrupts(whole=True, quiet=True)
         self._interrupts.__enter__()
         self._began = time.perf_counter()
         # Limits of time are for work, and not for waiting.

@@ -166,24 +166,28 @@ class Stream:
             if not self._ready:
                 raise
             self._interrupted = True  # what has taken effect is told first
+        except BaseException:
+            self._put_back()
+            raise
         return False
 
     def _fill(self) -> None:
         while self._policy.wants() and (update := self._next()) is not None:
+            self._under_way.append(update)
             try:
                 self._policy.take(update)
             except Exception as error:
+                self._under_way.pop()
                 self._todo.clear()
                 self._fault = error
                 return
-            self._under_way.append(update)
 
     def _next(self) -> Arrived | None:
         """The next update that may be given now. One that changes rules is given alone."""
         if not self._todo and self._fault is None:
             try:
                 update = self.arrivals.poll()
-            except Exception as error:
+            except BaseException as error:  # whatever a source raises has its place
                 self._fault = error
                 return None
             if update is not None:
@@ -244,9 +248,9 @@ class Stream:
     def _put_back(self) -> None:
         """Undo what is not finished; if the stream goes on, it begins with that again."""
         with suppress(KeyboardInterrupt), Interrupts(whole=True):  # the first one is on its way
-            self._policy.give_up()
             self._todo.extendleft(reversed(self._under_way))
             self._under_way.clear()
+            self._policy.give_up()
 
     @contextmanager
     def drained(self) -> Iterator[None]:

@@ -579,6 +579,11 @@ class LocalEngine:
     def _note_left(self, journal: Journal) -> None:
         self._left += [(r, data) for move, r, data, _ in journal if move == "went" and len(data)]
 
+    @property
+    def litter(self) -> int:
+        """How many facts have left the materialisation whose rows are not taken away yet."""
+        return sum(len(data) for _, data in (*self._left, *self._going))
+
     def tidy(self, most: int) -> bool:
         """Take away some rows that are not in the materialisation, as `sweep` does with all of
         them. False if there are none any more. No set may hold facts but the two that stay."""

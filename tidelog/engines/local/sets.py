@@ -215,9 +215,12 @@ class LocalSet(FactSet):
     def release(self) -> None:
         """Empty the set and give its bit back: it is of no use any more."""
         if getattr(self, "bit", 0) and not self.whole:
-            self.clear()
-            self.engine.release(self.bit)
-            self.bit = 0
+            bit = self.bit
+            try:
+                self.clear()
+            finally:
+                self.bit = 0
+                self.engine.release(bit)
 
     def __del__(self) -> None:
         self.release()

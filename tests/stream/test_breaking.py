@@ -1,0 +1,102 @@
+"""What broke streams once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from tidelog import Database, FactChange, LimitError, Limits
+from tidelog.stream import dynamic
+
+PATHS = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
+
+
+def edges(count: int) -> list[list[FactChange]]:
+    return [[FactChange("+", "edge", (i, i + 1))] for i in range(count)]
+
+
+@pytest.mark.parametrize("policy", ["sequential", "marking", "fully-dynamic"])
+def test_no_update_is_lost_by_ctrl_c(policy: str) -> None:
+    """A real SIGINT at every moment of the first steps; the stream is iterated again."""
+    for moment in range(12):
+        db = Database(PATHS, facts={"edge": [(0, 1)]})
+        stream = db.stream(edges(6), policy)
+        looks = 0
+        poll = stream.arrivals.poll
+
+        def polled(poll=poll, moment=moment):  # type: ignore[no-untyped-def]
+            nonlocal looks
+            looks += 1
+            if looks == moment:
+                os.kill(os.getpid(), signal.SIGINT)
+            return poll()
+
+        stream.arrivals.poll = polled  # type: ignore[method-assign]
+        given: list[int] = []
+        for _ in range(4):
+            with suppress(KeyboardInterrupt):
+                stream.run(lambda done, given=given: given.append(done.number))  # type: ignore[misc]
+        assert given == [1, 2, 3, 4, 5, 6]
+        assert db.size("path") == 21
+
+
+def test_what_is_gone_is_given_back_while_updates_keep_coming(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dynamic, "MOST", 10)
+    monkeypatch.setattr(dynamic, "LITTER", 50)
+    db = Database("big(x) :- p(x), x > 0.", facts={"p": [(-1,)]})
+
+    def there_and_back() -> Iterator[list[FactChange]]:
+        for i in range(400):
+            yield [FactChange("+", "p", (i,))]
+            if i >= 5:
+                yield [FactChange("-", "p", (i - 5,))]
+
+    most = 0
+    for _ in db.stream(list(there_and_back()), "fully-dynamic"):
+        most = max(most, db._engine.litter)
+    assert most <= 50 + 2 * 10
+    assert db.size("p") == 6
+    assert db._engine.facts() == len(db._engine.all)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "dred", "bf", "counting", "dredc"])
+def test_limits_are_kept(algorithm: str) -> None:
+    db = Database(PATHS, facts={"edge": [(0, 1)]})
+    stream = db.stream(edges(8), "fully-dynamic", algorithm=algorithm, limits=Limits(max_facts=12))
+    with pytest.raises(LimitError, match="more than 12 facts"):
+        stream.run()
+    assert len(db["path"]) + len(db["edge"]) <= 12
+    assert db._engine.facts() == len(db._engine.all)
+
+
+@pytest.mark.parametrize("policy", ["sequential", "marking", "fully-dynamic"])
+def test_whatever_a_source_raises_has_its_place(policy: str) -> None:
+    def source() -> Iterator[list[FactChange]]:
+        yield from edges(3)
+        raise SystemExit(3)
+
+    db = Database(PATHS, facts={"edge": [(9, 9)]})
+    given: list[int] = []
+    stream = db.stream(source(), policy)
+    with pytest.raises(SystemExit):
+        stream.run(lambda done: given.append(done.number))
+    assert given == [1, 2, 3]
+
+
+def test_a_check_serves_all_suspects() -> None:
+    """By chunks, each check would chain back through the whole class again."""
+    rule = ".decl eq(x: number, y: number) eqrel\neq(x, y) :- e(x, y)."
+    ring = [(i, (i + 1) % 40) for i in range(40)]
+    db = Database(rule, facts={"e": ring})
+    updates = [[FactChange("-", "e", (i, i + 1))] for i in (3, 20)]
+    (_, last) = list(db.stream(updates, "fully-dynamic", algorithm="bf"))
+    assert last.together == 2
+    work = next(work for work in last.report.works if "eq" in work.relations)
+    assert work.numbers["|C|"] <= 2 * 1600
+    assert db.size("eq") == 17 * 17 + 23 * 23
