@@ -133,12 +133,11 @@ class Dred(_Chasing):
 
     def step(self, flow: Flow) -> bool:
         flow.u.memory.keep_ages(self.stratum)
-        cut = flow.engine.cut
-        if S := cut(flow.S, flow.size, self.relations):
+        if S := flow.take(flow.S, self.relations):
             self.overdelete(flow, S)
-        elif R := cut(flow.R, flow.size, self.relations):
+        elif R := flow.take(flow.R, self.relations):
             self.ask(flow, R)
-        elif N := cut(flow.N, flow.size, self.relations):
+        elif N := flow.take(flow.N, self.relations):
             self.insert(flow, N)
         else:
             return False
@@ -204,12 +203,11 @@ class BackwardForward(_Chasing):
 
     def step(self, flow: Flow) -> bool:
         flow.u.memory.keep(self.stratum)
-        cut, most = flow.engine.cut, MOST if self.stratum.recursive else flow.size
-        if N := cut(flow.N, flow.size, self.relations):
+        if N := flow.take(flow.N, self.relations):
             self.insert(flow, N)
-        elif S := cut(flow.S, most, self.relations):
+        elif S := flow.take(flow.S, self.relations, MOST if self.stratum.recursive else None):
             self.check(flow, S)
-        elif R := cut(flow.R, flow.size, self.relations):
+        elif R := flow.take(flow.R, self.relations):
             self.ask(flow, R)
         else:
             return False
@@ -296,7 +294,7 @@ class Counting:
         flow.enter(held)
 
     def step(self, flow: Flow) -> bool:
-        S = flow.engine.cut(flow.S, flow.size, self.stratum.relations)
+        S = flow.take(flow.S, self.stratum.relations)
         if not S:
             return False
         nothing = flow.engine.none()
@@ -487,7 +485,7 @@ class Auto:
         if any(name in mine for F in (flow.S, flow.R, flow.N) for name in flow.engine.relations(F)):
             return False  # it is under way in steps
         usual = flow.u.memory.costs(self.stratum).usual(bool(D), len(D) + len(A))
-        return usual is not None and usual < STEP
+        return usual is not None and usual < 2 * STEP
 
     def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
         self._chasing.explicit(flow, came, went)

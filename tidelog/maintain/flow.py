@@ -43,7 +43,7 @@ from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Stratum
 
-STEP = 0.004  # seconds that a step should take
+STEP = 0.002  # seconds that a step should take
 FIRST, LEAST, MOST = 1024, 64, 1 << 20  # facts of a step, in the beginning and ever
 
 
@@ -118,6 +118,7 @@ class Flow:
         self.waiting: Callable[[], bool] = lambda: False  # does an update want to join?
         self.patient_until = math.inf  # when a step under way may be given up for it
         self.steps = 0
+        self._handled = 0  # facts, in the step under way
         # What an update has in X, D and A is kept elsewhere: courses put it there if need be.
         self.u = Update(engine, E, I, E, E, E, _Patient(self, watch), memory, report)
         self._strata, self._stratum_of, self._readers = strata, stratum_of, readers
@@ -174,6 +175,7 @@ class Flow:
         if self._listening is not None and self._listening[0] != at:
             self._stop_listening()
         self.steps += 1
+        self._handled = 0
         if not stratum.rules:
             self._tell_inputs()
             return
@@ -209,9 +211,10 @@ class Flow:
         return self._works[at]
 
     def _settle_size(self, seconds: float) -> None:
+        """Steps that handled as much as they may tell how long that takes."""
         if seconds > 2 * STEP:
             self.size = max(LEAST, self.size // 2)
-        elif seconds < STEP / 2:
+        elif seconds < STEP / 2 and self._handled >= self.size:
             self.size = min(MOST, self.size * 2)
 
     def _hear(self, at: int) -> bool:
@@ -230,6 +233,7 @@ class Flow:
             return True
         news = News(D, A, engine.some(D, self.size), engine.none())
         news.a |= engine.some(A, self.size - len(news.d))
+        self._handled = self.size
         course.hear(self, news)
         D -= news.d
         A -= news.a
@@ -287,6 +291,12 @@ class Flow:
             heappush(self._todo, at)
 
     # What courses do with facts.
+
+    def take(self, facts: FactSet, relations: Sequence[str], most: int | None = None) -> FactSet:
+        """Facts to be handled in a step, which leave the set."""
+        found = self.engine.cut(facts, self.size if most is None else most, relations)
+        self._handled = max(self._handled, len(found))
+        return found
 
     def leave(self, F: FactSet) -> None:
         """Facts do not hold any more."""

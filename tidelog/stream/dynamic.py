@@ -21,7 +21,7 @@ from tidelog.stream.policy import Arrived, Base, Finished, Look, finished
 from tidelog.stream.sequential import Sequential
 
 MOST = 1000  # updates that settle together
-LITTER = 1 << 14  # facts that have gone, whose room is not given back yet
+LITTER = 1 << 14  # facts that have gone, whose room is not given back yet; or a quarter of all
 
 
 @dataclass(slots=True)
@@ -66,7 +66,8 @@ class FullyDynamic:
         if self._overlap is None:
             return True
         if not self._joined:
-            return self._overlap.litter < LITTER  # else it is given back first
+            # Where there is too much, it is given back first.
+            return self._overlap.litter < max(LITTER, self._overlap.facts // 4)
         return len(self._joined) < MOST
 
     def take(self, update: Arrived) -> None:

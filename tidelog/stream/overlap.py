@@ -142,6 +142,10 @@ class Overlap(Transaction):
         super().rollback()
 
     @property
+    def facts(self) -> int:
+        return len(self._engine.all)
+
+    @property
     def litter(self) -> int:
         """Facts whose room is still to be given back, about."""
         return self._engine.litter
