@@ -19,7 +19,7 @@ from tidelog.maintain.counters import recount
 from tidelog.maintain.flow import MOST, STEP, Course, Flow, News, Waiting
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.rounds import START, TICK, Rounds
-from tidelog.maintain.seam import FactSet, Saved
+from tidelog.maintain.seam import Engine, FactSet, Saved
 from tidelog.maintain.trace import build, note, one_round
 from tidelog.maintain.update import Algorithm, Update
 from tidelog.program.rules import Stratum
@@ -168,7 +168,7 @@ class Aged(Dred):
 
     def overdelete(self, flow: Flow, F: FactSet) -> None:
         u, memory = flow.u, flow.u.memory
-        if memory.has("ages", self.stratum) and self._pays(flow, len(F)):
+        if memory.has("ages", self.stratum) and self._pays(flow):
             known, count = memory.known(self.stratum), len(F)
             within = flow.I - flow.N
             F -= flow.engine.provable(known.rules, F, within=within, older=known.inside)
@@ -177,7 +177,7 @@ class Aged(Dred):
         if F:
             super().overdelete(flow, F)
 
-    def _pays(self, flow: Flow, count: int) -> bool:
+    def _pays(self, flow: Flow) -> bool:
         """Where checks found hardly anything, only now and then."""
         likely = flow.u.memory.costs(self.stratum).support >= UNLIKELY
         return likely or flow.steps % ROUNDS == 0
@@ -312,6 +312,10 @@ class Counting:
         u.memory.keep(self.stratum, "nonrecursive")
 
 
+def _held(engine: Engine, saved: Saved | None) -> FactSet:
+    return engine.none() if saved is None else engine.hold(saved)
+
+
 class _Remembering:
     """A stratum that remembers which of its facts are explicit now, or no more, until it is
     worked on."""
@@ -325,7 +329,7 @@ class _Remembering:
 
     def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
         engine = flow.engine
-        X = engine.none() if self.X is None else engine.hold(self.X)
+        X = _held(engine, self.X)
         came |= went
         back = engine.collect(X & came)
         X |= came
@@ -334,7 +338,7 @@ class _Remembering:
 
     def taken(self, flow: Flow) -> FactSet:
         saved, self.X = self.X, None
-        return flow.engine.none() if saved is None else flow.engine.hold(saved)
+        return _held(flow.engine, saved)
 
 
 class CountingByRounds(_Remembering):
@@ -360,7 +364,7 @@ class CountingByRounds(_Remembering):
         d, a = news.d, news.a
         with flow.parked():
             u = flow.u
-            T = engine.none() if self.T is None else engine.hold(self.T)
+            T = _held(engine, self.T)
             T |= engine.derive(
                 rounds.rules, touching=d, touching_negated=a, within=news.before(I), take_from=C
             )
@@ -378,7 +382,7 @@ class CountingByRounds(_Remembering):
         rounds = u.memory.once(Rounds.of, self.stratum, engine.kinds)
         if not u.memory.has("trace", self.stratum):
             with flow.parked():
-                u.X = engine.none() if self.X is None else engine.hold(self.X)
+                u.X = _held(engine, self.X)
                 u.D = engine.none() if news is None else news.D
                 u.A = u.D if news is None else news.A
                 build(u, rounds, rounds.rules, self.stratum)
@@ -391,10 +395,6 @@ class CountingByRounds(_Remembering):
             return False
         rounds = self.built(flow, None)
         engine = flow.engine
-
-        def held(saved: Saved | None) -> FactSet:
-            return engine.none() if saved is None else engine.hold(saved)
-
         with flow.parked():
             u = flow.u
             X = self.taken(flow)
@@ -402,7 +402,7 @@ class CountingByRounds(_Remembering):
                 self.present = None
             P = engine.derive(rounds.at_start, touching=X, within=X)
             del X
-            T, F, L = held(self.T), held(self.F), held(self.L)
+            T, F, L = (_held(engine, saved) for saved in (self.T, self.F, self.L))
             if self.present is None:
                 present = engine.apply(START, within=engine.none())
             else:

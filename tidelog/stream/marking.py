@@ -25,7 +25,7 @@ from tidelog.program.changes import FactChange, Op
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.syntax import Value
 from tidelog.stream.policy import Arrived, Base, Finished, Look, finished
-from tidelog.stream.sequential import Sequential
+from tidelog.stream.sequential import Sequential, carry_out
 from tidelog.transactions import Transaction
 
 ALGORITHMS = ("auto", "dred", "bf")
@@ -163,16 +163,7 @@ class Marking:
         costs = self._costs.setdefault(len(update.changes).bit_length(), Costs())
         marking = self._algorithm != "auto" or costs.choice()
         tx = self._transaction(marking)
-        with tx:
-            for change, sources in update.changes:
-                tx.change(change, sources)
-            tx._flush()
-            effect = perf_counter()
-            try:
-                tx.commit()
-            except KeyboardInterrupt:
-                if not tx.committed:
-                    raise
+        effect = carry_out(tx, update)
         self._update, self._last = tx.next, tx.marks
         if self._algorithm == "auto":
             why = costs.why(marking)

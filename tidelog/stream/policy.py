@@ -114,7 +114,7 @@ class Policy(Protocol):
 Make = Callable[..., Policy]  # (database, look, algorithm, limits=…, progress=…, …)
 
 
-def _of(policy: str, module: str, name: str) -> Make:
+def _of(module: str, name: str) -> Make:
     def make(database: Base, look: Look, algorithm: str | None = None, **options: Any) -> Policy:
         home = importlib.import_module(module)
         made: Policy = getattr(home, name)(database, look, algorithm, **options)
@@ -128,9 +128,7 @@ _HOMES = (
     ("tidelog.stream.marking", "Marking"),
     ("tidelog.stream.dynamic", "FullyDynamic"),
 )
-POLICIES: Mapping[str, Make] = {
-    name: _of(name, *home) for name, home in zip(NAMES, _HOMES, strict=True)
-}
+POLICIES: Mapping[str, Make] = {name: _of(*home) for name, home in zip(NAMES, _HOMES, strict=True)}
 
 
 def check_policy(name: str) -> None:

@@ -7,6 +7,23 @@ from time import perf_counter
 
 from tidelog.limits import Limits, Show
 from tidelog.stream.policy import Arrived, Base, Finished, Look, finished
+from tidelog.transactions import Transaction
+
+
+def carry_out(transaction: Transaction, update: Arrived) -> float:
+    """Make the update's changes and commit them; returns when its explicit facts were in. Ctrl-C
+    that comes when they have taken effect is not for the transaction."""
+    with transaction as tx:
+        for change, sources in update.changes:
+            tx.change(change, sources)
+        tx._flush()
+        effect = perf_counter()
+        try:
+            tx.commit()
+        except KeyboardInterrupt:
+            if not tx.committed:
+                raise
+    return effect
 
 
 class Sequential:
@@ -53,18 +70,10 @@ class Sequential:
             limits=self._limits,
             progress=self._progress,
         )
-        with transaction as tx:
-            for change, sources in update.changes:
-                tx.change(change, sources)
-            tx._flush()
-            effect = perf_counter()
-            try:
-                tx.commit()
-            except KeyboardInterrupt:
-                if not tx.committed:
-                    raise
+        effect = carry_out(transaction, update)
         self._update = None
-        return [finished(update, tx.delta, tx.report, began=began, effect=effect)]
+        delta, report = transaction.delta, transaction.report
+        return [finished(update, delta, report, began=began, effect=effect)]
 
     def give_up(self) -> None:
         self._update = None  # a step that fails has rolled its transaction back
