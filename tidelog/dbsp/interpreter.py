@@ -1,0 +1,690 @@
+"""The interpreter: Datalog evaluation as an incremental circuit, where rules are data.
+
+de Lima, Kramer, Apinis and Micinski: Incremental Evaluation of Dynamic Datalog Programs as a
+Higher-order DBSP Program (2024), Figures 2 and 3. An update is one step of the outer clock: it
+changes facts and rules, and the circuit says which facts follow no more and which do now. Inside
+of it, rounds of the fixpoint are the inner clock:
+
+  gatekeep   rewrites go on along the directions of rules
+  product    rewrites meet facts that unify, by the index
+  ground     complete rewrites become facts, by the signals of rules
+  distinct   a fact that is given or derived in several ways, or rounds, counts once
+  index      facts are kept by the columns that join orders name
+
+Each is incremental in both clocks: its state is in traces (see `trace`), a pair of a join happens
+at the later of both times, and only what an update changes is worked on. Z-sets of rewrites are
+kept by their provenance, those of facts by their relation: a `Node` and a `Table` are parts of the
+circuit's state and not of the circuit.
+
+Departures. Directions are distinct: a rule that shares a path with others does not touch it.
+Rewrites of several stages are found in the same round (`pause` 0); in the paper they take a round
+for each stage (`pause` 1). Complete rewrites are not kept: when a signal comes or goes, the last
+product is evaluated again. Negation and aggregates, which the paper leaves open, read relations of
+lower layers; a layer is a fixpoint of its own, and what it changed comes to the next one at once,
+without times. A positive program has one layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Protocol
+
+import numpy as np
+
+from tidelog.dbsp.kernels import cells as kernels
+from tidelog.dbsp.kernels.joining import IS_FIXED, IS_GIVEN, IS_SAME
+from tidelog.dbsp.kit import (
+    FIXED,
+    FOUND,
+    HELD,
+    Fold,
+    Folded,
+    Kit,
+    Product,
+    Signal,
+    Stage,
+    Where,
+    Without,
+    Word,
+    key_of,
+    kit,
+)
+from tidelog.dbsp.layers import Layers
+from tidelog.dbsp.trace import Batch, Match, Trace, Words, gather, none
+from tidelog.program.rules import Rule
+from tidelog.program.syntax import Constant, Variable
+
+FACTS, HEADS = 0, 1 << 30  # in a round facts go first, then nodes by depth, and heads last
+FLAT = -1  # for `late`: cells of lower layers have no times
+
+
+class Host(Protocol):
+    """What the circuit asks of whoever runs it; rows are words, as identified here."""
+
+    def identify(self, constant: Constant) -> int:
+        """The word of a constant."""
+
+    def where(self, where: Where, rows: Words) -> tuple[Words, Words | None]:
+        """Which rows pass, by number and several times if a range says so; and the values of what
+        is bound."""
+
+    def fold(self, fold: Fold, keys: Words | None) -> Words:
+        """Keys and values of these groups, or of all, as facts are now."""
+
+    def settled(self, changes: Mapping[str, Batch]) -> None:
+        """Facts of a layer have changed."""
+
+    def tick(self, facts: int) -> None:
+        """Called now and then, with the facts that have come so far; may raise."""
+
+
+@dataclass(slots=True, eq=False)
+class Table:
+    """Facts of a relation, or groups of an aggregate: those that go into distinct, with the times
+    of their derivations, and those that come out of it."""
+
+    name: str
+    width: int
+    layer: int
+    facts: Trace
+    inputs: Trace
+    readers: dict[int, list[Node]] = field(default_factory=dict)  # by layer
+    changes: list[Batch] = field(default_factory=list)  # of this step
+    again: dict[int, list[Words]] = field(default_factory=dict)  # rows to look at, by time
+    fold: Fold | None = None
+    signals: int = 0  # rules that derive it
+
+    def net(self) -> Batch:
+        """What has changed in all rounds together."""
+        if not self.changes:
+            return none(self.width)
+        batch = np.concatenate(self.changes)
+        batch[:, -2] = 0
+        return gather([batch])
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """Rewrites of one provenance: what a path of stages has found."""
+
+    stage: Stage | None
+    parent: Node | None
+    layer: int
+    depth: int
+    width: int
+    table: Table | None = None
+    forward: tuple[tuple[Match, int], ...] = ()  # rewrites meet facts, with a sign each
+    backward: tuple[tuple[Match, int], ...] = ()  # facts meet rewrites
+    trace: Trace | None = None  # kept where something follows
+    children: dict[Stage, Node] = field(default_factory=dict)
+    signals: dict[Signal, int] = field(default_factory=dict)
+    uses: int = 0
+    fresh: bool = True  # in this step: what it holds is still to come
+
+
+Target = Node | Table
+
+
+class Interpreter:
+    """Rules and facts as they are, and what follows from them.
+
+    `step` takes changes and gives changes. `indexed` False is the circuit of Figure 2, without
+    join orders: every rewrite is held against all facts of the relation.
+    """
+
+    def __init__(self, host: Host, *, indexed: bool = True, pause: int = 0) -> None:
+        self._host = host
+        self._indexed = indexed
+        self._pause = pause
+        self.layers = Layers()
+        self.tables: dict[str, Table] = {}
+        self._folds: dict[Fold, Table] = {}
+        self._roots: dict[int, Node] = {}
+        self._kits: dict[Rule, Kit] = {}
+        self._queues: dict[int, list[tuple[int, int, int, Target]]] = {}  # by layer
+        self._waiting: dict[tuple[int, int], list[Batch]] = {}
+        self._undo: list[tuple[Trace, Batch]] = []
+        self._came: list[Node] = []
+        self._restructured = False
+        self._new = 0  # facts that have come in this step
+        self.pairs = 0  # of joins, summed up where they are the same
+        self.rounds = 0
+
+    # Sizes.
+
+    def fits(self, come: Collection[Rule], gone: Collection[Rule] = ()) -> bool:
+        """Can these rules come in one step, without what is there rising to another layer?"""
+        return self.tables.keys().isdisjoint(self.layers.raised(come, gone))
+
+    @property
+    def rules(self) -> Iterable[Rule]:
+        return self._kits.keys()
+
+    def facts(self) -> int:
+        return sum(len(table.facts) for table in self.tables.values())
+
+    def rewrites(self) -> int:
+        return sum(len(trace) for trace in self._node_traces())
+
+    def memory(self) -> int:
+        """Bytes of the circuit's state."""
+        tables = (*self.tables.values(), *self._folds.values())
+        traces = (trace for table in tables for trace in (table.facts, table.inputs))
+        return sum(t.memory() for t in traces) + sum(t.memory() for t in self._node_traces())
+
+    def _node_traces(self) -> Iterator[Trace]:
+        nodes = list(self._roots.values())
+        while nodes:
+            node = nodes.pop()
+            nodes += node.children.values()
+            if node.trace is not None:
+                yield node.trace
+
+    # The step.
+
+    def step(
+        self,
+        facts: Mapping[str, Batch],
+        come: Iterable[Rule] = (),
+        gone: Iterable[Rule] = (),
+    ) -> dict[str, Batch]:
+        """One update; explicit facts come with weight 1 and go with -1, at time 0.
+
+        Rules that come must fit: see `fits`. If something is raised, or the update
+        is not wanted after all, `undo` brings the circuit back.
+        """
+        self._undo.clear()
+        self._came.clear()
+        self._restructured = False
+        self.rounds = self._new = 0
+        come = tuple(come)
+        self.layers.add(come)
+        for rule in come:
+            self._plant(rule)
+        for node in self._came:
+            assert node.parent is not None
+            if not node.parent.fresh:
+                for found in self._contents(node):
+                    self._put(node, 1 + node.depth, found)
+        for rule in gone:
+            self._uproot(rule)
+        for name, batch in facts.items():
+            if len(batch):
+                self._put(self._table(name, batch.shape[1] - 2), HEADS, batch)
+        changes: dict[str, Batch] = {}
+        for layer in range(self.layers.count):
+            self._import(layer)
+            self._run(layer)
+            changes.update(self._settle(layer))
+        for node in self._came:
+            node.fresh = False
+        self._forget_changes()
+        return changes
+
+    def undo(self) -> bool:
+        """Bring the circuit back to before the step; False if it cannot be, and must be made
+        anew, because rules had changed."""
+        if self._restructured:
+            return False
+        for trace, batch in reversed(self._undo):
+            trace.add(batch, -1)
+        self._forget_changes()
+        self._undo.clear()
+        self._queues.clear()
+        self._waiting.clear()
+        return True
+
+    def _forget_changes(self) -> None:
+        for table in (*self.tables.values(), *self._folds.values()):
+            table.changes.clear()
+            table.again.clear()
+
+    def finish(self) -> None:
+        """The step stays: forget how to undo it."""
+        self._undo.clear()
+        self._restructured = False
+
+    # Rounds.
+
+    def _put(self, target: Target, order: int, batch: Batch) -> None:
+        """Let the target have the batch, each row at its time."""
+        if not len(batch):
+            return
+        times = batch[:, -2]
+        first = int(times[0])
+        if (times == first).all():
+            self._put_at(first, order, target, batch)
+            return
+        for time in np.unique(times).tolist():
+            self._put_at(time, order, target, batch[times == time])
+
+    def _put_at(self, time: int, order: int, target: Target, batch: Batch) -> None:
+        kind = 2 * id(target) + (order == FACTS)
+        waiting = self._waiting.get((time, kind))
+        if waiting is None:
+            waiting = self._waiting[time, kind] = []
+            heappush(self._queues.setdefault(target.layer, []), (time, order, kind, target))
+        waiting.append(batch)
+
+    def _run(self, layer: int) -> None:
+        """The fixpoint of a layer: what is due, in the order of rounds and stages."""
+        queue = self._queues.setdefault(layer, [])
+        last = -1
+        while queue:
+            time, order, kind, target = heappop(queue)
+            if time != last:
+                last = time
+                self.rounds += 1
+                self._host.tick(self._new)
+            batches = self._waiting.pop((time, kind))
+            if isinstance(target, Node):
+                batch = gather(batches)
+                if len(batch):
+                    self._gatekeep(target, batch)
+            elif order == FACTS:
+                self._spread(target, layer, gather(batches))
+            else:
+                self._distinct(target, time, gather(batches))
+
+    def _spread(self, table: Table, layer: int, batch: Batch) -> None:
+        """Facts have changed: the product with rewrites that are there."""
+        for node in table.readers.get(layer, ()):
+            assert node.parent is not None
+            trace = node.parent.trace
+            assert trace is not None
+            for match, sign in node.backward:
+                for found in match.pairs(batch, trace, late=self._pause, sign=sign):
+                    self._found(node, found)
+
+    def _gatekeep(self, node: Node, batch: Batch) -> None:
+        """Rewrites have changed: they go on, and become facts where they are complete."""
+        if node.trace is not None:
+            self._add(node.trace, batch)
+        for child in node.children.values():
+            for found in self._product(child, batch):
+                self._found(child, found)
+        for signal in node.signals:
+            self._ground(signal, batch)
+
+    def _found(self, node: Node, batch: Batch) -> None:
+        self.pairs += len(batch)
+        self._host.tick(self._new)
+        self._put(node, 1 + node.depth, batch)
+
+    def _product(self, node: Node, batch: Batch) -> Iterator[Batch]:
+        """Rewrites of its parent, one stage further."""
+        assert node.stage is not None
+        step = node.stage.step
+        if isinstance(step, Where):
+            found = self._where(step, node.stage, batch)
+            if len(found):
+                yield found
+            return
+        assert node.table is not None
+        if isinstance(step, Without):
+            yield self._passed(batch, node.stage.result, None)
+        elif isinstance(step, Folded) and step.fold.has_default:
+            passed = self._passed(_default_rows(step, batch), node.stage.result, step.default)
+            if len(passed):
+                yield passed
+        late = FLAT if node.table.layer < node.layer else 1
+        for match, sign in node.forward:
+            yield from match.pairs(batch, node.table.facts, shift=self._pause, late=late, sign=sign)
+
+    def _passed(self, batch: Batch, result: tuple[Word, ...], default: int | None) -> Batch:
+        """Rewrites that go on without having met anything."""
+        made = np.empty((len(batch), len(result) + 2), dtype=np.int64)
+        for c, (source, which) in enumerate(result):
+            if source == HELD:
+                made[:, c] = batch[:, which]
+            elif default is not None:
+                made[:, c] = default
+        made[:, -2] = batch[:, -2] + self._pause
+        made[:, -1] = batch[:, -1]
+        return made
+
+    def _where(self, where: Where, stage: Stage, batch: Batch) -> Batch:
+        rows, values = self._host.where(where, batch[:, where.columns])
+        made = np.empty((len(rows), len(stage.result) + 2), dtype=np.int64)
+        for c, (source, which) in enumerate(stage.result):
+            if source == HELD:
+                made[:, c] = batch[rows, which]
+            elif values is not None:
+                made[:, c] = values
+        made[:, -2:] = batch[rows, -2:]
+        return made
+
+    def _ground(self, signal: Signal, batch: Batch, sign: int = 1) -> None:
+        """Complete rewrites become facts."""
+        made = np.empty((len(batch), len(signal.words) + 2), dtype=np.int64)
+        for c, (source, which) in enumerate(signal.words):
+            made[:, c] = batch[:, which] if source == HELD else which
+        made[:, -2] = batch[:, -2]
+        made[:, -1] = batch[:, -1] * sign
+        self._put(self._table(signal.relation, len(signal.words)), HEADS, made)
+
+    def _distinct(self, table: Table, time: int, batch: Batch) -> None:
+        """Facts count once, from the first round on in which they are derived."""
+        self._add(table.inputs, batch)
+        again = table.again.pop(time, None)
+        rows = batch
+        if again is not None:
+            rows = np.concatenate((batch, *again))
+            rows[:, -2:] = 0, 1
+            rows = gather([rows])
+        changes = np.empty(len(rows), dtype=np.int64)
+        later = np.empty(len(rows), dtype=np.int64)
+        inputs, facts = table.inputs, table.facts
+        kernels.distinct(
+            inputs.cells, inputs.slots, facts.cells, facts.slots, rows, time, changes, later
+        )
+        self._look_again(table, rows, later)
+        which = changes != 0
+        if not which.any():
+            return
+        changed = rows[which]
+        changed[:, -2] = time
+        changed[:, -1] = changes[which]
+        self._add(facts, changed)
+        self._new += int(changed[:, -1].sum())
+        table.changes.append(changed)
+        if table.layer in table.readers:
+            changed = changed.copy()
+            changed[:, -2] = time + 1
+            self._put_at(time + 1, FACTS, table, changed)
+
+    def _look_again(self, table: Table, rows: Batch, later: Words) -> None:
+        """A row may have to change in each round in which it has anything."""
+        which = later != kernels.NEVER
+        if not which.any():
+            return
+        rows, later = rows[which], later[which]
+        for time in np.unique(later).tolist():
+            table.again.setdefault(time, []).append(rows[later == time])
+            self._put_at(time, HEADS, table, none(table.width))
+
+    def _add(self, trace: Trace, batch: Batch) -> None:
+        self._undo.append((trace, batch))
+        trace.add(batch)
+
+    # Layers.
+
+    def _import(self, layer: int) -> None:
+        """What lower layers have changed is there before the first round."""
+        for table in list(self._folds.values()):
+            if layer in table.readers:
+                self._refold(table)
+        for table in (*self.tables.values(), *self._folds.values()):
+            if table.layer < layer and layer in table.readers:
+                batch = table.net()
+                if len(batch):
+                    self._spread(table, layer, batch)
+
+    def _settle(self, layer: int) -> dict[str, Batch]:
+        tables = (table for table in self.tables.values() if table.layer == layer)
+        changes = {table.name: net for table in tables if len(net := table.net())}
+        if changes:
+            self._host.settled(changes)
+        return changes
+
+    def _refold(self, table: Table) -> None:
+        """Groups that changed facts belong to."""
+        assert table.fold is not None
+        if table.changes:
+            return  # done for a lower layer
+        base = self.tables.get(table.fold.group.relation)
+        batch = none(0) if base is None else base.net()
+        if not len(batch):
+            return
+        keys = _group_keys(table.fold, batch, self._host)
+        if not len(keys):
+            return
+        now = _weighted(self._host.fold(table.fold, keys[:, :-2]), 1)
+        width = table.width - 1
+        words = [(0, c) for c in range(width)]
+        match = Match.of(range(width), words, [(1, c) for c in range(table.width)])
+        before = list(match.pairs(keys, table.facts, late=0, sign=-1))
+        change = gather([now, *before])
+        if len(change):
+            self._add(table.facts, change)
+            table.changes.append(change)
+
+    # Rules.
+
+    def _plant(self, rule: Rule) -> None:
+        """A rule comes: its directions and its signal."""
+        self._restructured = True
+        made = self._kits[rule] = kit(rule, self._host.identify)
+        node = self._root(self.layers.of(rule.head.relation))
+        for stage in made.directions:
+            child = node.children.get(stage)
+            if child is None:
+                child = self._extend(node, stage)
+            child.uses += 1
+            node = child
+        first = made.signal not in node.signals
+        node.signals[made.signal] = node.signals.get(made.signal, 0) + 1
+        self._table(made.signal.relation, len(made.signal.words)).signals += 1
+        if first and not node.fresh:
+            for found in self._contents(node):
+                self._ground(made.signal, found)
+
+    def _uproot(self, rule: Rule) -> None:
+        """A rule goes."""
+        self._restructured = True
+        made = self._kits.pop(rule)
+        layer = self.layers.of(rule.head.relation)
+        self.layers.remove(rule)
+        node = self._root(layer)
+        for stage in made.directions:
+            node = node.children[stage]
+        node.signals[made.signal] -= 1
+        self.tables[made.signal.relation].signals -= 1
+        if not node.signals[made.signal]:
+            del node.signals[made.signal]
+            for found in self._contents(node):
+                self._ground(made.signal, found, -1)
+        while node.parent is not None:
+            node.uses -= 1
+            if not node.uses:
+                self._remove(node)
+            node = node.parent
+
+    def _root(self, layer: int) -> Node:
+        """The empty rewrite, from which all paths of a layer start."""
+        root = self._roots.get(layer)
+        if root is None:
+            root = self._roots[layer] = Node(None, None, layer, 0, 0, trace=Trace(0), fresh=False)
+            assert root.trace is not None
+            root.trace.add(np.array([[-self._pause, 1]], dtype=np.int64))
+        return root
+
+    def _extend(self, parent: Node, stage: Stage) -> Node:
+        """A path that no rule has taken so far."""
+        node = Node(stage, parent, parent.layer, parent.depth + 1, len(stage.result))
+        if parent.trace is None:
+            parent.trace = Trace(parent.width)
+            if not parent.fresh:
+                for found in self._contents(parent, kept=False):
+                    parent.trace.add(found)
+        parent.children[stage] = node
+        node.table = self._read(stage)
+        if node.table is not None:
+            node.forward, node.backward = _matches(stage, self._indexed)
+            for match, _ in node.forward:
+                node.table.facts.index(match.columns)
+            for match, _ in node.backward:
+                parent.trace.index(match.columns)
+            node.table.readers.setdefault(node.layer, []).append(node)
+        self._came.append(node)
+        return node
+
+    def _remove(self, node: Node) -> None:
+        parent, stage = node.parent, node.stage
+        assert parent is not None
+        assert stage is not None
+        assert parent.trace is not None
+        del parent.children[stage]
+        if node.table is not None:
+            for match, _ in node.forward:
+                node.table.facts.unindex(match.columns)
+            for match, _ in node.backward:
+                parent.trace.unindex(match.columns)
+            readers = node.table.readers[node.layer]
+            readers.remove(node)
+            if not readers:
+                del node.table.readers[node.layer]
+            if node.table.fold is not None and not node.table.readers:
+                del self._folds[node.table.fold]
+        if not parent.children and parent.parent is not None:
+            parent.trace = None
+
+    def _contents(self, node: Node, kept: bool = True) -> Iterator[Batch]:
+        """All rewrites of a node, as they were before the step."""
+        if node.trace is not None and kept:
+            yield node.trace.batch()
+            return
+        if node.parent is None:
+            return
+        assert node.parent.trace is not None
+        batch = node.parent.trace.batch()
+        if len(batch):
+            for found in self._product(node, batch):
+                self._host.tick(self._new)
+                yield found
+
+    def _table(self, name: str, width: int) -> Table:
+        table = self.tables.get(name)
+        if table is None:
+            layer = self.layers.of(name)
+            table = self.tables[name] = Table(name, width, layer, Trace(width), Trace(width))
+        return table
+
+    def _read(self, stage: Stage) -> Table | None:
+        """What the stage looks facts up in."""
+        step = stage.step
+        if isinstance(step, Product | Without):
+            return self._table(step.relation, len(step.pattern))
+        if isinstance(step, Where):
+            return None
+        table = self._folds.get(step.fold)
+        if table is None:
+            width = len(step.fold.keys) + 1
+            table = Table("", width, -1, Trace(width), Trace(0), fold=step.fold)
+            self._folds[step.fold] = table
+            table.facts.index(tuple(range(width - 1)))
+            table.facts.add(_weighted(self._host.fold(step.fold, None), 1))
+        return table
+
+
+def _matches(
+    stage: Stage, indexed: bool
+) -> tuple[tuple[tuple[Match, int], ...], tuple[tuple[Match, int], ...]]:
+    """How rewrites meet facts, and facts rewrites; each with a sign."""
+    step = stage.step
+    assert not isinstance(step, Where)
+    result = stage.result
+    if isinstance(step, Product):
+        return (
+            ((_forward(step.pattern, result, indexed), 1),),
+            ((_backward(step.pattern, result, indexed), 1),),
+        )
+    if isinstance(step, Without):
+        return (
+            ((_forward(step.pattern, result, indexed), -1),),
+            ((_backward(step.pattern, result, indexed), -1),),
+        )
+    forward = [(_forward(step.pattern, result, True), 1)]
+    backward = [(_backward(step.pattern, result, True), 1)]
+    if step.fold.has_default:
+        # A group that has facts has no default value.
+        keys = (*step.pattern[:-1], (-1, 0))
+        tests, fixed = _default(step, result)
+        forward.append((_forward(keys, fixed, True, tests), -1))
+        backward.append((_backward(keys, fixed, True, tests), -1))
+    return tuple(forward), tuple(backward)
+
+
+def _forward(
+    pattern: Sequence[Word],
+    result: Sequence[Word],
+    indexed: bool,
+    asked: Sequence[tuple[int, int, int]] = (),
+) -> Match:
+    """Given rewrites, the facts that unify."""
+    key = key_of(pattern) if indexed else ()
+    first: dict[int, int] = {}
+    tests = []
+    for c, (source, which) in enumerate(pattern):
+        if source == FOUND and first.setdefault(which, c) != c:
+            tests.append((IS_SAME, c, first[which]))
+        elif source == HELD and not indexed:
+            tests.append((IS_GIVEN, c, which))
+        elif source == FIXED and not indexed:
+            tests.append((IS_FIXED, c, which))
+    words = [
+        (FOUND, first[which]) if source == FOUND else (source, which) for source, which in result
+    ]
+    return Match.of(key, [pattern[c] for c in key], words, asked, tests)
+
+
+def _backward(
+    pattern: Sequence[Word],
+    result: Sequence[Word],
+    indexed: bool,
+    tests: Sequence[tuple[int, int, int]] = (),
+) -> Match:
+    """Given facts, the rewrites that they unify with."""
+    first: dict[Word, int] = {}
+    asked = []
+    for c, word in enumerate(pattern):
+        source, which = word
+        if source == FIXED:
+            asked.append((IS_FIXED, c, which))
+        elif source in (HELD, FOUND) and first.setdefault(word, c) != c:
+            asked.append((IS_SAME, c, first[word]))
+    held = {which: c for (source, which), c in first.items() if source == HELD}
+    given = [(IS_GIVEN, which, c) for which, c in held.items()]
+    sources = {HELD: FOUND, FOUND: HELD}
+    words = [
+        (sources.get(source, source), first[source, which] if source == FOUND else which)
+        for source, which in result
+    ]
+    if not indexed:
+        return Match.of((), (), words, asked, (*tests, *given))
+    return Match.of(tuple(held), [(HELD, c) for c in held.values()], words, asked, tests)
+
+
+def _default(step: Folded, result: Sequence[Word]) -> tuple[list[tuple[int, int, int]], list[Word]]:
+    """What a rewrite must satisfy to go on with the default value, and what of it goes on."""
+    source, which = step.pattern[-1]
+    tests = [(IS_FIXED, which, step.default)] if source == HELD else []
+    return tests, [(FIXED, step.default) if word[0] == FOUND else word for word in result]
+
+
+def _default_rows(step: Folded, batch: Batch) -> Batch:
+    source, which = step.pattern[-1]
+    return batch[batch[:, which] == step.default] if source == HELD else batch
+
+
+def _group_keys(fold: Fold, batch: Batch, host: Host) -> Batch:
+    """The keys of the groups that these facts belong to."""
+    places: dict[str, int] = {}
+    passes = np.ones(len(batch), dtype=np.bool_)
+    for c, term in enumerate(fold.group.terms):
+        if isinstance(term, Constant):
+            passes &= batch[:, c] == host.identify(term)
+        elif isinstance(term, Variable):
+            first = places.setdefault(term.name, c)
+            passes &= batch[:, c] == batch[:, first]
+    columns = [places[key.name] for key in fold.keys]
+    return gather([_weighted(batch[passes][:, columns], 1)])
+
+
+def _weighted(rows: Words, weight: int) -> Batch:
+    made = np.zeros((len(rows), rows.shape[1] + 2), dtype=np.int64)
+    made[:, :-2] = rows
+    made[:, -1] = weight
+    return made
