@@ -27,17 +27,13 @@ without times. A positive program has one layer.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Protocol
 
 import numpy as np
 
 from tidelog.dbsp.kernels import cells as kernels
-from tidelog.dbsp.kernels.joining import IS_FIXED, IS_GIVEN, IS_SAME
 from tidelog.dbsp.kit import (
-    FIXED,
-    FOUND,
     HELD,
     Fold,
     Folded,
@@ -48,12 +44,13 @@ from tidelog.dbsp.kit import (
     Where,
     Without,
     Word,
-    key_of,
     kit,
 )
 from tidelog.dbsp.layers import Layers
-from tidelog.dbsp.trace import Batch, Match, Trace, Words, gather, none
-from tidelog.program.rules import Rule
+from tidelog.dbsp.matching import default_rows, matches
+from tidelog.dbsp.state import Node, Table
+from tidelog.dbsp.trace import Batch, Match, Trace, Words, consolidated, gather, none
+from tidelog.program.rules import Range, Rule
 from tidelog.program.syntax import Constant, Variable
 
 FACTS, HEADS = 0, 1 << 30  # in a round facts go first, then nodes by depth, and heads last
@@ -78,50 +75,6 @@ class Host(Protocol):
 
     def tick(self, facts: int) -> None:
         """Called now and then, with the facts that have come so far; may raise."""
-
-
-@dataclass(slots=True, eq=False)
-class Table:
-    """Facts of a relation, or groups of an aggregate: those that go into distinct, with the times
-    of their derivations, and those that come out of it."""
-
-    name: str
-    width: int
-    layer: int
-    facts: Trace
-    inputs: Trace
-    readers: dict[int, list[Node]] = field(default_factory=dict)  # by layer
-    changes: list[Batch] = field(default_factory=list)  # of this step
-    again: dict[int, list[Words]] = field(default_factory=dict)  # rows to look at, by time
-    fold: Fold | None = None
-    signals: int = 0  # rules that derive it
-
-    def net(self) -> Batch:
-        """What has changed in all rounds together."""
-        if not self.changes:
-            return none(self.width)
-        batch = np.concatenate(self.changes)
-        batch[:, -2] = 0
-        return gather([batch])
-
-
-@dataclass(slots=True, eq=False)
-class Node:
-    """Rewrites of one provenance: what a path of stages has found."""
-
-    stage: Stage | None
-    parent: Node | None
-    layer: int
-    depth: int
-    width: int
-    table: Table | None = None
-    forward: tuple[tuple[Match, int], ...] = ()  # rewrites meet facts, with a sign each
-    backward: tuple[tuple[Match, int], ...] = ()  # facts meet rewrites
-    trace: Trace | None = None  # kept where something follows
-    children: dict[Stage, Node] = field(default_factory=dict)
-    signals: dict[Signal, int] = field(default_factory=dict)
-    uses: int = 0
-    fresh: bool = True  # in this step: what it holds is still to come
 
 
 Target = Node | Table
@@ -195,9 +148,7 @@ class Interpreter:
         Rules that come must fit: see `fits`. If something is raised, or the update
         is not wanted after all, `undo` brings the circuit back.
         """
-        self._undo.clear()
         self._came.clear()
-        self._restructured = False
         self.rounds = self._new = 0
         come = tuple(come)
         self.layers.add(come)
@@ -206,7 +157,7 @@ class Interpreter:
         for node in self._came:
             assert node.parent is not None
             if not node.parent.fresh:
-                for found in self._contents(node):
+                for found in self._contents(node, kept=False):
                     self._put(node, 1 + node.depth, found)
         for rule in gone:
             self._uproot(rule)
@@ -224,8 +175,8 @@ class Interpreter:
         return changes
 
     def undo(self) -> bool:
-        """Bring the circuit back to before the step; False if it cannot be, and must be made
-        anew, because rules had changed."""
+        """Bring the circuit back to when `finish` was called; False if it cannot be, and must be
+        made anew, because rules have changed since."""
         if self._restructured:
             return False
         for trace, batch in reversed(self._undo):
@@ -242,7 +193,7 @@ class Interpreter:
             table.again.clear()
 
     def finish(self) -> None:
-        """The step stays: forget how to undo it."""
+        """What was done stays: forget how to undo it."""
         self._undo.clear()
         self._restructured = False
 
@@ -326,7 +277,7 @@ class Interpreter:
         if isinstance(step, Without):
             yield self._passed(batch, node.stage.result, None)
         elif isinstance(step, Folded) and step.fold.has_default:
-            passed = self._passed(_default_rows(step, batch), node.stage.result, step.default)
+            passed = self._passed(default_rows(step, batch), node.stage.result, step.default)
             if len(passed):
                 yield passed
         late = FLAT if node.table.layer < node.layer else 1
@@ -343,7 +294,7 @@ class Interpreter:
                 made[:, c] = default
         made[:, -2] = batch[:, -2] + self._pause
         made[:, -1] = batch[:, -1]
-        return made
+        return _merged(made, batch, result)
 
     def _where(self, where: Where, stage: Stage, batch: Batch) -> Batch:
         rows, values = self._host.where(where, batch[:, where.columns])
@@ -354,7 +305,9 @@ class Interpreter:
             elif values is not None:
                 made[:, c] = values
         made[:, -2:] = batch[rows, -2:]
-        return made
+        if isinstance(where.part, Range):
+            return consolidated(made)  # of several values that nothing needs
+        return _merged(made, batch, stage.result)
 
     def _ground(self, signal: Signal, batch: Batch, sign: int = 1) -> None:
         """Complete rewrites become facts."""
@@ -373,7 +326,7 @@ class Interpreter:
         if again is not None:
             rows = np.concatenate((batch, *again))
             rows[:, -2:] = 0, 1
-            rows = gather([rows])
+            rows = consolidated(rows)
         changes = np.empty(len(rows), dtype=np.int64)
         later = np.empty(len(rows), dtype=np.int64)
         inputs, facts = table.inputs, table.facts
@@ -512,7 +465,7 @@ class Interpreter:
         parent.children[stage] = node
         node.table = self._read(stage)
         if node.table is not None:
-            node.forward, node.backward = _matches(stage, self._indexed)
+            node.forward, node.backward = matches(stage, self._indexed)
             for match, _ in node.forward:
                 node.table.facts.index(match.columns)
             for match, _ in node.backward:
@@ -579,94 +532,10 @@ class Interpreter:
         return table
 
 
-def _matches(
-    stage: Stage, indexed: bool
-) -> tuple[tuple[tuple[Match, int], ...], tuple[tuple[Match, int], ...]]:
-    """How rewrites meet facts, and facts rewrites; each with a sign."""
-    step = stage.step
-    assert not isinstance(step, Where)
-    result = stage.result
-    if isinstance(step, Product):
-        return (
-            ((_forward(step.pattern, result, indexed), 1),),
-            ((_backward(step.pattern, result, indexed), 1),),
-        )
-    if isinstance(step, Without):
-        return (
-            ((_forward(step.pattern, result, indexed), -1),),
-            ((_backward(step.pattern, result, indexed), -1),),
-        )
-    forward = [(_forward(step.pattern, result, True), 1)]
-    backward = [(_backward(step.pattern, result, True), 1)]
-    if step.fold.has_default:
-        # A group that has facts has no default value.
-        keys = (*step.pattern[:-1], (-1, 0))
-        tests, fixed = _default(step, result)
-        forward.append((_forward(keys, fixed, True, tests), -1))
-        backward.append((_backward(keys, fixed, True, tests), -1))
-    return tuple(forward), tuple(backward)
-
-
-def _forward(
-    pattern: Sequence[Word],
-    result: Sequence[Word],
-    indexed: bool,
-    asked: Sequence[tuple[int, int, int]] = (),
-) -> Match:
-    """Given rewrites, the facts that unify."""
-    key = key_of(pattern) if indexed else ()
-    first: dict[int, int] = {}
-    tests = []
-    for c, (source, which) in enumerate(pattern):
-        if source == FOUND and first.setdefault(which, c) != c:
-            tests.append((IS_SAME, c, first[which]))
-        elif source == HELD and not indexed:
-            tests.append((IS_GIVEN, c, which))
-        elif source == FIXED and not indexed:
-            tests.append((IS_FIXED, c, which))
-    words = [
-        (FOUND, first[which]) if source == FOUND else (source, which) for source, which in result
-    ]
-    return Match.of(key, [pattern[c] for c in key], words, asked, tests)
-
-
-def _backward(
-    pattern: Sequence[Word],
-    result: Sequence[Word],
-    indexed: bool,
-    tests: Sequence[tuple[int, int, int]] = (),
-) -> Match:
-    """Given facts, the rewrites that they unify with."""
-    first: dict[Word, int] = {}
-    asked = []
-    for c, word in enumerate(pattern):
-        source, which = word
-        if source == FIXED:
-            asked.append((IS_FIXED, c, which))
-        elif source in (HELD, FOUND) and first.setdefault(word, c) != c:
-            asked.append((IS_SAME, c, first[word]))
-    held = {which: c for (source, which), c in first.items() if source == HELD}
-    given = [(IS_GIVEN, which, c) for which, c in held.items()]
-    sources = {HELD: FOUND, FOUND: HELD}
-    words = [
-        (sources.get(source, source), first[source, which] if source == FOUND else which)
-        for source, which in result
-    ]
-    if not indexed:
-        return Match.of((), (), words, asked, (*tests, *given))
-    return Match.of(tuple(held), [(HELD, c) for c in held.values()], words, asked, tests)
-
-
-def _default(step: Folded, result: Sequence[Word]) -> tuple[list[tuple[int, int, int]], list[Word]]:
-    """What a rewrite must satisfy to go on with the default value, and what of it goes on."""
-    source, which = step.pattern[-1]
-    tests = [(IS_FIXED, which, step.default)] if source == HELD else []
-    return tests, [(FIXED, step.default) if word[0] == FOUND else word for word in result]
-
-
-def _default_rows(step: Folded, batch: Batch) -> Batch:
-    source, which = step.pattern[-1]
-    return batch[batch[:, which] == step.default] if source == HELD else batch
+def _merged(made: Batch, batch: Batch, result: Sequence[Word]) -> Batch:
+    """Rows made of those of a batch; some may be the same if words were left out."""
+    held = {which for source, which in result if source == HELD}
+    return made if len(held) == batch.shape[1] - 2 else consolidated(made)
 
 
 def _group_keys(fold: Fold, batch: Batch, host: Host) -> Batch:
@@ -680,7 +549,9 @@ def _group_keys(fold: Fold, batch: Batch, host: Host) -> Batch:
             first = places.setdefault(term.name, c)
             passes &= batch[:, c] == batch[:, first]
     columns = [places[key.name] for key in fold.keys]
-    return gather([_weighted(batch[passes][:, columns], 1)])
+    keys = consolidated(_weighted(batch[passes][:, columns], 1))
+    keys[:, -1] = 1
+    return keys
 
 
 def _weighted(rows: Words, weight: int) -> Batch:

@@ -31,8 +31,13 @@ def none(width: int) -> Batch:
 
 
 def gather(batches: Sequence[Batch]) -> Batch:
-    """The sum of several batches, each row and time once."""
-    summed: Batch = total(batches[0] if len(batches) == 1 else np.concatenate(batches))
+    """The sum of several batches, each of which has each row and time once."""
+    return batches[0] if len(batches) == 1 else consolidated(np.concatenate(batches))
+
+
+def consolidated(batch: Batch) -> Batch:
+    """The batch with each row and time once."""
+    summed: Batch = total(batch)
     return summed
 
 

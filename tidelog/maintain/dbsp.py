@@ -36,14 +36,15 @@ class Circuit:
         self, u: Update, strata: Sequence[Stratum], gone: Sequence[Rule], come: Sequence[Rule]
     ) -> None:
         began = time.perf_counter()
-        names = [name for stratum in strata for name in stratum.relations]
-        u.begin(Work(tuple(names), self.name))
+        u.begin(Work((), self.name))
         running = u.memory.circuit
         if running is None or running.name != self.name:
             coming = set(come)
             rules = [r for s in strata for r in s.rules if r not in coming]
             u.memory.circuit = None
-            running = self.start(u, names, (*rules, *gone), (u.E - u.X) | (u.X - u.E))
+            u.memory.forget(names_of(strata))
+            before = (u.E - u.X) | (u.X - u.E)
+            running = self.start(u, names_of(strata), (*rules, *gone), before)
         u.memory.circuit = running
         host, circuit = running.host, running.circuit
         host.u = u
@@ -55,15 +56,18 @@ class Circuit:
             circuit.step(facts, (), gone)
             rounds = circuit.rounds
             u.work.why = "rules came that move relations to other layers"
-            running = u.memory.circuit = self.start(u, names, tuple(circuit.rules), u.E, come)
+            rules = list(circuit.rules)
+            running = u.memory.circuit = self.start(u, names_of(strata), rules, u.E, come)
             host, circuit = running.host, running.circuit
-            pairs = 0
+            pairs, host.again = 0, True
             circuit.step({}, come)
+            host.again = False
         numbers = u.work.numbers
         numbers["rounds"] = rounds + circuit.rounds
         numbers["rewrites"] = circuit.rewrites()
         numbers["bytes"] = circuit.memory()
         u.work.instances = circuit.pairs - pairs
+        u.work.relations = tuple(dict.fromkeys(u.changed))
         u.work.deleted, u.work.added = len(u.D), len(u.A)
         u.work.seconds = time.perf_counter() - began
         u.report.works.append(u.work)
@@ -103,6 +107,10 @@ class Running:
             return self.circuit.undo()
         self.circuit.finish()
         return True
+
+
+def names_of(strata: Iterable[Stratum]) -> list[str]:
+    return [name for stratum in strata for name in stratum.relations]
 
 
 def changed(u: Update) -> dict[str, Batch]:

@@ -26,6 +26,7 @@ class EngineHost:
     def __init__(self, u: Update) -> None:
         self.u = u
         self.silent = False
+        self.again = False  # a second step: what it takes back did not change
         self._rules: dict[Where | Fold, tuple[Rule, ...]] = {}
 
     def identify(self, constant: Constant) -> int:
@@ -44,6 +45,12 @@ class EngineHost:
             D, A = engine.pick(name, ids[weights < 0]), engine.pick(name, ids[weights > 0])
             u.I -= D
             u.I |= A
+            if self.again:
+                back, off = engine.collect(u.D & A), engine.collect(u.A & D)
+                u.D -= back
+                A -= back
+                u.A -= off
+                D -= off
             u.net(D, A)
 
     # Comparisons and arithmetic.
@@ -81,10 +88,9 @@ class EngineHost:
         return which, None if where.result is None else found[:, 1].astype(np.int64)
 
     def _where_rule(self, where: Where) -> tuple[Rule, ...]:
-        number = len(self._rules)
         found = (ROW,) if where.result is None else (ROW, where.result)
-        head = self._literal(f"%where:{number}", found)
-        rows = self._literal(f"%rows:{number}", (ROW, *where.inputs))
+        head = self._literal("where", found)
+        rows = self._literal("rows", (ROW, *where.inputs))
         rule = Rule(head, (rows, where.part), where.rule.text, where.rule.at)
         self._rules[where] = (rule,)
         return (rule,)
@@ -104,17 +110,19 @@ class EngineHost:
 
     def _fold_rules(self, fold: Fold) -> tuple[Rule, ...]:
         """From facts to keys of groups, and from keys to values."""
-        number, group = len(self._rules), fold.group
-        keys = self._literal(f"%keys:{number}", fold.keys)
-        head = self._literal(f"%fold:{number}", (*fold.keys, group.result))
+        group = fold.group
+        keys = self._literal("keys", fold.keys)
+        head = self._literal("fold", (*fold.keys, group.result))
         text = f"{group.op} over {group.relation}"
         grouping = Rule(keys, (Literal(group.relation, group.terms),), text, group.at)
         rules = (grouping, Rule(head, (keys, group), text, group.at))
         self._rules[fold] = rules
         return rules
 
-    def _literal(self, name: str, variables: tuple[Variable, ...]) -> Literal:
-        """A literal over a relation of the circuit's own, which becomes known."""
+    def _literal(self, what: str, variables: tuple[Variable, ...]) -> Literal:
+        """A literal over a relation of the circuit's own, which becomes known. What is in it is
+        there while one rule is evaluated: all with the same kinds of columns share it."""
         kinds = tuple(v.kind for v in variables if v.kind is not None)
+        name = f"%{what}({','.join(kinds)})"
         self.u.engine.declare(Relation(name, tuple(v.name for v in variables), kinds))
         return Literal(name, variables)

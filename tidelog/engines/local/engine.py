@@ -474,7 +474,7 @@ class LocalEngine:
         r = self.numbers[name]
         before = self.store.size(r)
         numbers = self.store.load(r, self._encode(table), 0)
-        rows = np.unique(numbers).astype(np.uint32)
+        rows = _distinct(numbers.astype(np.uint32))
         if self.store.has_odd(r):
             self.store.note_odd(r, self.store.rows(r)[before:])
         return r, rows, (self.store.mask(r)[rows] & np.uint16(self.explicit.bit)) != 0
