@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.dbsp.kernels.hashing import find_row, hash_key, hash_row, place, same_key
+from tidelog.dbsp.kernels.hashing import (
+    BLOCK,
+    find_from,
+    find_row,
+    hash_key,
+    hash_row,
+    place,
+    same_key,
+    seek,
+)
 
 NEVER = np.int64(1) << np.int64(62)  # a time that does not come
 
@@ -19,8 +28,11 @@ def add(cells, slots, used, rows, sign):
     width = rows.shape[1] - 2
     time, weight, link = width, width + 1, width + 2
     empty = 0
+    homes = np.empty(BLOCK, dtype=np.int64)
     for i in range(len(rows)):
-        slot = find_row(cells, slots, rows, i, width)
+        if i % BLOCK == 0:
+            seek(cells, slots, rows, i, width, homes)
+        slot = find_from(cells, slots, rows, i, width, homes[i % BLOCK])
         first = slots[slot] - 1
         at = first
         while at >= 0 and cells[at, time] != rows[i, time]:
@@ -121,9 +133,13 @@ def distinct(inputs, in_slots, outputs, out_slots, rows, time, changes, later):
     """
     width = rows.shape[1] - 2
     at_time, weight, link = width, width + 1, width + 2
+    homes, out_homes = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
     for i in range(len(rows)):
+        if i % BLOCK == 0:
+            seek(inputs, in_slots, rows, i, width, homes)
+            seek(outputs, out_slots, rows, i, width, out_homes)
         before, now, following = np.int64(0), np.int64(0), NEVER
-        cell = in_slots[find_row(inputs, in_slots, rows, i, width)] - 1
+        cell = in_slots[find_from(inputs, in_slots, rows, i, width, homes[i % BLOCK])] - 1
         while cell >= 0:
             when = inputs[cell, at_time]
             if when < time:
@@ -134,7 +150,7 @@ def distinct(inputs, in_slots, outputs, out_slots, rows, time, changes, later):
                 following = when
             cell = inputs[cell, link] - 1
         have = np.int64(0)
-        cell = out_slots[find_row(outputs, out_slots, rows, i, width)] - 1
+        cell = out_slots[find_from(outputs, out_slots, rows, i, width, out_homes[i % BLOCK])] - 1
         while cell >= 0:
             when = outputs[cell, at_time]
             if when == time:

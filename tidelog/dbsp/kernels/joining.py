@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.dbsp.kernels.hashing import _C1, hash_row, mix, place, same_row
-from tidelog.engines.local.kernels.memory import prefetch
+from tidelog.dbsp.kernels.hashing import BLOCK, SEED, find_from, hash_row, mix, place, seek
 
-BLOCK = 64  # rows whose places are asked for ahead
 BUFFER = 1024  # pairs that wait to be summed up
 
 # Where a word of a key or of a result is from.
@@ -56,40 +54,22 @@ def _grown(rows, count, room):
 
 
 @njit
-def _absorb(sums, slots, count, rows, start, stop):
-    """Add rows, whose last column is a weight, to the sums; there must be room.
-
-    Each row needs two places in memory that are seldom at hand. They are asked for ahead, for a
-    block of rows at a time, so that waiting for one is waiting for all.
-    """
+def _absorb(sums, slots, count, rows, stop):
+    """Add rows, whose last column is a weight, to the sums; there must be room."""
     width = sums.shape[1] - 1
-    size = len(slots)
     homes = np.empty(BLOCK, dtype=np.int64)
-    table, places = slots.ctypes.data, sums.ctypes.data
-    for first in range(start, stop, BLOCK):
-        last = min(first + BLOCK, stop)
-        for i in range(first, last):
-            slot = place(hash_row(rows, i, width), size)
-            homes[i - first] = slot
-            prefetch(table + 4 * slot)
-        for i in range(first, last):
-            other = slots[homes[i - first]]
-            if other != 0:
-                prefetch(places + 8 * (width + 1) * (other - 1))
-        for i in range(first, last):
-            slot = homes[i - first]
-            while slots[slot] != 0 and not same_row(sums, slots[slot] - 1, rows, i, width):
-                slot += 1
-                if slot == size:
-                    slot = 0
-            other = slots[slot] - 1
-            if other >= 0:
-                sums[other, width] += rows[i, width]
-            else:
-                for c in range(width + 1):
-                    sums[count, c] = rows[i, c]
-                count += 1
-                slots[slot] = count
+    for i in range(stop):
+        if i % BLOCK == 0:
+            seek(sums, slots, rows, i, width, homes)
+        slot = find_from(sums, slots, rows, i, width, homes[i % BLOCK])
+        other = slots[slot] - 1
+        if other >= 0:
+            sums[other, width] += rows[i, width]
+        else:
+            for c in range(width + 1):
+                sums[count, c] = rows[i, c]
+            count += 1
+            slots[slot] = count
     return count
 
 
@@ -110,7 +90,7 @@ def total(rows):
     """Rows whose last column is a weight, each once, with the sum of its weights if not 0."""
     sums = np.empty(rows.shape, dtype=np.int64)
     slots = np.zeros(2 * len(rows) + 2, dtype=np.int32)
-    return _nonzero(sums, _absorb(sums, slots, 0, rows, 0, len(rows)))
+    return _nonzero(sums, _absorb(sums, slots, 0, rows, len(rows)))
 
 
 @njit(cache=True)
@@ -148,7 +128,7 @@ def join(
     for i in range(start, stop):
         if not _passes(given, i, asked, given, i):
             continue
-        h = _C1
+        h = SEED
         for k in range(len(probe)):
             how, what = probe[k, 0], probe[k, 1]
             h = mix(h, given[i, what] if how == GIVEN else what)
@@ -189,8 +169,8 @@ def join(
             if filled == BUFFER:
                 if count + filled > len(sums):
                     sums, table = _grown(sums, count, 2 * (count + filled))
-                count = _absorb(sums, table, count, found, 0, filled)
+                count = _absorb(sums, table, count, found, filled)
                 filled = 0
     if count + filled > len(sums):
         sums, table = _grown(sums, count, count + filled)
-    return _nonzero(sums, _absorb(sums, table, count, found, 0, filled))
+    return _nonzero(sums, _absorb(sums, table, count, found, filled))
