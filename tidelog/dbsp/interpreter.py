@@ -48,7 +48,7 @@ from tidelog.dbsp.kit import (
 )
 from tidelog.dbsp.layers import Layers
 from tidelog.dbsp.matching import default_rows, matches
-from tidelog.dbsp.state import Node, Table
+from tidelog.dbsp.state import Ledger, Node, Table
 from tidelog.dbsp.trace import Batch, Match, Trace, Words, consolidated, gather, none
 from tidelog.program.rules import Range, Rule
 from tidelog.program.syntax import Constant, Variable
@@ -72,6 +72,9 @@ class Host(Protocol):
 
     def settled(self, changes: Mapping[str, Batch]) -> None:
         """Facts of a layer have changed."""
+
+    def round(self) -> None:
+        """A round begins."""
 
     def tick(self, facts: int) -> None:
         """Called now and then, with the facts that have come so far; may raise."""
@@ -98,7 +101,9 @@ class Interpreter:
         self._kits: dict[Rule, Kit] = {}
         self._queues: dict[int, list[tuple[int, int, int, Target]]] = {}  # by layer
         self._waiting: dict[tuple[int, int], list[Batch]] = {}
-        self._undo: list[tuple[Trace, Batch]] = []
+        self._undo: list[tuple[Trace, Batch, bool]] = []
+        self._touched: dict[Table, None] = {}  # tables with changes of this step
+        self._ledger = Ledger()
         self._came: list[Node] = []
         self._restructured = False
         self._new = 0  # facts that have come in this step
@@ -119,21 +124,12 @@ class Interpreter:
         return sum(len(table.facts) for table in self.tables.values())
 
     def rewrites(self) -> int:
-        return sum(len(trace) for trace in self._node_traces())
+        """Rewrites that are kept, in all rounds."""
+        return self._ledger.rewrites
 
     def memory(self) -> int:
         """Bytes of the circuit's state."""
-        tables = (*self.tables.values(), *self._folds.values())
-        traces = (trace for table in tables for trace in (table.facts, table.inputs))
-        return sum(t.memory() for t in traces) + sum(t.memory() for t in self._node_traces())
-
-    def _node_traces(self) -> Iterator[Trace]:
-        nodes = list(self._roots.values())
-        while nodes:
-            node = nodes.pop()
-            nodes += node.children.values()
-            if node.trace is not None:
-                yield node.trace
+        return self._ledger.bytes
 
     # The step.
 
@@ -179,8 +175,9 @@ class Interpreter:
         made anew, because rules have changed since."""
         if self._restructured:
             return False
-        for trace, batch in reversed(self._undo):
+        for trace, batch, rewrites in reversed(self._undo):
             trace.add(batch, -1)
+            self._ledger.note(trace, rewrites)
         self._forget_changes()
         self._undo.clear()
         self._queues.clear()
@@ -188,9 +185,10 @@ class Interpreter:
         return True
 
     def _forget_changes(self) -> None:
-        for table in (*self.tables.values(), *self._folds.values()):
+        for table in self._touched:
             table.changes.clear()
             table.again.clear()
+        self._touched.clear()
 
     def finish(self) -> None:
         """What was done stays: forget how to undo it."""
@@ -228,7 +226,7 @@ class Interpreter:
             if time != last:
                 last = time
                 self.rounds += 1
-                self._host.tick(self._new)
+                self._host.round()
             batches = self._waiting.pop((time, kind))
             if isinstance(target, Node):
                 batch = gather(batches)
@@ -252,7 +250,7 @@ class Interpreter:
     def _gatekeep(self, node: Node, batch: Batch) -> None:
         """Rewrites have changed: they go on, and become facts where they are complete."""
         if node.trace is not None:
-            self._add(node.trace, batch)
+            self._add(node.trace, batch, rewrites=True)
         for child in node.children.values():
             for found in self._product(child, batch):
                 self._found(child, found)
@@ -320,6 +318,7 @@ class Interpreter:
 
     def _distinct(self, table: Table, time: int, batch: Batch) -> None:
         """Facts count once, from the first round on in which they are derived."""
+        self._touched[table] = None
         self._add(table.inputs, batch)
         again = table.again.pop(time, None)
         rows = batch
@@ -358,8 +357,9 @@ class Interpreter:
             table.again.setdefault(time, []).append(rows[later == time])
             self._put_at(time, HEADS, table, none(table.width))
 
-    def _add(self, trace: Trace, batch: Batch) -> None:
-        self._undo.append((trace, batch))
+    def _add(self, trace: Trace, batch: Batch, rewrites: bool = False) -> None:
+        self._undo.append((trace, batch, rewrites))
+        self._ledger.note(trace, rewrites)
         trace.add(batch)
 
     # Layers.
@@ -369,14 +369,14 @@ class Interpreter:
         for table in list(self._folds.values()):
             if layer in table.readers:
                 self._refold(table)
-        for table in (*self.tables.values(), *self._folds.values()):
+        for table in self._touched:
             if table.layer < layer and layer in table.readers:
                 batch = table.net()
                 if len(batch):
                     self._spread(table, layer, batch)
 
     def _settle(self, layer: int) -> dict[str, Batch]:
-        tables = (table for table in self.tables.values() if table.layer == layer)
+        tables = [table for table in self._touched if table.layer == layer and not table.fold]
         changes = {table.name: net for table in tables if len(net := table.net())}
         if changes:
             self._host.settled(changes)
@@ -401,6 +401,7 @@ class Interpreter:
         before = list(match.pairs(keys, table.facts, late=0, sign=-1))
         change = gather([now, *before])
         if len(change):
+            self._touched[table] = None
             self._add(table.facts, change)
             table.changes.append(change)
 
@@ -452,6 +453,7 @@ class Interpreter:
             root = self._roots[layer] = Node(None, None, layer, 0, 0, trace=Trace(0), fresh=False)
             assert root.trace is not None
             root.trace.add(np.array([[-self._pause, 1]], dtype=np.int64))
+            self._ledger.note(root.trace, rewrites=True)
         return root
 
     def _extend(self, parent: Node, stage: Stage) -> Node:
@@ -462,6 +464,7 @@ class Interpreter:
             if not parent.fresh:
                 for found in self._contents(parent, kept=False):
                     parent.trace.add(found)
+        self._ledger.note(parent.trace, rewrites=True)
         parent.children[stage] = node
         node.table = self._read(stage)
         if node.table is not None:
@@ -470,6 +473,7 @@ class Interpreter:
                 node.table.facts.index(match.columns)
             for match, _ in node.backward:
                 parent.trace.index(match.columns)
+            self._ledger.note(node.table.facts)
             node.table.readers.setdefault(node.layer, []).append(node)
         self._came.append(node)
         return node
@@ -485,13 +489,17 @@ class Interpreter:
                 node.table.facts.unindex(match.columns)
             for match, _ in node.backward:
                 parent.trace.unindex(match.columns)
+            self._ledger.note(parent.trace, rewrites=True)
+            self._ledger.note(node.table.facts)
             readers = node.table.readers[node.layer]
             readers.remove(node)
             if not readers:
                 del node.table.readers[node.layer]
             if node.table.fold is not None and not node.table.readers:
                 del self._folds[node.table.fold]
+                self._ledger.drop(node.table.facts)
         if not parent.children and parent.parent is not None:
+            self._ledger.drop(parent.trace)
             parent.trace = None
 
     def _contents(self, node: Node, kept: bool = True) -> Iterator[Batch]:
@@ -513,6 +521,8 @@ class Interpreter:
         if table is None:
             layer = self.layers.of(name)
             table = self.tables[name] = Table(name, width, layer, Trace(width), Trace(width))
+            self._ledger.note(table.facts)
+            self._ledger.note(table.inputs)
         return table
 
     def _read(self, stage: Stage) -> Table | None:
@@ -529,6 +539,7 @@ class Interpreter:
             self._folds[step.fold] = table
             table.facts.index(tuple(range(width - 1)))
             table.facts.add(_weighted(self._host.fold(step.fold, None), 1))
+            self._ledger.note(table.facts)
         return table
 
 

@@ -54,3 +54,43 @@ class Node:
     signals: dict[Signal, int] = field(default_factory=dict)
     uses: int = 0
     fresh: bool = True  # in this step: what it holds is still to come
+
+
+class Ledger:
+    """What traces hold, without going through all of them: only those are asked again that have
+    changed since."""
+
+    def __init__(self) -> None:
+        self._known: dict[Trace, tuple[int, int]] = {}
+        self._changed: dict[Trace, bool] = {}
+        self._rewrites = self._bytes = 0
+
+    def note(self, trace: Trace, rewrites: bool = False) -> None:
+        """A trace has changed; it may be one of rewrites."""
+        self._changed[trace] = rewrites
+
+    def drop(self, trace: Trace) -> None:
+        self._changed.pop(trace, None)
+        self._set(trace, 0, 0)
+        del self._known[trace]
+
+    @property
+    def rewrites(self) -> int:
+        self._settle()
+        return self._rewrites
+
+    @property
+    def bytes(self) -> int:
+        self._settle()
+        return self._bytes
+
+    def _settle(self) -> None:
+        for trace, rewrites in self._changed.items():
+            self._set(trace, len(trace) if rewrites else 0, trace.memory())
+        self._changed.clear()
+
+    def _set(self, trace: Trace, rewrites: int, size: int) -> None:
+        before = self._known.get(trace, (0, 0))
+        self._rewrites += rewrites - before[0]
+        self._bytes += size - before[1]
+        self._known[trace] = (rewrites, size)

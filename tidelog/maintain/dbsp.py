@@ -35,8 +35,11 @@ class Circuit:
     def maintain(
         self, u: Update, strata: Sequence[Stratum], gone: Sequence[Rule], come: Sequence[Rule]
     ) -> None:
+        if not strata:
+            return
         began = time.perf_counter()
         u.begin(Work((), self.name))
+        u.watch.stratum(named(strata))
         running = u.memory.circuit
         if running is None or running.name != self.name:
             coming = set(come)
@@ -103,10 +106,18 @@ class Running:
 
     def settle(self, undone: bool) -> bool:
         """An update has ended; False if the circuit is of no more use."""
+        del self.host.u  # its sets are gone
         if undone:
             return self.circuit.undo()
         self.circuit.finish()
         return True
+
+
+def named(strata: Sequence[Stratum]) -> Stratum:
+    """The stratum that progress and limits tell of: all of them are worked on at once."""
+    recursive = (stratum for stratum in strata if stratum.recursive)
+    ruled = (stratum for stratum in strata if stratum.rules)
+    return next(recursive, None) or next(ruled, None) or strata[0]
 
 
 def names_of(strata: Iterable[Stratum]) -> list[str]:

@@ -33,6 +33,9 @@ class EngineHost:
         assert constant.kind is not None
         return int(self.u.engine.identify(constant.kind, [constant.value])[0])
 
+    def round(self) -> None:
+        self.u.watch.round()
+
     def tick(self, facts: int) -> None:
         self.u.watch.pairs(0 if self.silent else facts)
 
