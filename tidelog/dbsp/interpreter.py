@@ -32,7 +32,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tidelog.dbsp.kernels import cells as kernels
+from tidelog.dbsp.kernels.cells import NEVER
 from tidelog.dbsp.kit import (
     HELD,
     Fold,
@@ -49,7 +49,7 @@ from tidelog.dbsp.kit import (
 from tidelog.dbsp.layers import Layers
 from tidelog.dbsp.matching import default_rows, matches
 from tidelog.dbsp.state import Ledger, Node, Table
-from tidelog.dbsp.trace import Batch, Match, Trace, Words, consolidated, gather, none
+from tidelog.dbsp.trace import Batch, Match, Trace, Words, consolidated, gather, kept, none
 from tidelog.program.rules import Range, Rule
 from tidelog.program.syntax import Constant, Variable
 
@@ -317,21 +317,18 @@ class Interpreter:
         self._put(self._table(signal.relation, len(signal.words)), HEADS, made)
 
     def _distinct(self, table: Table, time: int, batch: Batch) -> None:
-        """Facts count once, from the first round on in which they are derived."""
+        """Facts count once, from the first round on in which they are derived: what is derived in a
+        round is derived in all later ones."""
         self._touched[table] = None
-        self._add(table.inputs, batch)
         again = table.again.pop(time, None)
         rows = batch
         if again is not None:
-            rows = np.concatenate((batch, *again))
-            rows[:, -2:] = 0, 1
-            rows = consolidated(rows)
-        changes = np.empty(len(rows), dtype=np.int64)
-        later = np.empty(len(rows), dtype=np.int64)
-        inputs, facts = table.inputs, table.facts
-        kernels.distinct(
-            inputs.cells, inputs.slots, facts.cells, facts.slots, rows, time, changes, later
-        )
+            looked = np.concatenate(again)
+            looked[:, -2:] = time, 0
+            rows = kept(np.concatenate((batch, looked)))
+        facts = table.facts
+        self._note(table.inputs, batch)
+        changes, later = table.inputs.distinct(facts, rows, time, rising=True)
         self._look_again(table, rows, later)
         which = changes != 0
         if not which.any():
@@ -349,7 +346,7 @@ class Interpreter:
 
     def _look_again(self, table: Table, rows: Batch, later: Words) -> None:
         """A row may have to change in each round in which it has anything."""
-        which = later != kernels.NEVER
+        which = later != NEVER
         if not which.any():
             return
         rows, later = rows[which], later[which]
@@ -358,9 +355,13 @@ class Interpreter:
             self._put_at(time, HEADS, table, none(table.width))
 
     def _add(self, trace: Trace, batch: Batch, rewrites: bool = False) -> None:
+        self._note(trace, batch, rewrites)
+        trace.add(batch)
+
+    def _note(self, trace: Trace, batch: Batch, rewrites: bool = False) -> None:
+        """A batch is added, which can be taken back."""
         self._undo.append((trace, batch, rewrites))
         self._ledger.note(trace, rewrites)
-        trace.add(batch)
 
     # Layers.
 

@@ -86,11 +86,13 @@ def _nonzero(sums, count):
 
 
 @njit(cache=True)
-def total(rows):
-    """Rows whose last column is a weight, each once, with the sum of its weights if not 0."""
+def total(rows, keep):
+    """Rows whose last column is a weight, each once, with the sum of its weights if not 0; those
+    too, if they are to be kept."""
     sums = np.empty(rows.shape, dtype=np.int64)
     slots = np.zeros(2 * len(rows) + 2, dtype=np.int32)
-    return _nonzero(sums, _absorb(sums, slots, 0, rows, len(rows)))
+    count = _absorb(sums, slots, 0, rows, len(rows))
+    return sums[:count] if keep else _nonzero(sums, count)
 
 
 @njit(cache=True)
