@@ -106,7 +106,7 @@ class Running:
 
     def settle(self, undone: bool) -> bool:
         """An update has ended; False if the circuit is of no more use."""
-        del self.host.u  # its sets are gone
+        self.host.leave()
         if undone:
             return self.circuit.undo()
         self.circuit.finish()

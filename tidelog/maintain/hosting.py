@@ -29,6 +29,10 @@ class EngineHost:
         self.again = False  # a second step: what it takes back did not change
         self._rules: dict[Where | Fold, tuple[Rule, ...]] = {}
 
+    def leave(self) -> None:
+        """The update has ended, and its sets are gone."""
+        self.__dict__.pop("u", None)
+
     def identify(self, constant: Constant) -> int:
         assert constant.kind is not None
         return int(self.u.engine.identify(constant.kind, [constant.value])[0])
