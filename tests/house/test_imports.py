@@ -16,6 +16,7 @@ ALLOWED: dict[str, set[str]] = {
     "text": {"program"},
     "plan": {"program", "text"},
     "closure": {"program"},
+    "dbsp": {"program"},
     "maintain": {"program", "plan", "closure"},
     "engines": {"program", "plan", "maintain", "closure"},
     "io": {"program", "text"},

@@ -32,7 +32,8 @@ def none(width: int) -> Batch:
 
 def gather(batches: Sequence[Batch]) -> Batch:
     """The sum of several batches, each row and time once."""
-    return total(batches[0] if len(batches) == 1 else np.concatenate(batches))
+    found: Batch = total(batches[0] if len(batches) == 1 else np.concatenate(batches))
+    return found
 
 
 @dataclass(slots=True)
