@@ -84,10 +84,9 @@ class Feedback(Flow):
     is_connected = False
 
     def connect(self, flow: Flow) -> None:
+        self.circuit.clock_of(self, flow)
         if self.is_connected or flow.width != self.width:
             raise ValueError("a feedback is connected once, to a flow of its width")
-        if flow.clock is not self.clock:
-            raise ValueError("a feedback is connected to a flow that depends on the fixpoint")
         flow.node.wires.append(Wire(self.node.inputs[0], delayed))
         self.is_connected = True
 
@@ -109,13 +108,13 @@ class Circuit:
     def input(self, name: str, width: int) -> Flow:
         if name in self._inputs:
             raise ValueError(f"there is an input {name} already")
-        self._inputs[name] = Flow(self, self._clock, self._node(Plus(width), self._clock))
+        self._inputs[name] = self._source(width, self._clock)
         return self._inputs[name]
 
     def output(self, name: str, flow: Flow) -> None:
         if name in self._outputs:
             raise ValueError(f"there is an output {name} already")
-        if self._clock_of(flow) is not self._clock:
+        if self.clock_of(flow) is not self._clock:
             raise ValueError("an output is outside of fixpoints: use what they return")
         self._outputs[name] = Future(flow.width)
         flow.node.wires.append(Wire(self._outputs[name], same))
@@ -149,9 +148,7 @@ class Circuit:
             raise ValueError("there is a feedback that was never connected")
         self._clock.parts.append(clock)
         self._inner, self._loops, self._is_broken = None, [], False
-        found = tuple(
-            Flow(self, self._clock, self._node(Plus(f.width), self._clock)) for f in flows
-        )
+        found = tuple(self._source(flow.width, self._clock) for flow in flows)
         for flow, outside in zip(flows, found, strict=True):
             how = same if flow.clock is self._clock else eliminated
             flow.node.wires.append(Wire(outside.node.inputs[0], how))
@@ -161,7 +158,7 @@ class Circuit:
         """z⁻¹, within the fixpoint that is being built, of a flow that `connect` will tell."""
         if self._inner is None:
             raise ValueError("a feedback is part of a fixpoint's body")
-        loop = Feedback(self, self._inner, self._node(Plus(width), self._inner))
+        loop = Feedback(self, self._inner, self._node(Plus(width), self._inner, [width]))
         self._loops.append(loop)
         return loop
 
@@ -188,27 +185,30 @@ class Circuit:
         return self._clock.memory()
 
     def connect(self, operator: Operator, *flows: Flow) -> Flow:
-        """The result of an operator on flows: within a fixpoint if one of them is."""
-        clocks = {self._clock_of(flow) for flow in flows}
-        clock = self._clock if self._inner is None or clocks == {self._clock} else self._inner
-        node = self._node(operator, clock, *flows)
+        """The result of an operator on flows: within the fixpoint if one of them is."""
+        clock = self.clock_of(*flows)
+        node = self._node(operator, clock, [flow.width for flow in flows])
+        for flow, into in zip(flows, node.inputs, strict=True):
+            flow.node.wires.append(Wire(into, same))
         return Flow(self, clock, node)
 
-    def _node(self, operator: Operator, clock: Clock, *flows: Flow) -> Node:
+    def clock_of(self, *flows: Flow) -> Clock:
+        """The innermost of the clocks of flows, which must be of this circuit."""
+        for flow in flows:
+            if flow.circuit is not self:
+                raise ValueError("a flow of another circuit")
+            if flow.clock not in (self._clock, self._inner):
+                raise ValueError("a flow of a fixpoint that is closed: use what it returned")
+        return next((f.clock for f in flows if f.clock is not self._clock), self._clock)
+
+    def _source(self, width: int, clock: Clock) -> Flow:
+        return Flow(self, clock, self._node(Plus(width), clock, [width]))
+
+    def _node(self, operator: Operator, clock: Clock, widths: Sequence[int]) -> Node:
         self._check_whole(building=True)
-        widths = [flow.width for flow in flows] or [operator.width]
         node = Node(operator, widths)
-        for flow, into in zip(flows, node.inputs, strict=False):
-            flow.node.wires.append(Wire(into, same))
         clock.parts.append(node)
         return node
-
-    def _clock_of(self, flow: Flow) -> Clock:
-        if flow.circuit is not self:
-            raise ValueError("a flow of another circuit")
-        if flow.clock is not self._clock and flow.clock is not self._inner:
-            raise ValueError("a flow of a fixpoint that is closed: use what the fixpoint returned")
-        return flow.clock
 
     def _check_whole(self, *, building: bool = False) -> None:
         if building and self._steps:

@@ -39,7 +39,7 @@ class Operator(Protocol):
 
 
 class Linear:
-    """An operator with Q(a + b) = Q(a) + Q(b) is its own incremental form, and remembers nothing."""
+    """Q(a + b) = Q(a) + Q(b): such a query is its own incremental form, and remembers nothing."""
 
     width: int
 
@@ -167,7 +167,7 @@ class Distinct:
         again[:, -2] = later[later < ENDLESS]
         self.again.put(again)
         rows[:, -1] = lacking
-        changed = rows[lacking != 0]
+        changed: Batch = rows[lacking != 0]
         self.outputs.add(changed)
         return changed
 
