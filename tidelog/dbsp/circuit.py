@@ -114,6 +114,7 @@ class Circuit:
     def output(self, name: str, flow: Flow) -> None:
         if name in self._outputs:
             raise ValueError(f"there is an output {name} already")
+        self._check_whole(building=True)
         if self.clock_of(flow) is not self._clock:
             raise ValueError("an output is outside of fixpoints: use what they return")
         self._outputs[name] = Future(flow.width)
@@ -168,6 +169,8 @@ class Circuit:
         for name, change in changes.items():
             if name not in self._inputs:
                 raise ValueError(f"there is no input {name}; there are: {', '.join(self._inputs)}")
+            if not isinstance(change, ZSet):
+                raise TypeError(f"the change of {name} is no Z-set: see ZSet.of")
             width = self._inputs[name].width
             if change.width != width:
                 raise ValueError(f"{name} has {width} columns, and its change {change.width}")
