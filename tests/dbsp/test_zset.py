@@ -147,6 +147,7 @@ def test_a_z_set_never_changes() -> None:
 
 INTEGERS = "rows must be integers of 64 bits, in rows of one width; for text, see Symbols"
 Z = ZSet.of([(1, 2)])
+LARGE = ZSet.of({(1, 1): 2**32})
 BAD: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: ZSet.of({("a", "b"): 1}), TypeError, INTEGERS),
     (lambda: ZSet.of([(1.5, 2.0)]), TypeError, INTEGERS),
@@ -163,6 +164,7 @@ BAD: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: ZSet.of({(1,): 2**63}), TypeError, "weights must be integers of 64 bits"),
     (lambda: ZSet.of({(1,): 2**62}), OverflowError, "might not fit into 64 bits"),
     (lambda: ZSet.of({(1,): 2**61}) + ZSet.of({(1,): 2**61}), OverflowError, "might not fit"),
+    (lambda: LARGE.join(LARGE, []), OverflowError, "might not fit"),
     (lambda: ZSet([(1,), (2,)], [1]), ValueError, "2 rows have 1 weights"),
     (lambda: Z + ZSet.zero(3), ValueError, "rows of 2 and of 3 columns have no sum"),
     (lambda: Z.project((2,)), ValueError, "there is no column 2: rows have 2, counted from 0"),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tidelog.dbsp.operators import Operator
-from tidelog.dbsp.pasts import ENDLESS, Future, at
+from tidelog.dbsp.pasts import ENDLESS, Future, at, once
 from tidelog.dbsp.trace import Batch
 from tidelog.program.diagnostics import LimitError
 
@@ -30,7 +30,7 @@ def delayed(batch: Batch) -> Batch:
 
 def eliminated(batch: Batch) -> Batch:
     """∫: what all rounds changed, in sum."""
-    return at(batch, 0)
+    return once(at(batch, 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from tidelog.dbsp.aggregates import Aggregate, aggregated
 from tidelog.dbsp.columns import Function, Predicate, matching, some_of
 from tidelog.dbsp.kernels import cells
 from tidelog.dbsp.kernels.joining import FOUND, GIVEN
-from tidelog.dbsp.pasts import ENDLESS, Future, Past, at, summed
+from tidelog.dbsp.pasts import ENDLESS, Future, Past, at, once, plus
 from tidelog.dbsp.trace import Batch, Match, none
 
 
@@ -57,7 +57,7 @@ class Plus(Linear):
         self.width = width
 
     def step(self, time: int, *changes: Batch) -> Batch:
-        return summed(changes, self.width)
+        return plus(changes, self.width)
 
 
 class Negate(Linear):
@@ -93,7 +93,7 @@ class Map(Linear):
     def step(self, time: int, *changes: Batch) -> Batch:
         (change,) = changes
         rows = of_columns.mapped(self.function, change[:, :-2])
-        return summed([np.concatenate((rows, change[:, -2:]), axis=1)], self.width)
+        return once(np.concatenate((rows, change[:, -2:]), axis=1))
 
 
 class Project(Linear):
@@ -105,7 +105,7 @@ class Project(Linear):
 
     def step(self, time: int, *changes: Batch) -> Batch:
         (change,) = changes
-        return summed([np.ascontiguousarray(change[:, self.columns])], self.width)
+        return once(change[:, self.columns])
 
 
 class Join:
@@ -132,7 +132,7 @@ class Join:
         self.left.add(a)
         with_all = self.left.meet(self.from_right, b)
         self.right.add(b)
-        return summed([*with_past, *with_all], self.width)
+        return plus([*with_past, *with_all], self.width)
 
     def due(self) -> int:
         return ENDLESS
@@ -156,7 +156,7 @@ class Distinct:
     def step(self, time: int, *changes: Batch) -> Batch:
         (change,) = changes
         self.inputs.add(change)
-        rows = _once([change, self.again.take(time)], time, self.width)
+        rows = _each([change, self.again.take(time)], time)
         lacking = np.empty(len(rows), dtype=np.int64)
         later = np.empty(len(rows), dtype=np.int64)
         inputs, outputs = self.inputs.trace, self.outputs.trace
@@ -200,25 +200,26 @@ class GroupBy:
         (change,) = changes
         kept = self.aggregate.keep(change, self.keys)
         self.inputs.add(kept)
-        groups = _once([self._keys_of(kept), self.again.take(time)], 0, len(self.keys))
-        inputs = summed(self.inputs.meet(self.from_inputs, groups), self.kept)
-        outputs = summed(self.outputs.meet(self.from_outputs, groups), self.width)
-        self._look_again(time, inputs, outputs)
-        until_now = summed([at(inputs[inputs[:, -2] <= time], time)], self.kept)
+        groups = _each([self._keys_of(kept), self.again.take(time)], 0)
+        inputs = plus(self.inputs.meet(self.from_inputs, groups), self.kept)
+        outputs = plus(self.outputs.meet(self.from_outputs, groups), self.width)
+        self._look_again(self._keys_of(inputs[inputs[:, -2] > time]))
+        until_now = once(at(inputs[inputs[:, -2] <= time], time))
         new = aggregated(self.aggregate, until_now, len(self.keys), time)
-        old = at(outputs[outputs[:, -2] <= time], time)
+        old = once(at(outputs[outputs[:, -2] <= time], time))
         old[:, -1] *= -1
-        changed = summed([new, old], self.width)
+        changed = plus([new, old], self.width)
         self.outputs.add(changed)
         return changed
 
     def _keys_of(self, batch: Batch) -> Batch:
         return batch[:, [*range(len(self.keys)), -2, -1]]
 
-    def _look_again(self, time: int, inputs: Batch, outputs: Batch) -> None:
-        """At groups that have something later, at the first such time."""
-        lines = np.concatenate((self._keys_of(inputs), self._keys_of(outputs)))
-        lines = lines[lines[:, -2] > time]
+    def _look_again(self, lines: Batch) -> None:
+        """At groups that have something later, at the first such time.
+
+        Outputs need not be asked: where one changes in a later round, an input does.
+        """
         lines = lines[np.lexsort((lines[:, -2], *lines[:, :-2].T))]
         is_first = np.ones(len(lines), dtype=np.bool_)
         is_first[1:] = (lines[1:, :-2] != lines[:-1, :-2]).any(axis=1)
@@ -231,11 +232,11 @@ class GroupBy:
         return self.inputs.trace.memory() + self.outputs.trace.memory()
 
 
-def _once(batches: list[Batch], time: int, width: int) -> Batch:
+def _each(batches: list[Batch], time: int) -> Batch:
     """The rows of some batches, each once and with weight 1."""
     rows = at(np.concatenate(batches), time)
     rows[:, -1] = 1
-    rows = summed([rows], width)
+    rows = once(rows)
     rows[:, -1] = 1
     return rows
 

@@ -21,14 +21,19 @@ def at(batch: Batch, time: int) -> Batch:
     return moved
 
 
-def summed(batches: Sequence[Batch], width: int) -> Batch:
-    """One batch, with each row and time once."""
+def once(lines: Batch) -> Batch:
+    """A batch, in which each row and time is once, from lines that may repeat."""
+    check_reach(reach(lines[:, -1]))
+    found: Batch = total(np.ascontiguousarray(lines))
+    return found
+
+
+def plus(batches: Sequence[Batch], width: int) -> Batch:
+    """The sum of batches."""
     some = [batch for batch in batches if len(batch)]
     if not some:
         return none(width)
-    check_reach(sum(reach(batch[:, -1]) for batch in some))
-    found: Batch = total(np.ascontiguousarray(np.concatenate(some)))
-    return found
+    return some[0] if len(some) == 1 else once(np.concatenate(some))
 
 
 class Past:
@@ -80,7 +85,7 @@ class Future:
 
     def take(self, time: int) -> Batch:
         """What is due at a time, each row once."""
-        return summed(self._due.pop(time, ()), self.width)
+        return plus(self._due.pop(time, ()), self.width)
 
     def first(self) -> int:
         return min(self._due, default=ENDLESS)
