@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dbsp.generate import lawful, zsets
-from tidelog.dbsp import Symbols, ZSet, count, greatest, least, sum_of
+from tidelog.dbsp import Symbols, ZSet, count, each_group, greatest, least, sum_of
 from tidelog.dbsp.trace import PIECE
 
 Plain = dict[tuple[int, ...], int]
@@ -147,6 +147,8 @@ def test_a_z_set_never_changes() -> None:
 
 INTEGERS = "rows must be integers of 64 bits, in rows of one width; for text, see Symbols"
 Z = ZSet.of([(1, 2)])
+MEAN = each_group((1,), lambda g: g.weights / 2)
+NONE = each_group((1,), lambda g: g.weights[:0])
 LARGE = ZSet.of({(1, 1): 2**32})
 BAD: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: ZSet.of({("a", "b"): 1}), TypeError, INTEGERS),
@@ -173,6 +175,8 @@ BAD: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: Z.join(Z, [(0, 0)], (4,)), ValueError, "there is no column 4"),
     (lambda: Z.group_by((5,), count()), ValueError, "there is no column 5"),
     (lambda: Z.group_by((0,), sum_of(5)), ValueError, "there is no column 5"),
+    (lambda: Z.group_by((0,), MEAN), TypeError, "values must be integers of 64 bits"),
+    (lambda: Z.group_by((0,), NONE), ValueError, "of 1 groups, an aggregate gives 0 values"),
     (lambda: Z.map(lambda a, b: a / b), TypeError, "column 0 of the result is not of integers"),
     (lambda: Z.select(lambda a, b: a), TypeError, "a predicate gives truth values"),
     (lambda: Symbols().zset(["ab"]), TypeError, r"a row is a tuple, such as \('ab',\)"),
