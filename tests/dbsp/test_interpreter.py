@@ -11,6 +11,7 @@ from tidelog.dbsp.figures import WEIGHTED, Fact, Weighted, interpreted
 from tidelog.dbsp.interpreter import Interpreter
 from tidelog.dbsp.kit import FIXED, FOUND, HELD, Product, kit
 from tidelog.dbsp.streams import Stream
+from tidelog.program.diagnostics import LimitError
 from tidelog.program.rules import Rule
 
 DECLARED = """
@@ -305,3 +306,19 @@ def test_rules_that_lift_relations_do_not_fit() -> None:
     assert circuit.fits(rules_of(DECLARED + "u(x) :- e(x, _)."))
     assert not circuit.fits([more])
     assert circuit.fits(rules_of(DECLARED + "q(x, y) :- e(x, y), !u(x)."))
+
+
+def test_too_many_derivations_to_count() -> None:
+    """Five relations with 4,000 facts each and nothing in common: 2^59 derivations of one fact."""
+    text = ".decl a(x: number) .decl n() n() :- " + ", ".join(["a(_)"] * 5) + "."
+    (rule,) = rules_of(text)
+    circuit = Interpreter(Plain())
+    step(circuit, {}, [rule])
+    few = {("a", (i,)): 1 for i in range(400)}
+    assert step(circuit, few)[("n", ())] == 1
+    before = state(circuit)
+    with pytest.raises(LimitError, match="too many derivations"):
+        circuit.step(batches({("a", (i,)): 1 for i in range(400, 4000)}))
+    assert circuit.undo()
+    assert state(circuit) == before
+    assert step(circuit, dict.fromkeys(few, -1))[("n", ())] == -1

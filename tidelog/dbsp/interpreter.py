@@ -50,10 +50,12 @@ from tidelog.dbsp.layers import Layers
 from tidelog.dbsp.matching import default_rows, matches
 from tidelog.dbsp.state import Ledger, Node, Table
 from tidelog.dbsp.trace import Batch, Match, Trace, Words, consolidated, gather, kept, none
+from tidelog.program.diagnostics import LimitError
 from tidelog.program.rules import Range, Rule
 from tidelog.program.syntax import Constant, Variable
 
 FACTS, HEADS = 0, 1 << 30  # in a round facts go first, then nodes by depth, and heads last
+HEAVIEST = 2.0**56  # derivations, with room for sums of them in 64 bits
 FLAT = -1  # for `late`: cells of lower layers have no times
 
 
@@ -243,6 +245,9 @@ class Interpreter:
             assert node.parent is not None
             trace = node.parent.trace
             assert trace is not None
+            if len(batch) * node.parent.mass > HEAVIEST:
+                node.parent.mass = _mass(trace.batch())
+                _check_mass(len(batch) * node.parent.mass)
             for match, sign in node.backward:
                 for found in match.pairs(batch, trace, late=self._pause, sign=sign):
                     self._found(node, found)
@@ -251,6 +256,7 @@ class Interpreter:
         """Rewrites have changed: they go on, and become facts where they are complete."""
         if node.trace is not None:
             self._add(node.trace, batch, rewrites=True)
+            node.mass += _mass(batch)
         for child in node.children.values():
             for found in self._product(child, batch):
                 self._found(child, found)
@@ -278,6 +284,7 @@ class Interpreter:
             passed = self._passed(default_rows(step, batch), node.stage.result, step.default)
             if len(passed):
                 yield passed
+        _check_mass(_mass(batch) * len(node.table.facts))
         late = FLAT if node.table.layer < node.layer else 1
         for match, sign in node.forward:
             yield from match.pairs(batch, node.table.facts, shift=self._pause, late=late, sign=sign)
@@ -454,6 +461,7 @@ class Interpreter:
             root = self._roots[layer] = Node(None, None, layer, 0, 0, trace=Trace(0), fresh=False)
             assert root.trace is not None
             root.trace.add(np.array([[-self._pause, 1]], dtype=np.int64))
+            root.mass = 1.0
             self._ledger.note(root.trace, rewrites=True)
         return root
 
@@ -465,6 +473,7 @@ class Interpreter:
             if not parent.fresh:
                 for found in self._contents(parent, kept=False):
                     parent.trace.add(found)
+                    parent.mass += _mass(found)
         self._ledger.note(parent.trace, rewrites=True)
         parent.children[stage] = node
         node.table = self._read(stage)
@@ -542,6 +551,19 @@ class Interpreter:
             table.facts.add(_weighted(self._host.fold(step.fold, None), 1))
             self._ledger.note(table.facts)
         return table
+
+
+def _mass(batch: Batch) -> float:
+    return float(np.abs(batch[:, -1]).sum(dtype=np.float64))
+
+
+def _check_mass(mass: float) -> None:
+    """Weights must stay exact: where there could be too many derivations for that, give up."""
+    if mass > HEAVIEST:
+        raise LimitError(
+            "error: the circuit would count too many derivations of one fact\n"
+            "    another algorithm than dbsp does not count them"
+        )
 
 
 def _merged(made: Batch, batch: Batch, result: Sequence[Word]) -> Batch:

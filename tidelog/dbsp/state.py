@@ -50,6 +50,7 @@ class Node:
     forward: tuple[tuple[Match, int], ...] = ()  # rewrites meet facts, with a sign each
     backward: tuple[tuple[Match, int], ...] = ()  # facts meet rewrites
     trace: Trace | None = None  # kept where something follows
+    mass: float = 0.0  # derivations that came and went: the trace's weights add up to no more
     children: dict[Stage, Node] = field(default_factory=dict)
     signals: dict[Signal, int] = field(default_factory=dict)
     uses: int = 0
