@@ -334,8 +334,8 @@ class Interpreter:
             looked[:, -2:] = time, 0
             rows = kept(np.concatenate((batch, looked)))
         facts = table.facts
-        self._note(table.inputs, batch)
         changes, later = table.inputs.distinct(facts, rows, time, rising=True)
+        self._note(table.inputs, batch)
         self._look_again(table, rows, later)
         which = changes != 0
         if not which.any():
@@ -362,11 +362,11 @@ class Interpreter:
             self._put_at(time, HEADS, table, none(table.width))
 
     def _add(self, trace: Trace, batch: Batch, rewrites: bool = False) -> None:
-        self._note(trace, batch, rewrites)
         trace.add(batch)
+        self._note(trace, batch, rewrites)
 
     def _note(self, trace: Trace, batch: Batch, rewrites: bool = False) -> None:
-        """A batch is added, which can be taken back."""
+        """A batch has been added, and can be taken back."""
         self._undo.append((trace, batch, rewrites))
         self._ledger.note(trace, rewrites)
 

@@ -23,7 +23,7 @@ Slots = NDArray[np.int32]
 
 FEWEST = 16  # cells that a trace has room for
 PACKED = 1024  # cells below which empty ones are not worth giving back
-PIECE = 1 << 16  # rows joined at a time, so that limits are kept in between
+PIECE = 1 << 21  # pairs joined at a time, about, so that limits are kept in between
 
 
 def none(width: int) -> Batch:
@@ -232,8 +232,9 @@ class Match:
     ) -> Iterator[Batch]:
         """The pairs' rows, in pieces; see `kernels.joining.join` for times."""
         index = trace.indexes[self.columns]
-        for start in range(0, len(given), PIECE):
-            stop = min(start + PIECE, len(given))
+        piece = max(1, PIECE * max(1, index.keys) // max(1, trace.used))
+        for start in range(0, len(given), piece):
+            stop = min(start + piece, len(given))
             found = join(
                 given,
                 start,
