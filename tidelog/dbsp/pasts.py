@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def once(lines: Batch) -> Batch:
 
 
 def plus(batches: Sequence[Batch], width: int) -> Batch:
-    """The sum of batches."""
+    """The sum of batches; of one, itself, so that nobody may change a batch that was given out."""
     some = [batch for batch in batches if len(batch)]
     if not some:
         return none(width)
@@ -70,22 +71,31 @@ class Future:
     def __init__(self, width: int) -> None:
         self.width = width
         self._due: dict[int, list[Batch]] = {}
+        self._times: list[int] = []  # a heap of those that are due, and of some that were
 
     def put(self, batch: Batch) -> None:
         if not len(batch):
             return
         times = batch[:, -2]
         if times[0] == times[-1] and (times == times[0]).all():
-            self._due.setdefault(int(times[0]), []).append(batch)
+            self._put(int(times[0]), batch)
             return
         batch = batch[np.argsort(times, kind="stable")]
         cuts = np.flatnonzero(np.diff(batch[:, -2])) + 1
         for part in np.split(batch, cuts):
-            self._due.setdefault(int(part[0, -2]), []).append(part)
+            self._put(int(part[0, -2]), part)
+
+    def _put(self, time: int, batch: Batch) -> None:
+        if time not in self._due:
+            self._due[time] = []
+            heappush(self._times, time)
+        self._due[time].append(batch)
 
     def take(self, time: int) -> Batch:
         """What is due at a time, each row once."""
         return plus(self._due.pop(time, ()), self.width)
 
     def first(self) -> int:
-        return min(self._due, default=ENDLESS)
+        while self._times and self._times[0] not in self._due:
+            heappop(self._times)
+        return self._times[0] if self._times else ENDLESS
