@@ -19,10 +19,9 @@ import numpy as np
 from tidelog.dbsp import columns as of_columns
 from tidelog.dbsp.aggregates import Aggregate, aggregated
 from tidelog.dbsp.columns import Function, Predicate, matching, some_of
-from tidelog.dbsp.kernels import cells
 from tidelog.dbsp.kernels.joining import FOUND, GIVEN
 from tidelog.dbsp.pasts import ENDLESS, Future, Past, at, once, plus
-from tidelog.dbsp.trace import Batch, Match, none
+from tidelog.dbsp.trace import Batch, Match, kept, none
 
 
 class Operator(Protocol):
@@ -155,16 +154,13 @@ class Distinct:
 
     def step(self, time: int, *changes: Batch) -> Batch:
         (change,) = changes
-        self.inputs.add(change)
-        rows = _each([change, self.again.take(time)], time)
-        lacking = np.empty(len(rows), dtype=np.int64)
-        later = np.empty(len(rows), dtype=np.int64)
-        inputs, outputs = self.inputs.trace, self.outputs.trace
-        cells.distinct(
-            inputs.cells, inputs.slots, outputs.cells, outputs.slots, rows, time, lacking, later
-        )
+        looked = at(self.again.take(time), time)
+        looked[:, -1] = 0
+        rows = kept(np.concatenate((change, looked))) if len(looked) else change.copy()
+        lacking, later = self.inputs.distinct(self.outputs, rows, time)
         again = rows[later < ENDLESS]
         again[:, -2] = later[later < ENDLESS]
+        again[:, -1] = 1  # so that no two reminders cancel out
         self.again.put(again)
         rows[:, -1] = lacking
         changed: Batch = rows[lacking != 0]
@@ -198,9 +194,9 @@ class GroupBy:
 
     def step(self, time: int, *changes: Batch) -> Batch:
         (change,) = changes
-        kept = self.aggregate.keep(change, self.keys)
-        self.inputs.add(kept)
-        groups = _each([self._keys_of(kept), self.again.take(time)], 0)
+        new_lines = self.aggregate.keep(change, self.keys)
+        self.inputs.add(new_lines)
+        groups = _each([self._keys_of(new_lines), self.again.take(time)], 0)
         inputs = plus(self.inputs.meet(self.from_inputs, groups), self.kept)
         outputs = plus(self.outputs.meet(self.from_outputs, groups), self.width)
         self._look_again(self._keys_of(inputs[inputs[:, -2] > time]))

@@ -9,8 +9,7 @@ import numpy as np
 
 from tidelog.dbsp.columns import LIMIT, check_reach, reach
 from tidelog.dbsp.kernels.cells import NEVER
-from tidelog.dbsp.kernels.joining import total
-from tidelog.dbsp.trace import Batch, Match, Trace, none
+from tidelog.dbsp.trace import Batch, Match, Trace, Words, consolidated, none
 
 ENDLESS = int(NEVER)
 
@@ -25,8 +24,7 @@ def at(batch: Batch, time: int) -> Batch:
 def once(lines: Batch) -> Batch:
     """A batch, in which each row and time is once, from lines that may repeat."""
     check_reach(reach(lines[:, -1]))
-    found: Batch = total(np.ascontiguousarray(lines))
-    return found
+    return consolidated(np.ascontiguousarray(lines))
 
 
 def plus(batches: Sequence[Batch], width: int) -> Batch:
@@ -47,16 +45,24 @@ class Past:
             self.trace.index(key)
 
     def add(self, batch: Batch) -> None:
-        more = reach(batch[:, -1])
-        check_reach(self._bound(times=1.0, plus=more) + more)
+        self._admit(batch)
         self.trace.add(batch)
-        self._reach += more
+
+    def distinct(self, outputs: Past, rows: Batch, time: int) -> tuple[Words, Words]:
+        """Add rows at a time; what the outputs lack there, and when to look again."""
+        self._admit(rows)
+        return self.trace.distinct(outputs.trace, rows, time)
 
     def meet(self, match: Match, given: Batch) -> list[Batch]:
         """Pairs of given rows and those here, each at the later of both times."""
         factor = reach(given[:, -1])
         check_reach(factor * self._bound(times=factor))
         return list(match.pairs(given, self.trace))
+
+    def _admit(self, batch: Batch) -> None:
+        more = reach(batch[:, -1])
+        check_reach(self._bound(times=1.0, plus=more) + more)
+        self._reach += more
 
     def _bound(self, times: float, plus: float = 0.0) -> float:
         if self._reach * times + plus >= LIMIT:

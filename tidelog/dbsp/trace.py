@@ -31,9 +31,20 @@ def none(width: int) -> Batch:
 
 
 def gather(batches: Sequence[Batch]) -> Batch:
-    """The sum of several batches, each row and time once."""
-    found: Batch = total(batches[0] if len(batches) == 1 else np.concatenate(batches))
-    return found
+    """The sum of several batches, each of which has each row and time once."""
+    return batches[0] if len(batches) == 1 else consolidated(np.concatenate(batches))
+
+
+def consolidated(batch: Batch) -> Batch:
+    """The batch with each row and time once, if its weights do not add up to zero."""
+    summed: Batch = total(batch, False)
+    return summed
+
+
+def kept(batch: Batch) -> Batch:
+    """The batch with each row and time once, whatever its weights add up to."""
+    summed: Batch = total(batch, True)
+    return summed
 
 
 @dataclass(slots=True)
@@ -71,8 +82,11 @@ class Trace:
         if not len(batch):
             return
         self._reserve(len(batch))
-        self.used, more = kernels.add(self.cells, self.slots, self.used, batch, sign)
-        self.empty += more
+        self._changed(*kernels.add(self.cells, self.slots, self.used, batch, sign))
+
+    def _changed(self, used: int, emptied: int) -> None:
+        self.used = used
+        self.empty += emptied
         if self.empty > PACKED and 2 * self.empty > self.used:
             self._pack()
         for index in self.indexes.values():
@@ -107,6 +121,31 @@ class Trace:
         """Bytes."""
         indexes = sum(x.slots.nbytes + x.links.nbytes for x in self.indexes.values())
         return self.cells.nbytes + self.slots.nbytes + indexes
+
+    def distinct(
+        self, outputs: Trace, rows: Batch, time: int, *, rising: bool = False
+    ) -> tuple[Words, Words]:
+        """Add rows at a time to these inputs of distinct, whose outputs so far are given.
+
+        For each row: what its output at this time has to change by, and when to look at it again;
+        see `kernels.cells.distinct`. Rows are given once each; those with weight 0 are looked at.
+        """
+        changes, later = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
+        self._reserve(len(rows))
+        after = kernels.distinct(
+            self.cells,
+            self.slots,
+            self.used,
+            outputs.cells,
+            outputs.slots,
+            rows,
+            time,
+            rising,
+            changes,
+            later,
+        )
+        self._changed(*after)
+        return changes, later
 
     def _reserve(self, more: int) -> None:
         room = len(self.cells)

@@ -14,8 +14,7 @@ import numpy as np
 from tidelog.dbsp import columns as of_columns
 from tidelog.dbsp.aggregates import Aggregate, aggregated
 from tidelog.dbsp.columns import Function, Predicate, check_reach, matching, reach, some_of
-from tidelog.dbsp.kernels.joining import total
-from tidelog.dbsp.trace import Batch, Trace, Words
+from tidelog.dbsp.trace import Batch, Trace, Words, consolidated
 
 SHOWN = 12  # rows that are written out
 
@@ -43,7 +42,7 @@ class ZSet:
         if len(rows) != len(weights):
             raise ValueError(f"{len(rows)} rows have {len(weights)} weights")
         check_reach(reach(weights))
-        self._set(total(np.concatenate((rows, weights), axis=1)))
+        self._set(consolidated(np.concatenate((rows, weights), axis=1)))
 
     @classmethod
     def of(cls, rows: Mapping[Any, int] | Iterable[Any], *, width: int | None = None) -> ZSet:
@@ -82,7 +81,7 @@ class ZSet:
     @classmethod
     def _total(cls, rows: Words, weights: Words) -> ZSet:
         lines = np.concatenate((rows, weights[:, None]), axis=1)
-        return cls._summed(total(np.ascontiguousarray(lines)))
+        return cls._summed(consolidated(np.ascontiguousarray(lines)))
 
     def _set(self, lines: Words) -> None:
         lines.flags.writeable = False

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.dbsp.kernels.hashing import find_row, hash_key, hash_row, place, same_key
+from tidelog.dbsp.kernels.hashing import (
+    BLOCK,
+    find_from,
+    find_row,
+    hash_key,
+    hash_row,
+    place,
+    same_key,
+    seek,
+)
 
 NEVER = np.int64(1) << np.int64(62)  # a time that does not come
 
@@ -19,8 +28,11 @@ def add(cells, slots, used, rows, sign):
     width = rows.shape[1] - 2
     time, weight, link = width, width + 1, width + 2
     empty = 0
+    homes = np.empty(BLOCK, dtype=np.int64)
     for i in range(len(rows)):
-        slot = find_row(cells, slots, rows, i, width)
+        if i % BLOCK == 0:
+            seek(cells, slots, rows, i, width, homes)
+        slot = find_from(cells, slots, rows, i, width, homes[i % BLOCK])
         first = slots[slot] - 1
         at = first
         while at >= 0 and cells[at, time] != rows[i, time]:
@@ -112,29 +124,57 @@ def enter(cells, columns, slots, links, keys, start, stop):
 
 
 @njit(cache=True)
-def distinct(inputs, in_slots, outputs, out_slots, rows, time, changes, later):
-    """What `distinct` has to change at a time, for rows whose input may have changed there.
+def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, changes, later):
+    """Add rows to the inputs at a time, and say what `distinct` has to change there.
 
     At a time, a row that weighs more than nothing in all inputs until then counts once. `changes`
     becomes what its output at this time lacks; `later`, the next time at which the row has
-    anything.
+    anything. A row without a weight is only looked at. Where sums are `rising`, never less at a
+    later time, a row that counts needs no later look at its inputs.
+
+    Returns how many cells of the inputs are used, and by how many those without a weight have
+    become more; there must be room.
     """
     width = rows.shape[1] - 2
     at_time, weight, link = width, width + 1, width + 2
+    empty = 0
+    homes, out_homes = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
     for i in range(len(rows)):
-        before, now, following = np.int64(0), np.int64(0), NEVER
-        cell = in_slots[find_row(inputs, in_slots, rows, i, width)] - 1
+        if i % BLOCK == 0:
+            seek(inputs, in_slots, rows, i, width, homes)
+            seek(outputs, out_slots, rows, i, width, out_homes)
+        before, now, following = np.int64(0), rows[i, weight], NEVER
+        slot = find_from(inputs, in_slots, rows, i, width, homes[i % BLOCK])
+        first = in_slots[slot] - 1
+        cell, mine = first, np.int64(-1)
         while cell >= 0:
             when = inputs[cell, at_time]
             if when < time:
                 before += inputs[cell, weight]
             elif when == time:
                 now += inputs[cell, weight]
+                mine = cell
             elif when < following and inputs[cell, weight] != 0:
                 following = when
             cell = inputs[cell, link] - 1
+        if mine >= 0:
+            empty += np.int64(now == 0) - np.int64(inputs[mine, weight] == 0)
+            inputs[mine, weight] = now
+        elif now != 0:
+            for c in range(width):
+                inputs[used, c] = rows[i, c]
+            inputs[used, at_time] = time
+            inputs[used, weight] = now
+            inputs[used, link] = 0 if first < 0 else inputs[first, link]
+            used += 1
+            if first < 0:
+                in_slots[slot] = used
+            else:
+                inputs[first, link] = used
+        if rising and before + now > 0:
+            following = NEVER
         have = np.int64(0)
-        cell = out_slots[find_row(outputs, out_slots, rows, i, width)] - 1
+        cell = out_slots[find_from(outputs, out_slots, rows, i, width, out_homes[i % BLOCK])] - 1
         while cell >= 0:
             when = outputs[cell, at_time]
             if when == time:
@@ -144,6 +184,7 @@ def distinct(inputs, in_slots, outputs, out_slots, rows, time, changes, later):
             cell = outputs[cell, link] - 1
         changes[i] = np.int64(before + now > 0) - np.int64(before > 0) - have
         later[i] = following
+    return used, empty
 
 
 @njit(cache=True)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_C1 = np.uint64(0x9E3779B97F4A7C15)
+from tidelog.prefetching import prefetch
+
+SEED = _C1 = np.uint64(0x9E3779B97F4A7C15)
 _C2 = np.uint64(0xD6E8FEB86659FD93)
+BLOCK = 64  # rows whose places are asked for ahead
+
 _31, _32, _33 = np.uint64(31), np.uint64(32), np.uint64(33)
 
 
@@ -24,7 +28,7 @@ def place(h, size):
 
 @njit
 def hash_row(rows, i, width):
-    h = _C1
+    h = SEED
     for c in range(width):
         h = mix(h, rows[i, c])
     return h
@@ -32,7 +36,7 @@ def hash_row(rows, i, width):
 
 @njit
 def hash_key(rows, i, columns):
-    h = _C1
+    h = SEED
     for c in columns:
         h = mix(h, rows[i, c])
     return h
@@ -55,10 +59,31 @@ def same_key(rows, i, j, columns):
 
 
 @njit
+def seek(cells, slots, rows, i, width, homes):
+    """Where rows i to i + BLOCK should be, into `homes`. Those places are asked for now, so that
+    waiting for one of them is waiting for all."""
+    stop = min(i + BLOCK, len(rows))
+    size = len(slots)
+    table, places, line = slots.ctypes.data, cells.ctypes.data, 8 * cells.shape[1]
+    for j in range(i, stop):
+        homes[j - i] = place(hash_row(rows, j, width), size)
+        prefetch(table + 4 * homes[j - i])
+    for j in range(i, stop):
+        first = slots[homes[j - i]]
+        if first != 0:
+            prefetch(places + line * (first - 1))
+
+
+@njit
 def find_row(cells, slots, rows, i, width):
     """The slot of a row's first cell, or the empty slot where it would go."""
+    return find_from(cells, slots, rows, i, width, place(hash_row(rows, i, width), len(slots)))
+
+
+@njit
+def find_from(cells, slots, rows, i, width, slot):
+    """The same, from the slot on where it should be."""
     size = len(slots)
-    slot = place(hash_row(rows, i, width), size)
     while slots[slot] != 0 and not same_row(cells, slots[slot] - 1, rows, i, width):
         slot += 1
         if slot == size:

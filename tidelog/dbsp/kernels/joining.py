@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.dbsp.kernels.hashing import _C1, hash_row, mix, place
+from tidelog.dbsp.kernels.hashing import BLOCK, SEED, find_from, hash_row, mix, place, seek
+
+BUFFER = 1024  # pairs that wait to be summed up
 
 # Where a word of a key or of a result is from.
 GIVEN = 0  # a column of the given rows
@@ -34,12 +36,12 @@ def _passes(rows, i, tests, given, j):
 
 
 @njit
-def _grown(rows, count):
-    """The sums so far in twice the room, and a table for them."""
+def _grown(rows, count, room):
+    """The sums so far in more room, and a table for them."""
     width = rows.shape[1]
-    wider = np.empty((2 * len(rows), width), dtype=np.int64)
+    wider = np.empty((room, width), dtype=np.int64)
     wider[:count] = rows[:count]
-    slots = np.zeros(4 * len(rows), dtype=np.int32)
+    slots = np.zeros(2 * room, dtype=np.int32)
     size = len(slots)
     for i in range(count):
         slot = place(hash_row(wider, i, width - 1), size)
@@ -52,26 +54,23 @@ def _grown(rows, count):
 
 
 @njit
-def _add(sums, slots, count):
-    """Row number `count` of the sums has come: keep it, or add its weight to that of its like."""
+def _absorb(sums, slots, count, rows, stop):
+    """Add rows, whose last column is a weight, to the sums; there must be room."""
     width = sums.shape[1] - 1
-    size = len(slots)
-    slot = place(hash_row(sums, count, width), size)
-    while slots[slot] != 0:
+    homes = np.empty(BLOCK, dtype=np.int64)
+    for i in range(stop):
+        if i % BLOCK == 0:
+            seek(sums, slots, rows, i, width, homes)
+        slot = find_from(sums, slots, rows, i, width, homes[i % BLOCK])
         other = slots[slot] - 1
-        same = True
-        for c in range(width):
-            if sums[other, c] != sums[count, c]:
-                same = False
-                break
-        if same:
-            sums[other, width] += sums[count, width]
-            return count
-        slot += 1
-        if slot == size:
-            slot = 0
-    slots[slot] = count + 1
-    return count + 1
+        if other >= 0:
+            sums[other, width] += rows[i, width]
+        else:
+            for c in range(width + 1):
+                sums[count, c] = rows[i, c]
+            count += 1
+            slots[slot] = count
+    return count
 
 
 @njit
@@ -87,16 +86,13 @@ def _nonzero(sums, count):
 
 
 @njit(cache=True)
-def total(rows):
-    """Rows whose last column is a weight, each once, with the sum of its weights if not 0."""
-    width = rows.shape[1]
-    sums = np.empty((len(rows) + 1, width), dtype=np.int64)
+def total(rows, keep):
+    """Rows whose last column is a weight, each once, with the sum of its weights if not 0; those
+    too, if they are to be kept."""
+    sums = np.empty(rows.shape, dtype=np.int64)
     slots = np.zeros(2 * len(rows) + 2, dtype=np.int32)
-    count = 0
-    for i in range(len(rows)):
-        sums[count] = rows[i]
-        count = _add(sums, slots, count)
-    return _nonzero(sums, count)
+    count = _absorb(sums, slots, 0, rows, len(rows))
+    return sums[:count] if keep else _nonzero(sums, count)
 
 
 @njit(cache=True)
@@ -125,15 +121,16 @@ def join(
     wide = given.shape[1] - 2
     depth = cells.shape[1] - 3
     width = len(result)
-    room = max(16, stop - start)
+    room = max(BUFFER, stop - start)
     sums = np.empty((room, width + 2), dtype=np.int64)
     table = np.zeros(2 * room, dtype=np.int32)
+    found = np.empty((BUFFER, width + 2), dtype=np.int64)
     size = len(slots)
-    count = 0
+    count = filled = 0
     for i in range(start, stop):
         if not _passes(given, i, asked, given, i):
             continue
-        h = _C1
+        h = SEED
         for k in range(len(probe)):
             how, what = probe[k, 0], probe[k, 1]
             h = mix(h, given[i, what] if how == GIVEN else what)
@@ -160,17 +157,22 @@ def join(
             at = links[cell]
             if cells[cell, depth + 1] == 0 or not _passes(cells, cell, tests, given, i):
                 continue
-            if count == len(sums):
-                sums, table = _grown(sums, count)
             for c in range(width):
                 how, what = result[c, 0], result[c, 1]
                 if how == GIVEN:
-                    sums[count, c] = given[i, what]
+                    found[filled, c] = given[i, what]
                 elif how == FOUND:
-                    sums[count, c] = cells[cell, what]
+                    found[filled, c] = cells[cell, what]
                 else:
-                    sums[count, c] = what
-            sums[count, width] = max(time, cells[cell, depth] + late) if late >= 0 else time
-            sums[count, width + 1] = weight * cells[cell, depth + 1]
-            count = _add(sums, table, count)
-    return _nonzero(sums, count)
+                    found[filled, c] = what
+            found[filled, width] = max(time, cells[cell, depth] + late) if late >= 0 else time
+            found[filled, width + 1] = weight * cells[cell, depth + 1]
+            filled += 1
+            if filled == BUFFER:
+                if count + filled > len(sums):
+                    sums, table = _grown(sums, count, 2 * (count + filled))
+                count = _absorb(sums, table, count, found, filled)
+                filled = 0
+    if count + filled > len(sums):
+        sums, table = _grown(sums, count, count + filled)
+    return _nonzero(sums, _absorb(sums, table, count, found, filled))
