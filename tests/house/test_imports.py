@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
         *("limits", "accept", "questions", "deltas", "transactions", "stream", "reading"),
     },
     "cli": {
-        *("program", "text", "plan", "closure", "engines", "io", "report", "naive"),
+        *("program", "text", "plan", "closure", "dbsp", "engines", "io", "report", "naive"),
         *(
             "limits",
             "progress",

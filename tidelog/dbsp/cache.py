@@ -16,6 +16,7 @@ from numba.core.dispatcher import Dispatcher
 
 from tidelog import prefetching
 from tidelog.dbsp import kernels
+from tidelog.dbsp.kernels import joining
 
 MODULES = tuple(
     importlib.import_module(found.name)
@@ -37,6 +38,16 @@ def load_safely() -> None:
         file: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
         if hasattr(file, "_source_stamp"):
             file._source_stamp = (file._source_stamp, digest.hexdigest())
+
+
+def is_warm() -> bool:
+    """Will kernels be loaded rather than compiled?"""
+    try:
+        # The public side of the cache tells of hits only after the fact.
+        kernel: Any = joining.join
+        return bool(kernel._cache._cache_file._load_index())
+    except Exception:  # unreadable, or laid out otherwise by another version of Numba
+        return False
 
 
 load_safely()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.dbsp.kernels import cells as kernels
-from tidelog.dbsp.kernels.joining import join, total
+from tidelog.dbsp.kernels.joining import join, total, total_kept
 
 Words = NDArray[np.int64]
 Batch = Words  # lines of a row's words, an inner time and a weight
@@ -37,13 +37,13 @@ def gather(batches: Sequence[Batch]) -> Batch:
 
 def consolidated(batch: Batch) -> Batch:
     """The batch with each row and time once, if its weights do not add up to zero."""
-    summed: Batch = total(batch, False)
+    summed: Batch = total(batch)
     return summed
 
 
 def kept(batch: Batch) -> Batch:
     """The batch with each row and time once, whatever its weights add up to."""
-    summed: Batch = total(batch, True)
+    summed: Batch = total_kept(batch)
     return summed
 
 
@@ -131,7 +131,7 @@ class Trace:
         see `kernels.cells.distinct`. Rows are given once each; those with weight 0 are looked at.
         """
         changes, later = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
-        self._reserve(len(rows))
+        self._reserve(int(np.count_nonzero(rows[:, -1])))
         after = kernels.distinct(
             self.cells,
             self.slots,

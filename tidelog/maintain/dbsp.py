@@ -12,17 +12,20 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.dbsp.interpreter import Interpreter
-from tidelog.dbsp.trace import Batch
-from tidelog.maintain.hosting import EngineHost
 from tidelog.maintain.report import Work
 from tidelog.maintain.seam import View
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
+
+if TYPE_CHECKING:  # most programs do without
+    from tidelog.dbsp.interpreter import Interpreter
+    from tidelog.dbsp.trace import Batch
+    from tidelog.maintain.hosting import EngineHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,9 @@ class Circuit:
     ) -> Running:
         """A circuit with these rules and explicit facts; I is what follows from them. Its layers
         have room for rules that come later."""
+        from tidelog.dbsp.interpreter import Interpreter
+        from tidelog.maintain.hosting import EngineHost
+
         host = EngineHost(u)
         circuit = Interpreter(host, indexed=self.indexed)
         circuit.layers.expect((*rules, *later))

@@ -85,14 +85,25 @@ def _nonzero(sums, count):
     return sums[:kept]
 
 
-@njit(cache=True)
-def total(rows, keep):
-    """Rows whose last column is a weight, each once, with the sum of its weights if not 0; those
-    too, if they are to be kept."""
+@njit
+def _total(rows):
     sums = np.empty(rows.shape, dtype=np.int64)
     slots = np.zeros(2 * len(rows) + 2, dtype=np.int32)
-    count = _absorb(sums, slots, 0, rows, len(rows))
-    return sums[:count] if keep else _nonzero(sums, count)
+    return sums, _absorb(sums, slots, 0, rows, len(rows))
+
+
+@njit(cache=True)
+def total(rows):
+    """Rows whose last column is a weight, each once, with the sum of its weights if not 0."""
+    sums, count = _total(rows)
+    return _nonzero(sums, count)
+
+
+@njit(cache=True)
+def total_kept(rows):
+    """The same, with rows whose weights add up to 0."""
+    sums, count = _total(rows)
+    return sums[:count]
 
 
 @njit(cache=True)
