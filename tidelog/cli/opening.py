@@ -50,7 +50,7 @@ def announce(accepted: Accepted, options: argparse.Namespace) -> None:
 
         if not closures.is_warm():
             say("a large closure compiles kernels of its own, once: about 30 seconds")
-    if options.algorithm.startswith("dbsp"):
+    if getattr(options, "algorithm", "").startswith("dbsp"):
         from tidelog.dbsp import cache as circuits
 
         if not circuits.is_warm():
