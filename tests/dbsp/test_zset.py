@@ -127,6 +127,13 @@ def test_to_and_from_python() -> None:
     assert dict(ZSet.of(extremes)) == extremes
 
 
+def test_large_weights_are_compared() -> None:
+    large = ZSet.of({(1,): 2**62 - 1024})
+    assert large == ZSet.of({(1,): 2**62 - 1024})
+    assert large != -large
+    assert large != ZSet.of({(1,): 2**62 - 1025})
+
+
 def test_a_z_set_never_changes() -> None:
     rows = np.array([[1, 2]])
     z = ZSet(rows, [1])

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.dbsp.columns import check_reach, reach, some_of, words
-from tidelog.dbsp.kernels.joining import total
-from tidelog.dbsp.trace import Batch, Words
+from tidelog.dbsp.trace import Batch, Words, consolidated
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +95,7 @@ def each_group(
 
 def _keep(columns: tuple[int, ...], batch: Batch, keys: tuple[int, ...]) -> Batch:
     check_reach(reach(batch[:, -1]))
-    kept: Batch = total(_with(batch, (*keys, *columns)))
-    return kept
+    return consolidated(_with(batch, (*keys, *columns)))
 
 
 def _keep_products(column: int, batch: Batch, keys: tuple[int, ...]) -> Batch:
@@ -108,8 +106,7 @@ def _keep_products(column: int, batch: Batch, keys: tuple[int, ...]) -> Batch:
     check_reach(reach(batch[:, -1]))
     lines[0::2, -3], lines[1::2, -3] = 0, 1
     lines[1::2, -1] *= values
-    kept: Batch = total(lines)
-    return kept
+    return consolidated(lines)
 
 
 def _sums(groups: Groups) -> Words:

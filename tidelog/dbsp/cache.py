@@ -14,6 +14,7 @@ from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 
+from tidelog import prefetching
 from tidelog.dbsp import kernels
 from tidelog.dbsp.kernels import joining
 
@@ -31,9 +32,8 @@ KERNELS: tuple[Any, ...] = tuple(
 
 def load_safely() -> None:
     digest = hashlib.sha256()
-    for folder in kernels.__path__:
-        for source in sorted(Path(folder).glob("*.py")):
-            digest.update(source.read_bytes())
+    for source in (*sorted(Path(__file__).parent.glob("kernels/*.py")), Path(prefetching.__file__)):
+        digest.update(source.read_bytes())
     for kernel in KERNELS:
         file: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
         if hasattr(file, "_source_stamp"):

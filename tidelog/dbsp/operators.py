@@ -21,7 +21,7 @@ from tidelog.dbsp.aggregates import Aggregate, aggregated
 from tidelog.dbsp.columns import Function, Predicate, matching, some_of
 from tidelog.dbsp.kernels.joining import FOUND, GIVEN
 from tidelog.dbsp.pasts import ENDLESS, Future, Past, at, once, plus
-from tidelog.dbsp.trace import Batch, Match, none
+from tidelog.dbsp.trace import Batch, Match, kept, none
 
 
 class Operator(Protocol):
@@ -154,13 +154,13 @@ class Distinct:
 
     def step(self, time: int, *changes: Batch) -> Batch:
         (change,) = changes
-        self.inputs.add(change)
-        rows = _each([change, self.again.take(time)], time)
-        again = rows.copy()
-        rows[:, -1] = 0  # only to be looked at
-        lacking, later = self.inputs.trace.distinct(self.outputs.trace, rows, time)
-        again[:, -2] = later
-        again = again[later < ENDLESS]
+        looked = at(self.again.take(time), time)
+        looked[:, -1] = 0
+        rows = kept(np.concatenate((change, looked))) if len(looked) else change.copy()
+        lacking, later = self.inputs.distinct(self.outputs, rows, time)
+        again = rows[later < ENDLESS]
+        again[:, -2] = later[later < ENDLESS]
+        again[:, -1] = 1  # so that no two reminders cancel out
         self.again.put(again)
         rows[:, -1] = lacking
         changed: Batch = rows[lacking != 0]
@@ -194,9 +194,9 @@ class GroupBy:
 
     def step(self, time: int, *changes: Batch) -> Batch:
         (change,) = changes
-        kept = self.aggregate.keep(change, self.keys)
-        self.inputs.add(kept)
-        groups = _each([self._keys_of(kept), self.again.take(time)], 0)
+        new_lines = self.aggregate.keep(change, self.keys)
+        self.inputs.add(new_lines)
+        groups = _each([self._keys_of(new_lines), self.again.take(time)], 0)
         inputs = plus(self.inputs.meet(self.from_inputs, groups), self.kept)
         outputs = plus(self.outputs.meet(self.from_outputs, groups), self.width)
         self._look_again(self._keys_of(inputs[inputs[:, -2] > time]))
@@ -219,7 +219,9 @@ class GroupBy:
         lines = lines[np.lexsort((lines[:, -2], *lines[:, :-2].T))]
         is_first = np.ones(len(lines), dtype=np.bool_)
         is_first[1:] = (lines[1:, :-2] != lines[:-1, :-2]).any(axis=1)
-        self.again.put(lines[is_first])
+        lines = lines[is_first]
+        lines[:, -1] = 1  # whatever weighs there, so that no two reminders cancel out
+        self.again.put(lines)
 
     def due(self) -> int:
         return self.again.first()

@@ -14,8 +14,7 @@ import numpy as np
 from tidelog.dbsp import columns as of_columns
 from tidelog.dbsp.aggregates import Aggregate, aggregated
 from tidelog.dbsp.columns import Function, Predicate, check_reach, matching, reach, some_of
-from tidelog.dbsp.kernels.joining import total
-from tidelog.dbsp.trace import Batch, Trace, Words
+from tidelog.dbsp.trace import Batch, Trace, Words, consolidated
 
 SHOWN = 12  # rows that are written out
 
@@ -43,7 +42,7 @@ class ZSet:
         if len(rows) != len(weights):
             raise ValueError(f"{len(rows)} rows have {len(weights)} weights")
         check_reach(reach(weights))
-        self._set(total(np.concatenate((rows, weights), axis=1)))
+        self._set(consolidated(np.concatenate((rows, weights), axis=1)))
 
     @classmethod
     def of(cls, rows: Mapping[Any, int] | Iterable[Any], *, width: int | None = None) -> ZSet:
@@ -70,7 +69,7 @@ class ZSet:
     def from_batch(cls, batch: Batch) -> ZSet:
         """The sum of rows over all times: the changes at all inner times, taken together."""
         check_reach(reach(batch[:, -1]))
-        return cls._summed(total(np.delete(batch, -2, axis=1)))
+        return cls._total(batch[:, :-2], batch[:, -1])
 
     @classmethod
     def _summed(cls, lines: Words) -> ZSet:
@@ -81,7 +80,8 @@ class ZSet:
 
     @classmethod
     def _total(cls, rows: Words, weights: Words) -> ZSet:
-        return cls._summed(total(np.concatenate((rows, weights[:, None]), axis=1)))
+        lines = np.concatenate((rows, weights[:, None]), axis=1)
+        return cls._summed(consolidated(np.ascontiguousarray(lines)))
 
     def _set(self, lines: Words) -> None:
         lines.flags.writeable = False
@@ -124,7 +124,9 @@ class ZSet:
             return NotImplemented
         if self.width != other.width or len(self) != len(other):
             return False
-        return not len(self - other)
+        # Not `self - other`: here each difference is of two weights, and fits.
+        both = np.concatenate((self.rows, other.rows))
+        return not len(ZSet._total(both, np.concatenate((self.weights, -other.weights))))
 
     def __hash__(self) -> int:
         return hash((self.width, len(self), int(np.bitwise_xor.reduce(self.weights, initial=0))))
