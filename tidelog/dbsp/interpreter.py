@@ -49,7 +49,7 @@ from tidelog.dbsp.kit import (
 from tidelog.dbsp.layers import Layers
 from tidelog.dbsp.matching import default_rows, matches
 from tidelog.dbsp.state import Ledger, Node, Table
-from tidelog.dbsp.trace import Batch, Match, Trace, Words, consolidated, gather, kept, none
+from tidelog.dbsp.trace import Batch, Match, Trace, Words, by_time, consolidated, gather, kept, none
 from tidelog.program.diagnostics import LimitError
 from tidelog.program.rules import Range, Rule
 from tidelog.program.syntax import Constant, Variable
@@ -201,15 +201,8 @@ class Interpreter:
 
     def _put(self, target: Target, order: int, batch: Batch) -> None:
         """Let the target have the batch, each row at its time."""
-        if not len(batch):
-            return
-        times = batch[:, -2]
-        first = int(times[0])
-        if (times == first).all():
-            self._put_at(first, order, target, batch)
-            return
-        for time in np.unique(times).tolist():
-            self._put_at(time, order, target, batch[times == time])
+        for time, rows in by_time(batch):
+            self._put_at(time, order, target, rows)
 
     def _put_at(self, time: int, order: int, target: Target, batch: Batch) -> None:
         kind = 2 * id(target) + (order == FACTS)
@@ -356,9 +349,10 @@ class Interpreter:
         which = later != NEVER
         if not which.any():
             return
-        rows, later = rows[which], later[which]
-        for time in np.unique(later).tolist():
-            table.again.setdefault(time, []).append(rows[later == time])
+        rows = rows[which]
+        rows[:, -2] = later[which]
+        for time, some in by_time(rows):
+            table.again.setdefault(time, []).append(some)
             self._put_at(time, HEADS, table, none(table.width))
 
     def _add(self, trace: Trace, batch: Batch, rewrites: bool = False) -> None:

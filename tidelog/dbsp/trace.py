@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.dbsp.kernels import cells as kernels
+from tidelog.dbsp.kernels.joining import by_time as ordered_by_time
 from tidelog.dbsp.kernels.joining import join, total, total_kept
 
 Words = NDArray[np.int64]
@@ -45,6 +47,16 @@ def kept(batch: Batch) -> Batch:
     """The batch with each row and time once, whatever its weights add up to."""
     summed: Batch = total_kept(batch)
     return summed
+
+
+def by_time(batch: Batch) -> Iterator[tuple[int, Batch]]:
+    """The rows of each time, the earliest first."""
+    if not len(batch):
+        return
+    ordered, bounds = ordered_by_time(batch)
+    starts = bounds.tolist()
+    for start, stop in pairwise(starts):
+        yield int(ordered[start, -2]), ordered[start:stop]
 
 
 @dataclass(slots=True)

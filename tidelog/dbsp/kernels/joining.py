@@ -187,3 +187,34 @@ def join(
     if count + filled > len(sums):
         sums, table = _grown(sums, count, count + filled)
     return _nonzero(sums, _absorb(sums, table, count, found, filled))
+
+
+@njit(cache=True)
+def by_time(rows):
+    """The rows in the order of their times, and where each time begins, with the end at last."""
+    width = rows.shape[1] - 2
+    low = high = rows[0, width]
+    for i in range(1, len(rows)):
+        low = min(low, rows[i, width])
+        high = max(high, rows[i, width])
+    if low == high:
+        return rows, np.array([0, len(rows)])
+    if high - low > 4 * len(rows):  # far apart: rounds of long chains
+        order = np.argsort(rows[:, width], kind="mergesort")
+    else:
+        starts = np.zeros(high - low + 2, dtype=np.int64)
+        for i in range(len(rows)):
+            starts[rows[i, width] - low + 1] += 1
+        starts = np.cumsum(starts)
+        order = np.empty(len(rows), dtype=np.int64)
+        for i in range(len(rows)):
+            at = rows[i, width] - low
+            order[starts[at]] = i
+            starts[at] += 1
+    ordered = rows[order]
+    bounds = [0]
+    for i in range(1, len(rows)):
+        if ordered[i, width] != ordered[i - 1, width]:
+            bounds.append(i)
+    bounds.append(len(rows))
+    return ordered, np.array(bounds)
