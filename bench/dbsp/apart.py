@@ -105,9 +105,18 @@ def played(play: Play, python: str = sys.executable) -> Run:
             process.stdout.close()
         if run.status == "failed" and not run.detail:
             errors.seek(0)
-            last = errors.read().strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
-            run.detail = last[0][:300]
+            run.detail = reason(errors.read()) or f"exit code {process.returncode}"
     return run
+
+
+def reason(errors: str) -> str:
+    """The first line of what was raised.
+
+    >>> reason("Traceback:\\n  File x\\nValueError: no\\n    | why\\n")
+    'ValueError: no'
+    """
+    lines = [line for line in errors.splitlines() if line[:1].strip()]
+    return lines[-1][:300] if lines else ""
 
 
 def follow(process: int, lines: queue.SimpleQueue[str], play: Play, run: Run) -> None:

@@ -45,7 +45,7 @@ class Row:
     def seconds(self, system: str) -> float | None:
         """The median, if it is known."""
         times = self.times(system)
-        median = statistics.median_high(times) if times else math.inf
+        median = statistics.median(times) if times else math.inf
         return None if math.isinf(median) else median
 
     def worst(self, system: str) -> float | None:

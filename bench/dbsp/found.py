@@ -54,6 +54,13 @@ class Found:
     def every(self) -> list[Row]:
         return [row for rows in self.parts().values() for row in rows]
 
+    def waiting(self) -> float:
+        """How many times their CPU time the steps took: more than 1 where others work, too."""
+        runs = {id(run): run for row in self.every() for some in row.runs.values() for run in some}
+        steps = [step for run in runs.values() for step in run.steps]
+        cpu = sum(step.cpu for step in steps)
+        return sum(step.seconds for step in steps) / cpu if cpu else 1.0
+
     def right(self) -> bool:
         return not any(row.differing() or row.failed() for row in self.every())
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from bench.data import GTGRAPH
 from bench.dbsp import tables
+from bench.dbsp.apart import RUNS, SHORT
 from bench.dbsp.cases import DELETE, DOMAIN_RULE, MATERIALISE, RESTORE, STUDENT_RULE
 from bench.dbsp.found import Found
 from bench.dbsp.targets import REFERENCE, REFERENCE_FACTS, REFERENCE_PEAK
 
 HOW = (
-    "Milliseconds of wall time, the median of five runs, each in a process of its own that has "
-    "loaded the kernels before; a run of more than 10 s is made once."
+    "Times are milliseconds of wall time, the median of {runs} runs, each in a process of its own "
+    "that has loaded the kernels before; what takes more than {short:.0f} s runs once, and is "
+    "stopped after {limit:g} s for a step. All steps together took {waiting:.2f} times the CPU "
+    "time that they used: what is more than 1, other processes were given."
 )
 INDEX = (
     "A part of the facts is materialised, in the first transaction of an empty database. The "
@@ -35,10 +38,11 @@ ABSENT = (
 )
 
 
-def page(where: str, found: Found, drawn: dict[str, str]) -> str:
-    """`drawn` names the files of the pictures."""
+def page(where: str, found: Found, limit: float, drawn: dict[str, str]) -> str:
+    """`limit` is that of a step in seconds; `drawn` names the files of the pictures."""
     systems = found.systems
-    parts = [where, "\n".join(f"- {target}" for target in found.targets()), HOW]
+    how = HOW.format(runs=RUNS, short=SHORT, limit=limit, waiting=found.waiting())
+    parts = [where, "\n".join(f"- {target}" for target in found.targets()), how]
 
     def picture(name: str, about: str) -> list[str]:
         return [f"![{about}]({drawn[name]})"] if name in drawn else []

@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     for part in options.only or PARTS:
         MEASURE[part](found, bench)
     where = machine()
-    print("\n" + page(where, found, {}))
+    print("\n" + page(where, found, bench.limit, {}))
     if options.quick:
         print("\nThe targets speak of the full workloads; these were smaller ones.")
     if options.json:
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     usual = names == (CIRCUIT, PLAIN) and not options.limit
     if usual and not (options.quick or options.only):
         save(RESULTS, where, found, bench)
-        write_part(PAGE, page(where, found, draw(found)))
+        write_part(PAGE, page(where, found, bench.limit, draw(found)))
     return 0 if found.right() else 1
 
 

@@ -115,5 +115,8 @@ def here(row: Row, circuit: str) -> Target:
     """No promise: the peer in the same run."""
     found = row.faster(circuit, PEER)
     ratio = "no ratio" if found is None else f"{'more than ' * found[1]}{found[0]:,.0f} times"
-    times = f"{PEER} {time_of(row, PEER)} ms, {circuit} {time_of(row, circuit)} ms"
-    return Target(f"{PEER} in this run, {row.step}: {times}, {ratio}", None, "")
+    text = f"{PEER} in this run, {row.step}: {time_of(row, PEER)} ms, {circuit} "
+    text += f"{time_of(row, circuit)} ms, {ratio}"
+    if row.step == MATERIALISE and (most := row.peak(PEER)):
+        text += f"; {PEER} needs {most / MEBI:,.0f} MiB for it"
+    return Target(text, None, "")
