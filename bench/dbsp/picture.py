@@ -10,6 +10,7 @@ from html import escape
 from bench.dbsp.cases import ADD, MATERIALISE, REMOVE
 from bench.dbsp.figures import Row
 from bench.dbsp.tables import MEBI, peak
+from bench.updates.figures import AUTO, BASE
 from bench.updates.plot import COLOURS, Axis, opened, rule, text
 from bench.updates.tables import milliseconds
 
@@ -52,7 +53,7 @@ def materialisations(rows: Sequence[Row], systems: Sequence[str]) -> str | None:
             if (found := figure(row, system)) is not None
             for bound in [row.seconds(system) is None]
         ]
-        return Curve(system, place, points)
+        return Curve(system, hue(system, place), points)
 
     percents = sorted({row.percent for row in rows})
     panels = [
@@ -78,7 +79,7 @@ def steps(rows: Sequence[Row], systems: Sequence[str]) -> str | None:
             if row.step == step and row.percent == percent
             if (found := figure(row, system)) is not None
         ]
-        return Curve(system, place, points, dashed=percent != 99)
+        return Curve(system, hue(system, place), points, dashed=percent != 99)
 
     panels = [
         Panel(
@@ -135,6 +136,11 @@ def legend(names: dict[str, int], left: float, y: float) -> Iterator[str]:
         yield text(x + 22, y + 1, name, "start")
 
 
+def hue(system: str, place: int) -> int:
+    """The place of its colour: the same in all pictures."""
+    return {BASE: 2, AUTO: 3}.get(system, place)
+
+
 def colour(place: int) -> str:
     return COLOURS[(1 + place) % len(COLOURS)]
 
@@ -189,7 +195,7 @@ def memory(rows: Sequence[Row], systems: Sequence[str]) -> str | None:
     x = Axis.over([grown / MEBI for *_, grown in found], left, width - right)
     title = "Peak memory of materialising all facts, beyond the process with its kernels"
     parts = [*opened(title, width, bottom + 50, left)]
-    parts += legend({name: place for _, place, name, _ in found}, left, 46)
+    parts += legend({name: hue(name, place) for _, place, name, _ in found}, left, 46)
     parts.append(text((x.start + x.end) / 2, bottom + 40, "MiB"))
     for at, label in x.decades():
         parts += [rule(at, TOP, at, bottom), text(at, bottom + 18, label)]
@@ -201,5 +207,5 @@ def memory(rows: Sequence[Row], systems: Sequence[str]) -> str | None:
     for row, place, name, grown in found:
         y = TOP + BAND * cases.index(row.case) + 12 + 12 * place
         about = f"{name}, {row.case}: {grown / MEBI:,.0f} MiB"
-        parts.append(dot(x.place(grown / MEBI), y, colour(place), about))
+        parts.append(dot(x.place(grown / MEBI), y, colour(hue(name, place)), about))
     return "\n".join([*parts, "</svg>", ""])
