@@ -24,6 +24,7 @@ LATE = 5.0  # seconds after the limit: then who has not stopped by itself is end
 UNMEASURED = 900.0  # seconds to load kernels, or to read facts
 RUNS = 5
 SHORT = 10.0  # seconds: a play that takes longer is played once
+LEAST, PATIENCE = 20.0, 12  # the limit without the index: seconds, and times those with it
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Run:
     status: Status = "failed"
     at: str = ""  # the step that did not end
     detail: str = ""
+    limit: float = 0.0  # seconds for a step
     loaded: int = 0  # bytes that were resident when the kernels were loaded, and no facts
     steps: list[Done] = field(default_factory=list)
 
@@ -80,7 +82,7 @@ def in_turns(
 
 def played(play: Play, python: str = sys.executable) -> Run:
     """The peer runs in the interpreter that is named, everything else in this one."""
-    run = Run(play.system)
+    run = Run(play.system, limit=play.limit)
     interpreter = python if play.system == PEER else sys.executable
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as errors:
         path = Path(folder) / "play"

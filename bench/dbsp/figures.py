@@ -24,7 +24,6 @@ class Row:
     percent: int  # of the facts that are materialised first
     step: str
     given: int  # facts that are materialised first
-    limit: float  # seconds
     runs: dict[str, list[Run]]
     likes: tuple[tuple[int, int], ...] = ()  # steps after which the facts are the same
 
@@ -58,6 +57,10 @@ class Row:
             return "ok"
         return next((run.status for run in self.runs.get(system, []) if run.at == self.step), None)
 
+    def limit(self, system: str) -> float:
+        """Seconds that it was given for the step."""
+        return max((run.limit for run in self.runs.get(system, [])), default=0.0)
+
     def peak(self, system: str) -> int | None:
         """Bytes: the median of the runs, each at its most."""
         peaks = [
@@ -84,7 +87,7 @@ class Row:
             return None
         if theirs is not None:
             return theirs / mine, False
-        return (self.limit / mine, True) if self.status(than) == "seconds" else None
+        return (self.limit(than) / mine, True) if self.status(than) == "seconds" else None
 
     def differing(self) -> list[str]:
         """Systems with other facts than recomputing, or than they had themselves before."""
@@ -112,9 +115,7 @@ def returned(steps: Sequence[Done], likes: Sequence[tuple[int, int]]) -> bool:
     return all(steps[a].state == steps[b].state for a, b in likes if max(a, b) < len(steps))
 
 
-def rows(
-    case: Case, percent: int, steps: Sequence[Step], runs: dict[str, list[Run]], limit: float
-) -> list[Row]:
+def rows(case: Case, percent: int, steps: Sequence[Step], runs: dict[str, list[Run]]) -> list[Row]:
     """A row for each kind of step."""
     first = steps[0].change.come
     likes = tuple((n, step.like) for n, step in enumerate(steps) if step.like is not None)
@@ -122,7 +123,6 @@ def rows(
         Row(
             *(case.name, case.title, percent, name),
             given=sum(map(len, first.values())),
-            limit=limit,
             runs=runs,
             likes=likes,
         )

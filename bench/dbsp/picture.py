@@ -102,7 +102,9 @@ def figure(row: Row, system: str) -> tuple[float, str] | None:
     if seconds is not None:
         return 1000 * seconds, f"{system}, {row.name}: {milliseconds(seconds)} ms"
     if row.status(system) == "seconds":
-        return 1000 * row.limit, f"{system}, {row.name}: more than {row.limit:g} s"
+        return 1000 * row.limit(
+            system
+        ), f"{system}, {row.name}: more than {row.limit(system):.0f} s"
     return None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -17,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.dbsp import apart, cases, figures, picture, tables
+from bench.dbsp.apart import Run
 from bench.dbsp.cases import Case, Step
 from bench.dbsp.figures import Row
 from bench.dbsp.found import CIRCUIT, PLAIN, Found, Systems
@@ -38,6 +40,7 @@ FIRST = (99, 50)
 SINGLE = {False: (20, 4), True: (3, 1)}  # facts of the data, and of the ontology
 PEER_FACTS = 2  # each takes the peer as long as materialising
 TIMES = {False: 5, True: 2}  # that a rule goes and comes back
+Steps = Callable[[Case], list[Step]]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -89,17 +92,28 @@ class Bench:
         return cases.cases(self.quick)
 
     def rows(
-        self, case: Case, percent: int, steps: Callable[[Case], list[Step]], systems: Sequence[str]
+        self, case: Case, percent: int, steps: Steps, systems: Sequence[str], plain: str = ""
     ) -> list[Row]:
-        """Every system plays the same; the rows are printed at once."""
+        """Every system plays the same; the rows are printed at once.
+
+        `plain` is the circuit without its index. It would take very long: how long it may take
+        follows from the first of the systems, which is the circuit with it.
+        """
+        runs = self.play(case, steps, [name for name in systems if name != plain], self.limit)
+        if plain:
+            times = [run.seconds for run in runs[systems[0]] if run.status == "ok"]
+            limit = max(apart.LEAST, apart.PATIENCE * statistics.median(times or [0.0]))
+            runs |= self.play(case, steps, [plain], limit)
+        return shown(figures.rows(case, percent, steps(case), runs), systems)
+
+    def play(
+        self, case: Case, steps: Steps, systems: Sequence[str], limit: float
+    ) -> dict[str, list[Run]]:
         whole, warm = steps(case), steps(case.small())
         # The peer makes only the first of the changes.
         mine = {name: whole[: 1 + 2 * PEER_FACTS] if name == PEER else whole for name in systems}
-        plays = [
-            Play(name, case.program, some, warm, self.limit, MEMORY) for name, some in mine.items()
-        ]
-        runs = apart.in_turns(plays, 1 if self.quick else apart.RUNS, self.python)
-        return shown(figures.rows(case, percent, whole, runs, self.limit), systems)
+        plays = [Play(name, case.program, some, warm, limit, MEMORY) for name, some in mine.items()]
+        return apart.in_turns(plays, 1 if self.quick else apart.RUNS, self.python)
 
 
 def shown(rows: list[Row], systems: Sequence[str]) -> list[Row]:
@@ -119,7 +133,8 @@ def measure_index(found: Found, bench: Bench) -> None:
         case = make()
         for percent in PERCENTS[bench.quick]:
             steps = partial(cases.materialising, percent=percent)
-            found.index += bench.rows(case, percent, steps, found.systems.indexed)
+            systems, plain = found.systems.indexed, found.systems.plain
+            found.index += bench.rows(case, percent, steps, systems, plain)
 
 
 def measure_updates(found: Found, bench: Bench) -> None:

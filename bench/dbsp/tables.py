@@ -18,7 +18,7 @@ def time_of(row: Row, system: str) -> str:
     seconds = row.seconds(system)
     if seconds is not None:
         return milliseconds(seconds)
-    why = {"seconds": f"> {row.limit:g} s", "memory": "out of memory", "failed": "failed"}
+    why = {"seconds": f"> {row.limit(system):.0f} s", "memory": "out of memory", "failed": "failed"}
     return why.get(row.status(system) or "", "–")
 
 

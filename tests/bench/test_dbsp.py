@@ -132,7 +132,7 @@ def play_of(case: Case, system: str = "recompute", **more: object) -> Play:
 def test_a_play_is_measured_in_a_process_of_its_own() -> None:
     case = QUICK["dense"]()
     mine = {name: apart.played(play_of(case, name)) for name in ("recompute", CIRCUIT)}
-    rows = figures.rows(case, 50, cases.updating(case, 50), {n: [r] for n, r in mine.items()}, 60)
+    rows = figures.rows(case, 50, cases.updating(case, 50), {n: [r] for n, r in mine.items()})
     assert [row.step for row in rows] == [MATERIALISE, ADD, REMOVE]
     for run_ in mine.values():
         assert (run_.status, run_.detail) == ("ok", "")
@@ -146,7 +146,8 @@ def test_a_step_that_takes_too_long_is_stopped_and_told() -> None:
     case = QUICK["dense"]()
     late = apart.played(play_of(case, limit=0.0))
     assert (late.status, late.at, late.steps) == ("seconds", MATERIALISE, [])
-    (first, *others) = figures.rows(case, 50, cases.updating(case, 50), {"dbsp": [late]}, 7)
+    late.limit = 7.0
+    (first, *others) = figures.rows(case, 50, cases.updating(case, 50), {"dbsp": [late]})
     assert tables.time_of(first, "dbsp") == "> 7 s"
     assert [tables.time_of(row, "dbsp") for row in others] == ["–", "–"]
 
@@ -191,6 +192,22 @@ def test_long_and_failed_plays_are_made_once(monkeypatch: pytest.MonkeyPatch) ->
     assert {name: len(runs) for name, runs in found.items()} == {"auto": 1, "bf": 1, "dred": 4}
 
 
+def test_how_long_it_may_take_without_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = {}
+
+    def in_turns(plays: list[Play], *_: object) -> dict[str, list[Run]]:
+        limits.update({play.system: play.limit for play in plays})
+        done = Done(MATERIALISE, 5.0, 5.0, 1, 0, STATE)
+        return {play.system: [Run(play.system, "ok", steps=[done])] for play in plays}
+
+    monkeypatch.setattr(apart, "in_turns", in_turns)
+    bench = run.Bench(True, 60.0, sys.executable)
+    systems = Systems().indexed
+    (row,) = bench.rows(QUICK["dense"](), 100, cases.materialising, systems, PLAIN)
+    assert list(row.runs) == ["dbsp", "recompute", PLAIN]
+    assert limits == {"dbsp": 60.0, "recompute": 60.0, PLAIN: 12 * 5.0}
+
+
 def test_a_limit_on_memory_is_told_from_one_on_time() -> None:
     case = QUICK["dense"]()
     small = Ours(play_of(case, memory=1), 60.0)
@@ -224,7 +241,7 @@ def test_the_peer_gives_the_same_facts() -> None:
         for name in ("recompute", PEER)
     }
     assert [r.status for some in runs.values() for r in some] == ["ok", "ok"]
-    assert figures.rows(case, 50, steps, runs, 60.0)[0].differing() == []
+    assert figures.rows(case, 50, steps, runs)[0].differing() == []
 
 
 # What is said of it.
@@ -254,8 +271,8 @@ def row_of(
         for name, some in times.items()
     }
     for name, status in (stopped or {}).items():
-        runs[name] = [Run(name, status, at=step)]
-    return Row(case, f"the {case}", percent, step, 100, 60.0, runs)
+        runs[name] = [Run(name, status, at=step, limit=60.0)]
+    return Row(case, f"the {case}", percent, step, 100, runs)
 
 
 def play_rows(case: str, percent: int, seconds: tuple[float, float, float]) -> list[Row]:
@@ -265,9 +282,7 @@ def play_rows(case: str, percent: int, seconds: tuple[float, float, float]) -> l
         for name, value in zip((MATERIALISE, ADD, REMOVE), seconds, strict=True)
     ]
     runs = {CIRCUIT: [Run(CIRCUIT, "ok", loaded=150 << 20, steps=steps)]}
-    return [
-        Row(case, f"the {case}", percent, step.name, 100, 60.0, runs, ((2, 0),)) for step in steps
-    ]
+    return [Row(case, f"the {case}", percent, step.name, 100, runs, ((2, 0),)) for step in steps]
 
 
 @pytest.mark.parametrize(("without", "expected"), [(9.9, False), (10.0, True)])
