@@ -48,10 +48,9 @@ def materialisations(rows: Sequence[Row], systems: Sequence[str]) -> str | None:
 
     def curve(some: Sequence[Row], place: int, system: str) -> Curve:
         points = [
-            Point(row.percent / 100, *found, bound)
+            Point(row.percent / 100, *found, row.seconds(system) is None)
             for row in some
             if (found := figure(row, system)) is not None
-            for bound in [row.seconds(system) is None]
         ]
         return Curve(system, hue(system, place), points)
 
@@ -102,9 +101,8 @@ def figure(row: Row, system: str) -> tuple[float, str] | None:
     if seconds is not None:
         return 1000 * seconds, f"{system}, {row.name}: {milliseconds(seconds)} ms"
     if row.status(system) == "seconds":
-        return 1000 * row.limit(
-            system
-        ), f"{system}, {row.name}: more than {row.limit(system):.0f} s"
+        limit = row.limit(system)
+        return 1000 * limit, f"{system}, {row.name}: more than {limit:.0f} s"
     return None
 
 

@@ -79,13 +79,14 @@ def memory(rows: Sequence[Row], systems: Sequence[str]) -> str:
     lines = []
     for title, parts in plays.items():
         for name in systems:
-            loaded = next((r.loaded(name) for some in parts.values() for r in some), None)
-            if loaded is None:
+            known = [row.loaded(name) for some in parts.values() for row in some]
+            if not any(known):
                 continue
-            line = [title, name, mebibytes(loaded)]
+            line = [title, name, mebibytes(max(value or 0 for value in known))]
             for percent in percents:
-                found = peak(parts.get(percent, []), name)
-                line += [mebibytes(found), mebibytes(None if found is None else found - loaded)]
+                some = parts.get(percent, [])
+                most = peak(some, name)
+                line += [mebibytes(most), mebibytes(most and most - (some[0].loaded(name) or 0))]
             lines.append(line)
     return table(header, lines)
 

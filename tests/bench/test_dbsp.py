@@ -395,10 +395,14 @@ def test_tables_tell_medians_ratios_and_limits() -> None:
 
 
 def test_memory_is_told_with_what_was_loaded() -> None:
-    rows = [row_of(dbsp=[1.0], stopped={PLAIN: "memory"}), *play_rows("rdfs", 99, (1.0, 1.0, 1.0))]
-    text = tables.memory(rows, (CIRCUIT, PLAIN))
+    later = play_rows("rdfs", 99, (1.0, 1.0, 1.0))
+    later[0].runs["auto"] = [replace(later[0].runs[CIRCUIT][0], system="auto")]
+    rows = [row_of(dbsp=[1.0], stopped={PLAIN: "memory"}), *later]
+    text = tables.memory(rows, (CIRCUIT, PLAIN, "auto"))
     assert "| program and data | system | loaded | 100 % | beyond loaded | 99 % |" in text
     assert "| the rdfs | dbsp | 150 | 300 | 150 | 300 | 150 |" in text
+    assert "| the rdfs | auto | 150 | – | – | 300 | 150 |" in text
+    assert PLAIN not in text
 
 
 def titles(drawn: str) -> list[str]:
