@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test test-long lint bench bench-updates bench-modules bench-streams clean
+.PHONY: help setup demo test test-long lint bench bench-updates bench-modules bench-streams bench-dbsp clean
 
 help:
 	@echo "make demo    set up and run the example"
@@ -13,6 +13,7 @@ help:
 	@echo "make bench-updates   set up and measure updates, by every algorithm"
 	@echo "make bench-modules   set up and measure closures with modules and without"
 	@echo "make bench-streams   set up and measure streams of updates, by every policy"
+	@echo "make bench-dbsp   set up and measure the incremental circuit, with its index and without"
 
 setup: $(STAMP)
 
@@ -53,6 +54,9 @@ bench-modules: setup
 
 bench-streams: setup
 	$(BIN)/python -m bench.flows.run
+
+bench-dbsp: setup
+	$(BIN)/python -m bench.dbsp.run
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -36,8 +36,14 @@ def random_digraph(nodes: int, density: float, seed: int) -> Rows:
     return np.column_stack([source, target]).astype(np.int64)
 
 
-def rmat(nodes: int, edges: int, seed: int) -> Rows:
-    """An R-MAT graph (Chakrabarti, Zhan, Faloutsos 2004) with a, b, c, d = .57, .19, .19, .05.
+SKEWED = (0.57, 0.19, 0.19, 0.05)  # Graph500's
+GTGRAPH = (0.45, 0.15, 0.15, 0.25)  # the defaults of GTgraph (Bader, Madduri 2006)
+
+
+def rmat(
+    nodes: int, edges: int, seed: int, shares: tuple[float, float, float, float] = SKEWED
+) -> Rows:
+    """An R-MAT graph (Chakrabarti, Zhan, Faloutsos 2004); `shares` are its a, b, c and d.
 
     The node count need not be a power of two: edges that fall outside are drawn again, as are
     loops and repetitions.
@@ -46,7 +52,7 @@ def rmat(nodes: int, edges: int, seed: int) -> Rows:
     levels = max(1, (nodes - 1).bit_length())
     found = np.empty((0, 2), dtype=np.int64)
     while len(found) < edges:
-        quadrant = rng.choice(4, size=(2 * edges, levels), p=[0.57, 0.19, 0.19, 0.05])
+        quadrant = rng.choice(4, size=(2 * edges, levels), p=shares)
         weight = 1 << np.arange(levels, dtype=np.int64)
         source, target = (quadrant >> 1) @ weight, (quadrant & 1) @ weight
         fits = (source < nodes) & (target < nodes) & (source != target)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bench.data import Facts, Rows
-from tidelog.transactions import Transaction
+
+if TYPE_CHECKING:  # interpreters of other systems read changes, too
+    from tidelog.transactions import Transaction
 
 LINE = re.compile(r'^([+-])(\w+)\(((?:"(?:[^"\\]|\\.)*"|[^"()])*)\)\.$')
 CELL = re.compile(r'"((?:[^"\\]|\\.)*)"|(-?\d+)')
