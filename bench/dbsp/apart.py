@@ -37,6 +37,7 @@ class Done:
     peak: int  # bytes resident in the process at its most, in this step
     compiled: int  # events of the compiler
     state: State
+    own: float | None = None  # seconds of the work itself, by the system's own clock
 
 
 @dataclass

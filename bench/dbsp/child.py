@@ -49,12 +49,13 @@ def perform(play: Play, say: Callable[..., None]) -> None:
         with system.compiling() as compiled:
             wall, cpu = time.perf_counter(), time.process_time()
             try:
-                system.make(step.change)
+                own = system.make(step.change)
             except TooMuch as error:
                 say(stopped=str(error))
                 return
             seconds, used = time.perf_counter() - wall, time.process_time() - cpu
         figures = {"seconds": seconds, "cpu": used, "peak": peak_bytes(), "compiled": len(compiled)}
+        figures["own"] = own
         say(read=True)
         say(done={"name": step.name, **figures, "state": system.state()})
 

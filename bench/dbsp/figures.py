@@ -47,6 +47,11 @@ class Row:
         median = statistics.median(times) if times else math.inf
         return None if math.isinf(median) else median
 
+    def own(self, system: str) -> float | None:
+        """The median of the work itself, without what a transaction takes beside it."""
+        times = [done.own for done in self.done(system) if done.own is not None]
+        return statistics.median(times) if times else None
+
     def worst(self, system: str) -> float | None:
         times = self.times(system)
         return max(times) if times and not math.isinf(max(times)) else None
@@ -80,9 +85,11 @@ class Row:
         first = next((done for name in self.runs for done in self.done(name)), None)
         return sum(sums.size for sums in first.state.values()) if first else 0
 
-    def faster(self, system: str, than: str) -> Bounded | None:
-        """How many times as fast as another one; at least, if that one met the limit on time."""
-        mine, theirs = self.seconds(system), self.seconds(than)
+    def faster(self, system: str, than: str, own: bool = False) -> Bounded | None:
+        """How many times as fast as another one; at least, if that one met the limit on time. By
+        whole transactions, or by the work itself."""
+        read = self.own if own else self.seconds
+        mine, theirs = read(system), read(than)
         if mine is None:
             return None
         if theirs is not None:

@@ -57,7 +57,7 @@ class Pydbsp:
     def warm_up(self, steps: Sequence[Step]) -> None:
         """It has no kernels."""
 
-    def make(self, change: Change) -> None:
+    def make(self, change: Change) -> None:  # it has no clock of its own
         facts = weights(change.come, 1) | weights(change.gone, -1)
         rules = self.coming | dict.fromkeys(written("\n".join(change.rules_come)), 1)
         rules |= dict.fromkeys(written("\n".join(change.rules_gone)), -1)

@@ -36,7 +36,9 @@ class System(Protocol):
     """One way to keep a program's consequences up to date."""
 
     def warm_up(self, steps: Sequence[Step]) -> None: ...
-    def make(self, change: Change) -> None: ...
+    def make(self, change: Change) -> float | None:
+        """The seconds of the work itself, by the system's own clock, if it has one."""
+
     def state(self) -> State: ...
     def compiling(self) -> AbstractContextManager[Sequence[object]]: ...
 
@@ -71,11 +73,12 @@ class Ours:
                 self.make(step.change)
         self.state()
 
-    def make(self, change: Change) -> None:
+    def make(self, change: Change) -> float | None:
         began = time.perf_counter()
         try:
             with self.database.transaction(algorithm=self.algorithm, limits=self.limits) as tx:
                 change.make(tx)
+            return float(tx.report.seconds)
         except self.tidelog.LimitError as error:
             late = time.perf_counter() - began >= (self.limits.max_seconds or 0)
             raise TooMuch("seconds" if late else "memory") from error

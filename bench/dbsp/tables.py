@@ -25,14 +25,16 @@ def time_of(row: Row, system: str) -> str:
 def index(rows: Sequence[Row], systems: Sequence[str], circuit: str, plain: str) -> str:
     """Materialisation with the index and without."""
     header = ["program and data", "part", "facts in", "all facts", *systems, f"{plain} / {circuit}"]
+    header += ["in the circuit"]
     lines = []
     for row in rows:
-        found = row.faster(circuit, plain)
+        found, within = row.faster(circuit, plain), row.faster(circuit, plain, own=True)
         lines.append(
             [
                 *(row.title, f"{row.percent} %", f"{row.given:,}", f"{row.facts():,}"),
                 *(time_of(row, name) for name in systems),
                 bounded(*found) if found else "–",
+                bounded(*within) if within else "–",
             ]
         )
     return table(header, lines)
