@@ -162,7 +162,7 @@ def _take_inputs(u: Update, relations: tuple[str, ...]) -> list[str]:
     began = time.perf_counter()
     u.begin(Work(relations, "input"))
     D = u.engine.collect(u.X - u.E, relations)
-    A = u.engine.collect(u.X & u.E, relations)
+    A = u.engine.collect(u.X & u.E, relations) if len(D) < len(u.X) else u.engine.none()
     u.I -= D
     u.I |= A
     u.net(D, A)

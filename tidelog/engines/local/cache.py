@@ -12,11 +12,11 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.core.types import int64
 
-from tidelog.engines.local.kernels import hashing, index, join, removal, words
+from tidelog.engines.local.kernels import bits, hashing, index, join, removal, words
 
 KERNELS: tuple[Any, ...] = tuple(
     value
-    for module in (hashing, index, join, removal, words)
+    for module in (bits, hashing, index, join, removal, words)
     for value in vars(module).values()
     if isinstance(value, Dispatcher) and value.__module__ == module.__name__
 )

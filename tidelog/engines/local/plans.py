@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +57,7 @@ class _Choice:
     bounds: list[tuple[int, int, int]]  # the same: of a few, one by one is quicker
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """Which plans of some rules are wanted, and the relations that the change has facts of."""
 
     mode: Mode
