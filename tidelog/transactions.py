@@ -61,7 +61,8 @@ class State:
             if me in self.held:
                 advice = "close it before anything changes"
                 raise TidelogError(f"error: a snapshot is open\n    {advice}")
-            self._queue(lambda: not self.held)
+            if self.waiting or self.held:
+                self._queue(lambda: not self.held)
             self.changer = me
             try:
                 yield

@@ -104,8 +104,8 @@ def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule
         N, G = external(u, stratum, gone, come)
         N -= u.E
         N -= engine.provable(stratum.nonrecursive, N, within=I)
-    A = closed.insert(engine, G)
-    D = closed.remove(engine, N)
+    A = closed.insert(engine, G) if G else engine.none()
+    D = closed.remove(engine, N) if N else engine.none()
     u.note("closure")
     if D and A:
         both = engine.collect(D & A)

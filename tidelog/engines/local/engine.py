@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.engines.local.order import Catalog, Mode
-from tidelog.engines.local.plans import Ask, Batch, PlanBook
+from tidelog.engines.local.plans import Ask, Batch, Choice, PlanBook
 from tidelog.engines.local.running import Budget, Reading, Runner, Views
 from tidelog.engines.local.sets import Journal, LocalSet, Rows, Saved, bound, lacks
 from tidelog.engines.local.steps import Plan, Request
@@ -295,14 +295,18 @@ class LocalEngine:
         reading = Reading(within, guard, negative, new, counter=counter, sign=sign)
         seen: Views | None = None
         last: Batch | None = None
+        choice: Choice | None = None
+        touched: list[int] = []
         run = 0
         while new and each():
+            relations = new.relations()
             for facts in sets:
-                for r in new.relations():
+                for r in relations:
                     facts.add(r, new.span(r) or new.rows(r))
-            batch = self._book.batch_for(
-                rules, Ask("delta", tuple(new.relations()), exact=sign != 0)
-            )
+            if choice is None or relations != touched or not self._book.serves(choice):
+                touched = relations
+                choice = self._book.choose(rules, Ask("delta", tuple(touched), exact=sign != 0))
+            batch = choice.batch
             if batch is None:
                 new.clear()
             elif self.measure is not None or batch.requests:
@@ -430,15 +434,10 @@ class LocalEngine:
         r, found = self.numbers[relation], self.none()
         before = self.store.size(r)
         self.store.reserve(r, len(pairs))
-        each = [
-            self._load_pairs(r, pairs[start : start + MANY_PAIRS])
-            for start in range(0, len(pairs), MANY_PAIRS)
-        ]
-        rows = np.concatenate(each) if each else np.empty(0, dtype=np.int64)
+        for start in range(0, len(pairs), MANY_PAIRS):
+            rows = self._load_pairs(r, pairs[start : start + MANY_PAIRS])
+            found.add(r, rows[rows < before].astype(np.uint32))
         found.add(r, slice(before, self.store.size(r)))
-        known = rows[rows < before]
-        if len(known):
-            found.add(r, known.astype(np.uint32))
         return found
 
     def _load_pairs(self, r: int, pairs: Pairs) -> NDArray[np.int64]:

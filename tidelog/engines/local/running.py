@@ -188,7 +188,8 @@ class Runner:
                 stop = int(rels[r, at.R_N])
                 if start < stop:
                     result.adopt(r, slice(start, stop), stop - start)
-                    self._used.add(r)
+                    if r in batch.both:
+                        self._used.add(r)
                 if rels[r, at.R_OUTN]:
                     listed = self._store.take_out(r)
                     result.adopt(r, listed, len(listed))
