@@ -49,6 +49,7 @@ class Update:
     deadline: float = math.inf  # of a search that can be given up, by `time.thread_time`
     _explicit: frozenset[str] = frozenset()  # relations that X has facts of
     _noted: int = 0
+    _loses: bool | None = None
 
     def __post_init__(self) -> None:
         self._explicit = frozenset(self.engine.relations(self.X))
@@ -57,6 +58,13 @@ class Update:
     def old(self) -> View:
         """All facts before the update, as far as strata are done or at work."""
         return (self.I - self.A) | self.D
+
+    @property
+    def loses(self) -> bool:
+        """Are facts explicit no more?"""
+        if self._loses is None:
+            self._loses = bool(self.engine.some(self.X - self.E, 1))
+        return self._loses
 
     def gives(self, stratum: Stratum) -> bool:
         """Has X facts of the stratum?"""
