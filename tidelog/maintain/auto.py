@@ -1,8 +1,8 @@
 """Auto: for each stratum and update the way that should be cheapest there.
 
 Without recursion one step does it, closures have modules, and where nothing is lost, insertion
-does it. Otherwise what
-follows from the change is found by `aged`, or by `dred` while the ages of facts are not known.
+does it. Otherwise what follows from the change is found by `aged`, or by `dred` while the ages of
+facts are not known.
 Evaluation from scratch is better where the change reaches most of the stratum: it is chosen
 where it took less before, and when overdeletion takes too long.
 """

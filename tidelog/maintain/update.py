@@ -72,6 +72,8 @@ class Update:
 
     def went(self, stratum: Stratum) -> FactSet:
         """Facts of the stratum that are explicit no more."""
+        if not self.loses:
+            return self.engine.none()
         return self.engine.collect(self.X - self.E, stratum.relations)
 
     def came(self, stratum: Stratum) -> FactSet:
