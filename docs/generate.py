@@ -35,6 +35,7 @@ DOCUMENTS = (
     "docs/command-line.md",
     "docs/changes.md",
     "docs/streams.md",
+    "docs/dbsp.md",
 )
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SECONDS = 120  # for one command

@@ -365,8 +365,8 @@ class Transaction:
         names = self._replaced = (*self._gone, *restated)
         book, gone = self._state.book.without(names) if names else (self._state.book, ())
         come = _new_rules(self._book, (*self._come, *restated), book)
-        if not gone:
-            return [self._phase(watch, self._explicit, self._book, (), come)]
+        if not gone or not callable(ALGORITHMS[self._algorithm]):
+            return [self._phase(watch, self._explicit, self._book, gone, come)]
         phases = [self._phase(watch, self._explicit, book, gone, ())]
         if come:
             phases.append(self._phase(watch, self._engine.none(), self._book, (), come))

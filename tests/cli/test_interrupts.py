@@ -15,6 +15,7 @@ import pytest
 from tests.cli.conftest import Cli, names
 from tidelog import Database
 from tidelog.closure import cache as closures
+from tidelog.dbsp import cache as circuits
 from tidelog.engines.local import cache
 from tidelog.io.atomic import Staged
 from tidelog.limits import Interrupts, Position
@@ -138,3 +139,8 @@ def test_compiling_is_told_at_a_terminal_only(cli: Cli, monkeypatch: pytest.Monk
     assert cli("run", "--no-modules", "reach.dl") == (0, "", said)
     said += "a large closure compiles kernels of its own, once: about 30 seconds\n"
     assert cli("run", "reach.dl") == (0, "", said)
+    monkeypatch.setattr(circuits, "is_warm", lambda: False)
+    said += "the circuit compiles kernels of its own, once: about 20 seconds\n"
+    Path("none.changes").write_text("")
+    applied = cli("apply", "reach.dl", "none.changes", "--algorithm", "dbsp")
+    assert (applied.code, applied.err.startswith(said)) == (0, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -36,6 +37,31 @@ def test_every_example_is_listed_with_its_command() -> None:
     assert sorted(listed) == [
         (f"examples/{p.parent.name}/{p.name}", f"examples/{p.parent.name}/facts") for p in PROGRAMS
     ]
+
+
+SCRIPTS = sorted((ROOT / "examples" / "dbsp").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_script(script: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = script.parent / "expected" / f"{script.stem}.txt"
+    assert done.stdout == expected.read_text(encoding="utf-8")
+
+
+def test_every_script_is_listed_with_its_command() -> None:
+    text = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"`python (examples/dbsp/\S+)`", text)
+    assert sorted(listed) == [p.relative_to(ROOT).as_posix() for p in SCRIPTS]
 
 
 def test_demo_shows_a_materialisation_and_its_change(tmp_path: Path) -> None:

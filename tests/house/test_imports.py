@@ -17,8 +17,10 @@ ALLOWED: dict[str, set[str]] = {
     "plan": {"program", "text"},
     "compiled": set(),
     "closure": {"program", "compiled"},
-    "maintain": {"program", "plan", "closure"},
-    "engines": {"program", "plan", "maintain", "closure", "compiled"},
+    "prefetching": set(),
+    "dbsp": {"program", "plan", "prefetching"},
+    "maintain": {"program", "plan", "closure", "dbsp"},
+    "engines": {"program", "plan", "maintain", "closure", "compiled", "prefetching"},
     "io": {"program", "text"},
     "report": {"program", "plan"},
     "limits": {"program"},
@@ -41,7 +43,7 @@ ALLOWED: dict[str, set[str]] = {
         *("limits", "accept", "questions", "deltas", "transactions", "stream", "reading"),
     },
     "cli": {
-        *("program", "text", "plan", "closure", "engines", "io", "report", "naive"),
+        *("program", "text", "plan", "closure", "dbsp", "engines", "io", "report", "naive"),
         *(
             "limits",
             "progress",

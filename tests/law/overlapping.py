@@ -21,7 +21,7 @@ from tidelog.stream.marking import Marking
 from tidelog.stream.policy import Arrived
 from tidelog.text import parse
 
-COURSES = ("dred", "bf", "counting", "auto", "dredc", "recompute", "aged", "dredc-mod")
+COURSES = ("dred", "bf", "counting", "auto", "dredc", "recompute", "aged", "dredc-mod", "dbsp")
 
 
 def updates(told: History, rng: Random) -> Iterator[tuple[Arrived, State]]:

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tidelog.maintain.seam import Combination, Counter, FactSet, Pairs, Split, Taken, View
+from tidelog.maintain.seam import Combination, Counter, FactSet, Ids, Split, Taken, View
 from tidelog.naive_values import CAN_FAIL, apply, as_kind, cast, each, folded, holds, same
 from tidelog.program.rules import (
     BodyLiteral,
@@ -25,7 +25,7 @@ from tidelog.program.rules import (
     Relation,
     Rule,
 )
-from tidelog.program.syntax import Call, Cast, Constant, Value, Variable, Wildcard
+from tidelog.program.syntax import Call, Cast, Constant, Kind, Value, Variable, Wildcard
 
 Fact = tuple[str, tuple[Value, ...]]
 Env = dict[str, Any]
@@ -494,17 +494,22 @@ class PyEngine:
                 heads.add(instance.head)
         return self._new(heads)
 
-    def pairs(self, view: View, relation: str) -> Pairs:
+    def identify(self, kind: Kind, values: Sequence[Value]) -> Ids:
+        convert = {"symbol": str, "float": float}.get(kind, int)
+        return np.array([self._number(convert(value)) for value in values], dtype=np.uint32)
+
+    def ids(self, view: View, relation: str) -> Ids:
         found = sorted((row for name, row in extent(view) if name == relation), key=repr)
         numbers = [[self._number(value) for value in row] for row in found]
-        return np.array(numbers, dtype=np.uint32).reshape(-1, 2)
+        width = self.kinds[relation].arity
+        return np.array(numbers, dtype=np.uint32).reshape(len(found), width)
 
     def _number(self, value: Value) -> int:
         return self._numbers.setdefault((type(value), value), len(self._numbers))
 
-    def pick(self, relation: str, pairs: Pairs) -> PySet:
+    def pick(self, relation: str, ids: Ids) -> PySet:
         values = [value for _, value in self._numbers]
-        return self._new((relation, tuple(values[i] for i in row)) for row in pairs.tolist())
+        return self._new((relation, tuple(values[i] for i in row)) for row in ids.tolist())
 
     # Counters, ages, and facts set aside.
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.maintain.histories import checked
 from tests.maintain.worlds import ENGINES, World
-from tidelog.maintain.algorithms import ALGORITHMS
+from tidelog.maintain.algorithms import BY_STRATUM
 
 engines = pytest.mark.parametrize("on", ENGINES)
 WIDE = 300
@@ -22,7 +22,7 @@ def visited(world: World) -> list[str]:
 
 
 @engines
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", BY_STRATUM)
 def test_only_strata_that_the_change_reaches_are_visited(algorithm: str, on: str) -> None:
     core = checked(PROGRAM)
     world = World(core.relations.values(), core.rules, [("a", (WIDE,)), ("b", (5,))], on)

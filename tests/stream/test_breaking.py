@@ -65,7 +65,7 @@ def test_what_is_gone_is_given_back_while_updates_keep_coming(
     assert db._engine.facts() == len(db._engine.all)
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "dred", "bf", "counting", "dredc"])
+@pytest.mark.parametrize("algorithm", ["auto", "dred", "bf", "counting", "dredc", "dbsp"])
 def test_limits_are_kept(algorithm: str) -> None:
     db = Database(PATHS, facts={"edge": [(0, 1)]})
     stream = db.stream(edges(8), "fully-dynamic", algorithm=algorithm, limits=Limits(max_facts=12))

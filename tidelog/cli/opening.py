@@ -50,6 +50,11 @@ def announce(accepted: Accepted, options: argparse.Namespace) -> None:
 
         if not closures.is_warm():
             say("a large closure compiles kernels of its own, once: about 30 seconds")
+    if getattr(options, "algorithm", "").startswith("dbsp"):
+        from tidelog.dbsp import cache as circuits
+
+        if not circuits.is_warm():
+            say("the circuit compiles kernels of its own, once: about 20 seconds")
 
 
 def warn(accepted: Accepted) -> None:

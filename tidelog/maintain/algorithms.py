@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tidelog.maintain import aged, auto, bf, bfc, counting, dred, dredc, modular, recompute
-from tidelog.maintain.update import Algorithm
+from tidelog.maintain.dbsp import Circuit
+from tidelog.maintain.update import Algorithm, WholeAlgorithm
 
-ALGORITHMS: dict[str, Algorithm] = {
+BY_STRATUM: dict[str, Algorithm] = {
     "auto": auto.maintain,
     "recompute": recompute.maintain,
     "counting": counting.maintain,
@@ -17,3 +18,9 @@ ALGORITHMS: dict[str, Algorithm] = {
     "dredc-mod": modular.maintain,
     "bfc-mod": modular.maintain_bf,
 }
+# The circuit takes all strata at once; without join orders, only to compare.
+WHOLE: dict[str, WholeAlgorithm] = {
+    "dbsp": Circuit("dbsp"),
+    "dbsp-no-index": Circuit("dbsp-no-index", indexed=False),
+}
+ALGORITHMS: dict[str, Algorithm | WholeAlgorithm] = {**BY_STRATUM, **WHOLE}

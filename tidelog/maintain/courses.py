@@ -13,7 +13,7 @@ import math
 import time
 
 from tidelog.maintain.aged import ROUNDS, UNLIKELY
-from tidelog.maintain.algorithms import ALGORITHMS
+from tidelog.maintain.algorithms import BY_STRATUM
 from tidelog.maintain.bf import Check
 from tidelog.maintain.counters import recount
 from tidelog.maintain.flow import MOST, STEP, Course, Flow, News, Waiting
@@ -35,7 +35,7 @@ def course_of(algorithm: str, stratum: Stratum, memory: Memory) -> Course:
         return CountingByRounds(stratum) if stratum.recursive else Counting(stratum)
     if algorithm == "auto" and not memory.had_modules(stratum):
         return Auto(stratum)
-    return Whole(stratum, ALGORITHMS[algorithm])
+    return Whole(stratum, BY_STRATUM[algorithm])
 
 
 class _Chasing:
@@ -475,7 +475,7 @@ class Auto:
 
     def __init__(self, stratum: Stratum) -> None:
         self.stratum = stratum
-        self._whole = Whole(stratum, ALGORITHMS["auto"])
+        self._whole = Whole(stratum, BY_STRATUM["auto"])
         self._chasing = Aged(stratum) if stratum.recursive else BackwardForward(stratum)
         self._heard = (0, 0)  # facts that went and that came
         self._seconds = 0.0  # of steps for them

@@ -111,6 +111,7 @@ class Flow:
         course: Callable[[Stratum, Memory], Course],
         report: Report,
     ) -> None:
+        memory.circuit = None  # it would not be told
         self.engine, self.E, self.I = engine, E, I
         self.S, self.R, self.N = engine.none(), engine.none(), engine.none()
         self.c, self.t = engine.none(), engine.none()

@@ -59,6 +59,7 @@ class Memory:
     )
     modules: bool = True  # whether closure modules may be used
     closed: dict[tuple[str, ...], Any] = field(default_factory=dict)  # what those of strata know
+    circuit: Any = None  # of `dbsp`, if it is in step with the facts
     _modular: set[tuple[str, ...]] = field(default_factory=set)  # strata that had modules
     _unsure: set[str] = field(default_factory=set)  # relations whose ages were not as they are now
     _changed: set[str] = field(default_factory=set)  # relations whose closures have changed
@@ -106,6 +107,8 @@ class Memory:
     def settle(self, undone: bool) -> None:
         """An update has ended. One that was undone leaves the ages as they were before it, counters
         out of step, and no closure that it changed."""
+        if self.circuit is not None and not self.circuit.settle(undone):
+            self.circuit = None
         if undone:
             self.forget(self._unsure | self._changed)
             for which, noted in self._kept.items():

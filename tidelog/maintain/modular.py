@@ -242,7 +242,7 @@ def with_proofs(
     def proved(F: FactSet) -> FactSet:
         P = engine.positive(C_nr, F)
         for closed in certain:
-            pairs = engine.pairs(F, closed.relation)
+            pairs = engine.ids(F, closed.relation)
             P |= engine.pick(closed.relation, pairs[closed.known.contains(pairs)])
         return P
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from tidelog.maintain.groups import unaffected
-from tidelog.maintain.seam import Engine, FactSet, Pairs, Split, View
+from tidelog.maintain.seam import Engine, FactSet, Ids, Split, View
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.steps import gained, lost
 from tidelog.maintain.update import Update
@@ -117,8 +117,8 @@ class Closed:
         """The relation whose facts are X: the base of a linear closure, or the relation itself."""
         return self.closure.base or self.relation
 
-    def edges(self, engine: Engine, facts: View) -> Pairs:
-        pairs = engine.pairs(facts, self.source)
+    def edges(self, engine: Engine, facts: View) -> Ids:
+        pairs = engine.ids(facts, self.source)
         return pairs[:, ::-1] if self.closure.swapped else pairs
 
     def insert(self, engine: Engine, facts: View) -> FactSet:
@@ -146,18 +146,18 @@ class Closed:
     def delete(self, u: Update, stratum: Stratum, N: FactSet, Ds: FactSet) -> FactSet:
         u.round()
         engine = u.engine
-        mine = engine.pairs(N, self.relation)
+        mine = engine.ids(N, self.relation)
         J = engine.pick(self.relation, self.known.affected(mine))
         J -= ~u.I
         J -= Ds
         J -= N
         J -= u.E
         J -= engine.positive(engine.nonrecursive, J)
-        self.known.delete(np.concatenate([mine, engine.pairs(J, self.relation)]))
+        self.known.delete(np.concatenate([mine, engine.ids(J, self.relation)]))
         return J
 
     def red(self, u: Update, stratum: Stratum, Ds: FactSet) -> FactSet:
-        pairs = u.engine.pairs(Ds, self.relation)
+        pairs = u.engine.ids(Ds, self.relation)
         return u.engine.pick(self.relation, pairs[self.known.contains(pairs)])
 
 

@@ -5,6 +5,7 @@
                      chaining over proved facts, and of deletion propagation (insertion is DR5)
 counts               instances by which counters changed
 apply                instances of evaluation from scratch
+rounds, rewrites, bytes   DBSP: rounds of the step; what the circuit keeps, and how large it is
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ NUMBERS = (
     *("|D|", "DR2", "DR4", "DR5"),
     *("|C|", "backward", "saturate", "del prop"),
     *("counts", "apply"),
+    *("rounds", "rewrites", "bytes"),
 )
 
 

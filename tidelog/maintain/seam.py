@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.program.rules import Relation, Rule
+from tidelog.program.syntax import Kind, Value
 
-Pairs = NDArray[np.uint32]  # of shape (k, 2)
+Ids = NDArray[np.uint32]  # numbers that stand for values, a line for each fact
 Saved = Any  # facts of a set, in a form that an engine chooses
 
 
@@ -221,10 +222,13 @@ class Engine(Protocol):
         """From now on, the order is known in which facts of these relations come to the
         materialisation. Undoing a change restores it."""
 
-    def pairs(self, view: View, relation: str) -> Pairs:
-        """The facts of a view of a relation with two columns, as numbers that stand for values."""
+    def identify(self, kind: Kind, values: Sequence[Value] | NDArray[Any]) -> Ids:
+        """The numbers that stand for values of a kind."""
 
-    def pick(self, relation: str, pairs: Pairs) -> FactSet:
+    def ids(self, view: View, relation: str) -> Ids:
+        """The facts of a view of a relation, as numbers that stand for values."""
+
+    def pick(self, relation: str, ids: Ids) -> FactSet:
         """The facts that such numbers mean, each once."""
 
     def worked(self, rule: Rule, seconds: float, facts: int) -> None:

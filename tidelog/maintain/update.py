@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+from typing import Protocol
 
 from tidelog.maintain.marking import Marks
 from tidelog.maintain.memory import Memory
@@ -123,6 +124,17 @@ class Update:
 Algorithm = Callable[[Update, Stratum, Sequence[Rule], Sequence[Rule]], None]
 
 
+class WholeAlgorithm(Protocol):
+    """What brings all strata up to date at once."""
+
+    @property
+    def name(self) -> str: ...
+
+    def maintain(
+        self, u: Update, strata: Sequence[Stratum], gone: Sequence[Rule], come: Sequence[Rule]
+    ) -> None: ...
+
+
 def update(
     u: Update,
     strata: Sequence[Stratum],
@@ -130,13 +142,17 @@ def update(
     readers: Mapping[str, Iterable[str]],
     gone: Sequence[Rule],
     come: Sequence[Rule],
-    choose: Algorithm,
+    choose: Algorithm | WholeAlgorithm,
 ) -> None:
     """Bring I up to date with E and the rules; D and A say what that changed.
 
     `readers` has, for each relation, the heads of rules that read it. Only strata that
     the change reaches are visited.
     """
+    if not callable(choose):
+        choose.maintain(u, strata, gone, come)
+        return
+    u.memory.circuit = None
     went, came = _by_stratum(gone, stratum_of), _by_stratum(come, stratum_of)
     asked = {stratum_of[name] for name in u._explicit}
     plain = sorted(at for at in asked if not strata[at].rules and at not in went)

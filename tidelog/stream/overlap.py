@@ -11,9 +11,11 @@ import numpy as np
 from tidelog.deltas import Delta
 from tidelog.engines.local.sets import LocalSet, Rows
 from tidelog.limits import Interrupts, Limits, Show, Watch
+from tidelog.maintain.algorithms import WHOLE
 from tidelog.maintain.courses import course_of
 from tidelog.maintain.flow import Flow
 from tidelog.maintain.report import Report
+from tidelog.maintain.wholeflow import WholeFlow
 from tidelog.program.changes import FactChange, Op
 from tidelog.stream.policy import Arrived, Base
 from tidelog.transactions import Ids, Transaction
@@ -52,18 +54,32 @@ class Overlap(Transaction):
         self._made: list[tuple[Op, int, Ids]] = []
         self._arriving: dict[Op, LocalSet] = {}
         self.working = 0.0  # seconds
-        self.flow = Flow(
-            engine,
-            engine.explicit,
-            engine.all,
-            self._watch,
-            state.memory,
-            book.strata,
-            book.stratum_of,
-            book.readers,
-            partial(course_of, algorithm),
-            self.report,
-        )
+        self.flow: Flow | WholeFlow
+        whole = WHOLE.get(algorithm)
+        if whole is not None:
+            self.flow = WholeFlow(
+                engine,
+                engine.explicit,
+                engine.all,
+                self._watch,
+                state.memory,
+                book.strata,
+                whole,
+                self.report,
+            )
+        else:
+            self.flow = Flow(
+                engine,
+                engine.explicit,
+                engine.all,
+                self._watch,
+                state.memory,
+                book.strata,
+                book.stratum_of,
+                book.readers,
+                partial(course_of, algorithm),
+                self.report,
+            )
         self.flow.waiting = waiting
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 
 from numba.core.types import int64
 
+from tidelog import prefetching
 from tidelog.compiled import kernels_of, load_quickly, load_safely
 from tidelog.engines.local.kernels import bits, hashing, index, join, removal, words
 
@@ -50,5 +51,6 @@ def is_beside_the_package() -> bool:
     return path is not None and path.is_relative_to(Path(__file__).parent)
 
 
-load_safely(KERNELS, (Path(__file__).parent / "kernels").glob("*.py"))
+_SOURCES = (Path(__file__).parent / "kernels").glob("*.py")
+load_safely(KERNELS, (*_SOURCES, Path(prefetching.__file__)))
 load_quickly(KERNELS)

@@ -6,6 +6,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +18,18 @@ from tidelog.engines.local.sets import Journal, LocalSet, Rows, Saved, bound, la
 from tidelog.engines.local.steps import Plan, Request
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import ABSENT, Dictionary, fits
-from tidelog.maintain.seam import Counter, FactSet, Pairs, Taken, View
+from tidelog.maintain.seam import Counter, FactSet, Ids, Taken, View
 from tidelog.program.rules import Relation, Rule, Stratum
-from tidelog.program.syntax import Value
+from tidelog.program.syntax import Kind, Value
 from tidelog.program.table import Table
 
 BITS = 16  # sets at a time
 FEW_ROWS = 1 << 12  # of which masks are at hand: whether a row is odd need not be known
-MANY_PAIRS = 1 << 20  # between two looks at the clock
+MANY_FACTS = 1 << 20  # between two looks at the clock
 FEW_INSTANCES = 1 << 12  # of an update for which finding odd rows does not pay
 MOST_ODD = 1 << 18  # rows; of more, too many others would share a bit with one
+
+DTYPES = {"number": np.int64, "unsigned": np.uint64, "float": np.float64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,26 +426,32 @@ class LocalEngine:
         """How the rule would be evaluated now, for `tidelog plan`."""
         return self._book.plan(rule, Ask("apply"), -1)
 
-    # Pairs.
+    # Facts as numbers.
 
-    def pairs(self, view: View, relation: str) -> Pairs:
+    def identify(self, kind: Kind, values: Sequence[Value] | NDArray[Any]) -> Ids:
+        if kind == "symbol":
+            return np.array([self.dictionary.id(kind, value) for value in values], dtype=np.uint32)
+        return self.dictionary.encode(kind, np.asarray(values, dtype=DTYPES[kind]))
+
+    def ids(self, view: View, relation: str) -> Ids:
         r = self.numbers[relation]
-        found = [self.store.rows(r)[rows] for _, rows in self.members(view, (r,))]
-        return found[0] if found else np.empty((0, 2), dtype=np.uint32)
+        data = self.store.rows(r)
+        found = [data[rows] for _, rows in self.members(view, (r,))]
+        return found[0] if found else data[:0]
 
-    def pick(self, relation: str, pairs: Pairs) -> LocalSet:
+    def pick(self, relation: str, ids: Ids) -> LocalSet:
         r, found = self.numbers[relation], self.none()
         before = self.store.size(r)
-        self.store.reserve(r, len(pairs))
-        for start in range(0, len(pairs), MANY_PAIRS):
-            rows = self._load_pairs(r, pairs[start : start + MANY_PAIRS])
+        self.store.reserve(r, len(ids))
+        for start in range(0, len(ids), MANY_FACTS):
+            rows = self._load_many(r, ids[start : start + MANY_FACTS])
             found.add(r, rows[rows < before].astype(np.uint32))
         found.add(r, slice(before, self.store.size(r)))
         return found
 
-    def _load_pairs(self, r: int, pairs: Pairs) -> NDArray[np.int64]:
+    def _load_many(self, r: int, ids: Ids) -> NDArray[np.int64]:
         self._runner.tick(None)
-        return self.store.load(r, np.ascontiguousarray(pairs), 0)
+        return self.store.load(r, np.ascontiguousarray(ids), 0)
 
     def worked(self, rule: Rule, seconds: float, facts: int) -> None:
         if self.measure is not None:
@@ -475,7 +484,7 @@ class LocalEngine:
         r = self.numbers[name]
         before = self.store.size(r)
         numbers = self.store.load(r, self._encode(table), 0)
-        rows = (np.unique(numbers) if len(numbers) > 1 else numbers).astype(np.uint32)
+        rows = _distinct(numbers.astype(np.uint32))
         if self.store.has_odd(r):
             self.store.note_odd(r, self.store.rows(r)[before:])
         return r, rows, (self.store.mask(r)[rows] & np.uint16(self.explicit.bit)) != 0

@@ -45,7 +45,8 @@ from tidelog.engines.local.kernels.layout import (
     T_BUFFERED,
     T_WHAT,
 )
-from tidelog.engines.local.kernels.memory import i32, prefetch, u8, u16, u32, u64
+from tidelog.engines.local.kernels.memory import i32, u8, u16, u32, u64
+from tidelog.prefetching import prefetch
 
 DUPLICATE = 0
 ADDED = 1

@@ -25,7 +25,8 @@ from tidelog.engines.local.kernels.layout import (
     R_ROWS,
     R_WIDTH,
 )
-from tidelog.engines.local.kernels.memory import i64, prefetch, u8, u16, u32, u64
+from tidelog.engines.local.kernels.memory import i64, u8, u16, u32, u64
+from tidelog.prefetching import prefetch
 
 EMPTY = np.uint64(0)  # no row packs to it: no value has the id 0
 _C1 = np.uint64(0x9E3779B97F4A7C15)

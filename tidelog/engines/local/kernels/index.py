@@ -42,7 +42,8 @@ from tidelog.engines.local.kernels.layout import (
     X_USED,
     X_WIDTH,
 )
-from tidelog.engines.local.kernels.memory import i64, prefetch, u32
+from tidelog.engines.local.kernels.memory import i64, u32
+from tidelog.prefetching import prefetch
 
 INDEXED = 0
 GROW_SLOTS = 1

@@ -38,8 +38,9 @@ from tidelog.engines.local.kernels.layout import (
     X_COLS,
     X_WIDTH,
 )
-from tidelog.engines.local.kernels.memory import i64, prefetch, u32
+from tidelog.engines.local.kernels.memory import i64, u32
 from tidelog.engines.local.kernels.views import in_view, vector
+from tidelog.prefetching import prefetch
 
 
 @njit

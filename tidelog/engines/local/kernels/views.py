@@ -53,7 +53,8 @@ from tidelog.engines.local.kernels.layout import (
     X_STRIDE,
     X_WIDTH,
 )
-from tidelog.engines.local.kernels.memory import prefetch, u8, u16, u32, u64
+from tidelog.engines.local.kernels.memory import u8, u16, u32, u64
+from tidelog.prefetching import prefetch
 
 
 @njit

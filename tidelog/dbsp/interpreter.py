@@ -1,0 +1,595 @@
+"""The interpreter: Datalog evaluation as an incremental circuit, where rules are data.
+
+de Lima, Kramer, Apinis and Micinski: Incremental Evaluation of Dynamic Datalog Programs as a
+Higher-order DBSP Program (2024), Figures 2 and 3. An update is one step of the outer clock: it
+changes facts and rules, and the circuit says which facts follow no more and which do now. Inside
+of it, rounds of the fixpoint are the inner clock:
+
+  gatekeep   rewrites go on along the directions of rules
+  product    rewrites meet facts that unify, by the index
+  ground     complete rewrites become facts, by the signals of rules
+  distinct   a fact that is given or derived in several ways, or rounds, counts once
+  index      facts are kept by the columns that join orders name
+
+Each is incremental in both clocks: its state is in traces (see `trace`), a pair of a join happens
+at the later of both times, and only what an update changes is worked on. Z-sets of rewrites are
+kept by their provenance, those of facts by their relation: a `Node` and a `Table` are parts of the
+circuit's state and not of the circuit.
+
+Departures. Directions are distinct: a rule that shares a path with others does not touch it.
+Rewrites of several stages are found in the same round (`pause` 0); in the paper they take a round
+for each stage (`pause` 1). Complete rewrites are not kept: when a signal comes or goes, the last
+product is evaluated again. Negation and aggregates, which the paper leaves open, read relations of
+lower layers; a layer is a fixpoint of its own, and what it changed comes to the next one at once,
+without times. A positive program has one layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Protocol
+
+import numpy as np
+
+from tidelog.dbsp.kernels.cells import NEVER
+from tidelog.dbsp.kit import (
+    HELD,
+    Fold,
+    Folded,
+    Kit,
+    Product,
+    Signal,
+    Stage,
+    Where,
+    Without,
+    Word,
+    kit,
+)
+from tidelog.dbsp.layers import Layers
+from tidelog.dbsp.matching import default_rows, matches
+from tidelog.dbsp.state import Ledger, Node, Table
+from tidelog.dbsp.trace import Batch, Match, Trace, Words, consolidated, gather, kept, none
+from tidelog.program.diagnostics import LimitError
+from tidelog.program.rules import Range, Rule
+from tidelog.program.syntax import Constant, Variable
+
+FACTS, HEADS = 0, 1 << 30  # in a round facts go first, then nodes by depth, and heads last
+HEAVIEST = 2.0**56  # derivations, with room for sums of them in 64 bits
+FLAT = -1  # for `late`: cells of lower layers have no times
+
+
+class Host(Protocol):
+    """What the circuit asks of whoever runs it; rows are words, as identified here."""
+
+    def identify(self, constant: Constant) -> int:
+        """The word of a constant."""
+
+    def where(self, where: Where, rows: Words) -> tuple[Words, Words | None]:
+        """Which rows pass, by number and several times if a range says so; and the values of what
+        is bound."""
+
+    def fold(self, fold: Fold, keys: Words | None) -> Words:
+        """Keys and values of these groups, or of all, as facts are now."""
+
+    def settled(self, changes: Mapping[str, Batch]) -> None:
+        """Facts of a layer have changed."""
+
+    def round(self) -> None:
+        """A round begins."""
+
+    def tick(self, facts: int) -> None:
+        """Called now and then, with the facts that have come so far; may raise."""
+
+
+Target = Node | Table
+
+
+class Interpreter:
+    """Rules and facts as they are, and what follows from them.
+
+    `step` takes changes and gives changes. `indexed` False is the circuit of Figure 2, without
+    join orders: every rewrite is held against all facts of the relation.
+    """
+
+    def __init__(self, host: Host, *, indexed: bool = True, pause: int = 0) -> None:
+        self._host = host
+        self._indexed = indexed
+        self._pause = pause
+        self.layers = Layers()
+        self.tables: dict[str, Table] = {}
+        self._folds: dict[Fold, Table] = {}
+        self._roots: dict[int, Node] = {}
+        self._kits: dict[Rule, Kit] = {}
+        self._queues: dict[int, list[tuple[int, int, int, Target]]] = {}  # by layer
+        self._waiting: dict[tuple[int, int], list[Batch]] = {}
+        self._undo: list[tuple[Trace, Batch, bool]] = []
+        self._touched: dict[Table, None] = {}  # tables with changes of this step
+        self._ledger = Ledger()
+        self._came: list[Node] = []
+        self._restructured = False
+        self._new = 0  # facts that have come in this step
+        self.pairs = 0  # of joins, summed up where they are the same
+        self.rounds = 0
+
+    # Sizes.
+
+    def fits(self, come: Collection[Rule], gone: Collection[Rule] = ()) -> bool:
+        """Can these rules come in one step, without what is there rising to another layer?"""
+        return self.tables.keys().isdisjoint(self.layers.raised(come, gone))
+
+    @property
+    def rules(self) -> Iterable[Rule]:
+        return self._kits.keys()
+
+    def facts(self) -> int:
+        return sum(len(table.facts) for table in self.tables.values())
+
+    def rewrites(self) -> int:
+        """Rewrites that are kept, in all rounds."""
+        return self._ledger.rewrites
+
+    def memory(self) -> int:
+        """Bytes of the circuit's state."""
+        return self._ledger.bytes
+
+    # The step.
+
+    def step(
+        self,
+        facts: Mapping[str, Batch],
+        come: Iterable[Rule] = (),
+        gone: Iterable[Rule] = (),
+    ) -> dict[str, Batch]:
+        """One update; explicit facts come with weight 1 and go with -1, at time 0.
+
+        Rules that come must fit: see `fits`. If something is raised, or the update
+        is not wanted after all, `undo` brings the circuit back.
+        """
+        self._came.clear()
+        self.rounds = self._new = 0
+        come = tuple(come)
+        self.layers.add(come)
+        for rule in come:
+            self._plant(rule)
+        for node in self._came:
+            assert node.parent is not None
+            if not node.parent.fresh:
+                for found in self._contents(node, kept=False):
+                    self._put(node, 1 + node.depth, found)
+        for rule in gone:
+            self._uproot(rule)
+        for name, batch in facts.items():
+            if len(batch):
+                self._put(self._table(name, batch.shape[1] - 2), HEADS, batch)
+        changes: dict[str, Batch] = {}
+        for layer in range(self.layers.count):
+            self._import(layer)
+            self._run(layer)
+            changes.update(self._settle(layer))
+        for node in self._came:
+            node.fresh = False
+        self._forget_changes()
+        return changes
+
+    def undo(self) -> bool:
+        """Bring the circuit back to when `finish` was called; False if it cannot be, and must be
+        made anew, because rules have changed since."""
+        if self._restructured:
+            return False
+        for trace, batch, rewrites in reversed(self._undo):
+            trace.add(batch, -1)
+            self._ledger.note(trace, rewrites)
+        self._forget_changes()
+        self._undo.clear()
+        self._queues.clear()
+        self._waiting.clear()
+        return True
+
+    def _forget_changes(self) -> None:
+        for table in self._touched:
+            table.changes.clear()
+            table.again.clear()
+        self._touched.clear()
+
+    def finish(self) -> None:
+        """What was done stays: forget how to undo it."""
+        self._undo.clear()
+        self._restructured = False
+
+    # Rounds.
+
+    def _put(self, target: Target, order: int, batch: Batch) -> None:
+        """Let the target have the batch, each row at its time."""
+        if not len(batch):
+            return
+        times = batch[:, -2]
+        first = int(times[0])
+        if (times == first).all():
+            self._put_at(first, order, target, batch)
+            return
+        for time in np.unique(times).tolist():
+            self._put_at(time, order, target, batch[times == time])
+
+    def _put_at(self, time: int, order: int, target: Target, batch: Batch) -> None:
+        kind = 2 * id(target) + (order == FACTS)
+        waiting = self._waiting.get((time, kind))
+        if waiting is None:
+            waiting = self._waiting[time, kind] = []
+            heappush(self._queues.setdefault(target.layer, []), (time, order, kind, target))
+        waiting.append(batch)
+
+    def _run(self, layer: int) -> None:
+        """The fixpoint of a layer: what is due, in the order of rounds and stages."""
+        queue = self._queues.setdefault(layer, [])
+        last = -1
+        while queue:
+            time, order, kind, target = heappop(queue)
+            if time != last:
+                last = time
+                self.rounds += 1
+                self._host.round()
+            batches = self._waiting.pop((time, kind))
+            if isinstance(target, Node):
+                batch = gather(batches)
+                if len(batch):
+                    self._gatekeep(target, batch)
+            elif order == FACTS:
+                self._spread(target, layer, gather(batches))
+            else:
+                self._distinct(target, time, gather(batches))
+
+    def _spread(self, table: Table, layer: int, batch: Batch) -> None:
+        """Facts have changed: the product with rewrites that are there."""
+        for node in table.readers.get(layer, ()):
+            assert node.parent is not None
+            trace = node.parent.trace
+            assert trace is not None
+            if len(batch) * node.parent.mass > HEAVIEST:
+                node.parent.mass = _mass(trace.batch())
+                _check_mass(len(batch) * node.parent.mass)
+            for match, sign in node.backward:
+                for found in match.pairs(batch, trace, late=self._pause, sign=sign):
+                    self._found(node, found)
+
+    def _gatekeep(self, node: Node, batch: Batch) -> None:
+        """Rewrites have changed: they go on, and become facts where they are complete."""
+        if node.trace is not None:
+            self._add(node.trace, batch, rewrites=True)
+            node.mass += _mass(batch)
+        for child in node.children.values():
+            for found in self._product(child, batch):
+                self._found(child, found)
+        for signal in node.signals:
+            self._ground(signal, batch)
+
+    def _found(self, node: Node, batch: Batch) -> None:
+        self.pairs += len(batch)
+        self._host.tick(self._new)
+        self._put(node, 1 + node.depth, batch)
+
+    def _product(self, node: Node, batch: Batch) -> Iterator[Batch]:
+        """Rewrites of its parent, one stage further."""
+        assert node.stage is not None
+        step = node.stage.step
+        if isinstance(step, Where):
+            found = self._where(step, node.stage, batch)
+            if len(found):
+                yield found
+            return
+        assert node.table is not None
+        if isinstance(step, Without):
+            yield self._passed(batch, node.stage.result, None)
+        elif isinstance(step, Folded) and step.fold.has_default:
+            passed = self._passed(default_rows(step, batch), node.stage.result, step.default)
+            if len(passed):
+                yield passed
+        _check_mass(_mass(batch) * len(node.table.facts))
+        late = FLAT if node.table.layer < node.layer else 1
+        for match, sign in node.forward:
+            yield from match.pairs(batch, node.table.facts, shift=self._pause, late=late, sign=sign)
+
+    def _passed(self, batch: Batch, result: tuple[Word, ...], default: int | None) -> Batch:
+        """Rewrites that go on without having met anything."""
+        made = np.empty((len(batch), len(result) + 2), dtype=np.int64)
+        for c, (source, which) in enumerate(result):
+            if source == HELD:
+                made[:, c] = batch[:, which]
+            elif default is not None:
+                made[:, c] = default
+        made[:, -2] = batch[:, -2] + self._pause
+        made[:, -1] = batch[:, -1]
+        return _merged(made, batch, result)
+
+    def _where(self, where: Where, stage: Stage, batch: Batch) -> Batch:
+        rows, values = self._host.where(where, batch[:, where.columns])
+        made = np.empty((len(rows), len(stage.result) + 2), dtype=np.int64)
+        for c, (source, which) in enumerate(stage.result):
+            if source == HELD:
+                made[:, c] = batch[rows, which]
+            elif values is not None:
+                made[:, c] = values
+        made[:, -2:] = batch[rows, -2:]
+        if isinstance(where.part, Range):
+            return consolidated(made)  # of several values that nothing needs
+        return _merged(made, batch, stage.result)
+
+    def _ground(self, signal: Signal, batch: Batch, sign: int = 1) -> None:
+        """Complete rewrites become facts."""
+        made = np.empty((len(batch), len(signal.words) + 2), dtype=np.int64)
+        for c, (source, which) in enumerate(signal.words):
+            made[:, c] = batch[:, which] if source == HELD else which
+        made[:, -2] = batch[:, -2]
+        made[:, -1] = batch[:, -1] * sign
+        self._put(self._table(signal.relation, len(signal.words)), HEADS, made)
+
+    def _distinct(self, table: Table, time: int, batch: Batch) -> None:
+        """Facts count once, from the first round on in which they are derived: what is derived in a
+        round is derived in all later ones."""
+        self._touched[table] = None
+        again = table.again.pop(time, None)
+        rows = batch
+        if again is not None:
+            looked = np.concatenate(again)
+            looked[:, -2:] = time, 0
+            rows = kept(np.concatenate((batch, looked)))
+        facts = table.facts
+        changes, later = table.inputs.distinct(facts, rows, time, rising=True)
+        self._note(table.inputs, batch)
+        self._look_again(table, rows, later)
+        which = changes != 0
+        if not which.any():
+            return
+        changed = rows[which]
+        changed[:, -2] = time
+        changed[:, -1] = changes[which]
+        self._add(facts, changed)
+        self._new += int(changed[:, -1].sum())
+        table.changes.append(changed)
+        if table.layer in table.readers:
+            changed = changed.copy()
+            changed[:, -2] = time + 1
+            self._put_at(time + 1, FACTS, table, changed)
+
+    def _look_again(self, table: Table, rows: Batch, later: Words) -> None:
+        """A row may have to change in each round in which it has anything."""
+        which = later != NEVER
+        if not which.any():
+            return
+        rows, later = rows[which], later[which]
+        for time in np.unique(later).tolist():
+            table.again.setdefault(time, []).append(rows[later == time])
+            self._put_at(time, HEADS, table, none(table.width))
+
+    def _add(self, trace: Trace, batch: Batch, rewrites: bool = False) -> None:
+        trace.add(batch)
+        self._note(trace, batch, rewrites)
+
+    def _note(self, trace: Trace, batch: Batch, rewrites: bool = False) -> None:
+        """A batch has been added, and can be taken back."""
+        self._undo.append((trace, batch, rewrites))
+        self._ledger.note(trace, rewrites)
+
+    # Layers.
+
+    def _import(self, layer: int) -> None:
+        """What lower layers have changed is there before the first round."""
+        for table in list(self._folds.values()):
+            if layer in table.readers:
+                self._refold(table)
+        for table in self._touched:
+            if table.layer < layer and layer in table.readers:
+                batch = table.net()
+                if len(batch):
+                    self._spread(table, layer, batch)
+
+    def _settle(self, layer: int) -> dict[str, Batch]:
+        tables = [table for table in self._touched if table.layer == layer and not table.fold]
+        changes = {table.name: net for table in tables if len(net := table.net())}
+        if changes:
+            self._host.settled(changes)
+        return changes
+
+    def _refold(self, table: Table) -> None:
+        """Groups that changed facts belong to."""
+        assert table.fold is not None
+        if table.changes:
+            return  # done for a lower layer
+        base = self.tables.get(table.fold.group.relation)
+        batch = none(0) if base is None else base.net()
+        if not len(batch):
+            return
+        keys = _group_keys(table.fold, batch, self._host)
+        if not len(keys):
+            return
+        now = _weighted(self._host.fold(table.fold, keys[:, :-2]), 1)
+        width = table.width - 1
+        words = [(0, c) for c in range(width)]
+        match = Match.of(range(width), words, [(1, c) for c in range(table.width)])
+        before = list(match.pairs(keys, table.facts, late=0, sign=-1))
+        change = gather([now, *before])
+        if len(change):
+            self._touched[table] = None
+            self._add(table.facts, change)
+            table.changes.append(change)
+
+    # Rules.
+
+    def _plant(self, rule: Rule) -> None:
+        """A rule comes: its directions and its signal."""
+        self._restructured = True
+        made = self._kits[rule] = kit(rule, self._host.identify)
+        node = self._root(self.layers.of(rule.head.relation))
+        for stage in made.directions:
+            child = node.children.get(stage)
+            if child is None:
+                child = self._extend(node, stage)
+            child.uses += 1
+            node = child
+        first = made.signal not in node.signals
+        node.signals[made.signal] = node.signals.get(made.signal, 0) + 1
+        self._table(made.signal.relation, len(made.signal.words)).signals += 1
+        if first and not node.fresh:
+            for found in self._contents(node):
+                self._ground(made.signal, found)
+
+    def _uproot(self, rule: Rule) -> None:
+        """A rule goes."""
+        self._restructured = True
+        made = self._kits.pop(rule)
+        layer = self.layers.of(rule.head.relation)
+        self.layers.remove(rule)
+        node = self._root(layer)
+        for stage in made.directions:
+            node = node.children[stage]
+        node.signals[made.signal] -= 1
+        self.tables[made.signal.relation].signals -= 1
+        if not node.signals[made.signal]:
+            del node.signals[made.signal]
+            for found in self._contents(node):
+                self._ground(made.signal, found, -1)
+        while node.parent is not None:
+            node.uses -= 1
+            if not node.uses:
+                self._remove(node)
+            node = node.parent
+
+    def _root(self, layer: int) -> Node:
+        """The empty rewrite, from which all paths of a layer start."""
+        root = self._roots.get(layer)
+        if root is None:
+            root = self._roots[layer] = Node(None, None, layer, 0, 0, trace=Trace(0), fresh=False)
+            assert root.trace is not None
+            root.trace.add(np.array([[-self._pause, 1]], dtype=np.int64))
+            root.mass = 1.0
+            self._ledger.note(root.trace, rewrites=True)
+        return root
+
+    def _extend(self, parent: Node, stage: Stage) -> Node:
+        """A path that no rule has taken so far."""
+        node = Node(stage, parent, parent.layer, parent.depth + 1, len(stage.result))
+        if parent.trace is None:
+            parent.trace = Trace(parent.width)
+            if not parent.fresh:
+                for found in self._contents(parent, kept=False):
+                    parent.trace.add(found)
+                    parent.mass += _mass(found)
+        self._ledger.note(parent.trace, rewrites=True)
+        parent.children[stage] = node
+        node.table = self._read(stage)
+        if node.table is not None:
+            node.forward, node.backward = matches(stage, self._indexed)
+            for match, _ in node.forward:
+                node.table.facts.index(match.columns)
+            for match, _ in node.backward:
+                parent.trace.index(match.columns)
+            self._ledger.note(node.table.facts)
+            node.table.readers.setdefault(node.layer, []).append(node)
+        self._came.append(node)
+        return node
+
+    def _remove(self, node: Node) -> None:
+        parent, stage = node.parent, node.stage
+        assert parent is not None
+        assert stage is not None
+        assert parent.trace is not None
+        del parent.children[stage]
+        if node.table is not None:
+            for match, _ in node.forward:
+                node.table.facts.unindex(match.columns)
+            for match, _ in node.backward:
+                parent.trace.unindex(match.columns)
+            self._ledger.note(parent.trace, rewrites=True)
+            self._ledger.note(node.table.facts)
+            readers = node.table.readers[node.layer]
+            readers.remove(node)
+            if not readers:
+                del node.table.readers[node.layer]
+            if node.table.fold is not None and not node.table.readers:
+                del self._folds[node.table.fold]
+                self._ledger.drop(node.table.facts)
+        if not parent.children and parent.parent is not None:
+            self._ledger.drop(parent.trace)
+            parent.trace = None
+
+    def _contents(self, node: Node, kept: bool = True) -> Iterator[Batch]:
+        """All rewrites of a node, as they were before the step."""
+        if node.trace is not None and kept:
+            yield node.trace.batch()
+            return
+        if node.parent is None:
+            return
+        assert node.parent.trace is not None
+        batch = node.parent.trace.batch()
+        if len(batch):
+            for found in self._product(node, batch):
+                self._host.tick(self._new)
+                yield found
+
+    def _table(self, name: str, width: int) -> Table:
+        table = self.tables.get(name)
+        if table is None:
+            layer = self.layers.of(name)
+            table = self.tables[name] = Table(name, width, layer, Trace(width), Trace(width))
+            self._ledger.note(table.facts)
+            self._ledger.note(table.inputs)
+        return table
+
+    def _read(self, stage: Stage) -> Table | None:
+        """What the stage looks facts up in."""
+        step = stage.step
+        if isinstance(step, Product | Without):
+            return self._table(step.relation, len(step.pattern))
+        if isinstance(step, Where):
+            return None
+        table = self._folds.get(step.fold)
+        if table is None:
+            width = len(step.fold.keys) + 1
+            table = Table("", width, -1, Trace(width), Trace(0), fold=step.fold)
+            self._folds[step.fold] = table
+            table.facts.index(tuple(range(width - 1)))
+            table.facts.add(_weighted(self._host.fold(step.fold, None), 1))
+            self._ledger.note(table.facts)
+        return table
+
+
+def _mass(batch: Batch) -> float:
+    return float(np.abs(batch[:, -1]).sum(dtype=np.float64))
+
+
+def _check_mass(mass: float) -> None:
+    """Weights must stay exact: where there could be too many derivations for that, give up."""
+    if mass > HEAVIEST:
+        raise LimitError(
+            "error: the circuit would count too many derivations of one fact\n"
+            "    another algorithm than dbsp does not count them"
+        )
+
+
+def _merged(made: Batch, batch: Batch, result: Sequence[Word]) -> Batch:
+    """Rows made of those of a batch; some may be the same if words were left out."""
+    held = {which for source, which in result if source == HELD}
+    return made if len(held) == batch.shape[1] - 2 else consolidated(made)
+
+
+def _group_keys(fold: Fold, batch: Batch, host: Host) -> Batch:
+    """The keys of the groups that these facts belong to."""
+    places: dict[str, int] = {}
+    passes = np.ones(len(batch), dtype=np.bool_)
+    for c, term in enumerate(fold.group.terms):
+        if isinstance(term, Constant):
+            passes &= batch[:, c] == host.identify(term)
+        elif isinstance(term, Variable):
+            first = places.setdefault(term.name, c)
+            passes &= batch[:, c] == batch[:, first]
+    columns = [places[key.name] for key in fold.keys]
+    keys = consolidated(_weighted(batch[passes][:, columns], 1))
+    keys[:, -1] = 1
+    return keys
+
+
+def _weighted(rows: Words, weight: int) -> Batch:
+    made = np.zeros((len(rows), rows.shape[1] + 2), dtype=np.int64)
+    made[:, :-2] = rows
+    made[:, -1] = weight
+    return made

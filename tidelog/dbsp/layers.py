@@ -1,0 +1,62 @@
+"""Layers: what negated literals and aggregates read is complete below them.
+
+A relation's layer is at least that of what its rules read, and above that of what they read
+negated. Layers only rise: they stay valid when rules go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from tidelog.program.rules import Rule
+
+
+class Layers:
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        self._levels: dict[str, int] = {}
+        self._readers: dict[str, dict[Rule, None]] = {}
+        self.count = 1
+        self.add(rules)
+
+    def of(self, relation: str) -> int:
+        return self._levels.get(relation, 0)
+
+    def add(self, rules: Iterable[Rule]) -> None:
+        """Rules come; relations that must rise do."""
+        rules = list(rules)
+        self._levels.update(self.raised(rules))
+        self.count = 1 + max(self._levels.values(), default=0)
+        for rule in rules:
+            for name, _ in rule.reads():
+                self._readers.setdefault(name, {})[rule] = None
+
+    def expect(self, rules: Collection[Rule]) -> None:
+        """Relations rise as if these rules were there."""
+        self._levels.update(self.raised(rules))
+
+    def remove(self, rule: Rule) -> None:
+        for name in {name for name, _ in rule.reads()}:
+            del self._readers[name][rule]
+            if not self._readers[name]:
+                del self._readers[name]
+
+    def raised(self, come: Collection[Rule], gone: Collection[Rule] = ()) -> Mapping[str, int]:
+        """The relations that would rise, and to which layer, if these rules came and went."""
+        levels: dict[str, int] = {}
+        added: dict[str, list[Rule]] = {}
+        for rule in come:
+            for name, _ in rule.reads():
+                added.setdefault(name, []).append(rule)
+        todo = list(come)
+        while todo:
+            rule = todo.pop()
+            head = rule.head.relation
+            level = max(
+                (levels.get(name, self.of(name)) + complete for name, complete in rule.reads()),
+                default=0,
+            )
+            if level > levels.get(head, self.of(head)):
+                levels[head] = level
+                todo += (r for r in self._readers.get(head, ()) if r not in gone)
+                todo += added.get(head, ())
+        return levels

@@ -1,0 +1,97 @@
+"""The state of the interpreter's circuit: facts by relation, rewrites by provenance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tidelog.dbsp.kit import Fold, Signal, Stage
+from tidelog.dbsp.trace import Batch, Match, Trace, Words, consolidated, none
+
+
+@dataclass(slots=True, eq=False)
+class Table:
+    """Facts of a relation, or groups of an aggregate: those that go into distinct, with the times
+    of their derivations, and those that come out of it."""
+
+    name: str
+    width: int
+    layer: int
+    facts: Trace
+    inputs: Trace
+    readers: dict[int, list[Node]] = field(default_factory=dict)  # by layer
+    changes: list[Batch] = field(default_factory=list)  # of this step
+    again: dict[int, list[Words]] = field(default_factory=dict)  # rows to look at, by time
+    fold: Fold | None = None
+    signals: int = 0  # rules that derive it
+
+    def net(self) -> Batch:
+        """What has changed in all rounds together."""
+        if not self.changes:
+            return none(self.width)
+        batch = np.concatenate(self.changes)
+        batch[:, -2] = 0
+        # A row that comes only, or goes only, does so in one round.
+        weights = batch[:, -1]
+        return batch if (weights > 0).all() or (weights < 0).all() else consolidated(batch)
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """Rewrites of one provenance: what a path of stages has found."""
+
+    stage: Stage | None
+    parent: Node | None
+    layer: int
+    depth: int
+    width: int
+    table: Table | None = None
+    forward: tuple[tuple[Match, int], ...] = ()  # rewrites meet facts, with a sign each
+    backward: tuple[tuple[Match, int], ...] = ()  # facts meet rewrites
+    trace: Trace | None = None  # kept where something follows
+    mass: float = 0.0  # derivations that came and went: the trace's weights add up to no more
+    children: dict[Stage, Node] = field(default_factory=dict)
+    signals: dict[Signal, int] = field(default_factory=dict)
+    uses: int = 0
+    fresh: bool = True  # in this step: what it holds is still to come
+
+
+class Ledger:
+    """What traces hold, without going through all of them: only those are asked again that have
+    changed since."""
+
+    def __init__(self) -> None:
+        self._known: dict[Trace, tuple[int, int]] = {}
+        self._changed: dict[Trace, bool] = {}
+        self._rewrites = self._bytes = 0
+
+    def note(self, trace: Trace, rewrites: bool = False) -> None:
+        """A trace has changed; it may be one of rewrites."""
+        self._changed[trace] = rewrites
+
+    def drop(self, trace: Trace) -> None:
+        self._changed.pop(trace, None)
+        self._set(trace, 0, 0)
+        del self._known[trace]
+
+    @property
+    def rewrites(self) -> int:
+        self._settle()
+        return self._rewrites
+
+    @property
+    def bytes(self) -> int:
+        self._settle()
+        return self._bytes
+
+    def _settle(self) -> None:
+        for trace, rewrites in self._changed.items():
+            self._set(trace, len(trace) if rewrites else 0, trace.memory())
+        self._changed.clear()
+
+    def _set(self, trace: Trace, rewrites: int, size: int) -> None:
+        before = self._known.get(trace, (0, 0))
+        self._rewrites += rewrites - before[0]
+        self._bytes += size - before[1]
+        self._known[trace] = (rewrites, size)

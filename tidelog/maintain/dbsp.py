@@ -1,0 +1,148 @@
+"""DBSP: the program and its facts as one incremental circuit (see `tidelog.dbsp.interpreter`).
+
+An update is a step of the circuit, for all strata at once: facts and rules change alike. The
+circuit holds derivations, and not only facts; it is made when the algorithm is first used, and
+made anew after another algorithm has changed the facts. Only where rules come that move relations
+to other layers (see `tidelog.dbsp.layers`), an update takes two steps, with a new circuit in
+between.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.maintain.report import Work
+from tidelog.maintain.seam import View
+from tidelog.maintain.update import Update
+from tidelog.program.rules import Rule, Stratum
+
+if TYPE_CHECKING:  # most programs do without
+    from tidelog.dbsp.interpreter import Interpreter
+    from tidelog.dbsp.trace import Batch
+    from tidelog.maintain.hosting import EngineHost
+
+
+@dataclass(frozen=True, slots=True)
+class Circuit:
+    """The algorithm, with join orders as an index or without."""
+
+    name: str
+    indexed: bool = True
+
+    def maintain(
+        self, u: Update, strata: Sequence[Stratum], gone: Sequence[Rule], come: Sequence[Rule]
+    ) -> None:
+        if not strata:
+            return
+        began = time.perf_counter()
+        u.begin(Work((), self.name))
+        u.watch.stratum(named(strata))
+        running = u.memory.circuit
+        if running is None or running.name != self.name:
+            coming = set(come)
+            rules = [r for s in strata for r in s.rules if r not in coming]
+            u.memory.circuit = None
+            u.memory.forget(names_of(strata))
+            before = (u.E - u.X) | (u.X - u.E)
+            running = self.start(u, names_of(strata), (*rules, *gone), before)
+        u.memory.circuit = running
+        host, circuit = running.host, running.circuit
+        host.u = u
+        pairs, rounds = circuit.pairs, 0
+        facts = changed(u)
+        if circuit.fits(come, gone):
+            circuit.step(facts, come, gone)
+        else:
+            circuit.step(facts, (), gone)
+            rounds = circuit.rounds
+            u.work.why = "rules came that move relations to other layers"
+            rules = list(circuit.rules)
+            running = u.memory.circuit = self.start(u, names_of(strata), rules, u.E, come)
+            host, circuit = running.host, running.circuit
+            pairs, host.again = 0, True
+            circuit.step({}, come)
+            host.again = False
+        numbers = u.work.numbers
+        numbers["rounds"] = rounds + circuit.rounds
+        numbers["rewrites"] = circuit.rewrites()
+        numbers["bytes"] = circuit.memory()
+        u.work.instances = circuit.pairs - pairs
+        u.work.relations = tuple(dict.fromkeys(u.changed))
+        u.work.deleted, u.work.added = len(u.D), len(u.A)
+        u.work.seconds = time.perf_counter() - began
+        u.report.works.append(u.work)
+
+    def start(
+        self,
+        u: Update,
+        names: Iterable[str],
+        rules: Collection[Rule],
+        E: View,
+        later: Collection[Rule] = (),
+    ) -> Running:
+        """A circuit with these rules and explicit facts; I is what follows from them. Its layers
+        have room for rules that come later."""
+        from tidelog.dbsp.interpreter import Interpreter
+        from tidelog.maintain.hosting import EngineHost
+
+        host = EngineHost(u)
+        circuit = Interpreter(host, indexed=self.indexed)
+        circuit.layers.expect((*rules, *later))
+        host.silent = True
+        facts = {name: weighted(u.engine.ids(E, name), 1) for name in names}
+        circuit.step(facts, rules)
+        circuit.finish()
+        host.silent = False
+        return Running(self.name, circuit, host)
+
+
+@dataclass(slots=True)
+class Running:
+    """A circuit that is in step with a database."""
+
+    name: str
+    circuit: Interpreter
+    host: EngineHost
+
+    def settle(self, undone: bool) -> bool:
+        """An update has ended; False if the circuit is of no more use."""
+        self.host.leave()
+        if undone:
+            return self.circuit.undo()
+        self.circuit.finish()
+        return True
+
+
+def named(strata: Sequence[Stratum]) -> Stratum:
+    """The stratum that progress and limits tell of: all of them are worked on at once."""
+    recursive = (stratum for stratum in strata if stratum.recursive)
+    ruled = (stratum for stratum in strata if stratum.rules)
+    return next(recursive, None) or next(ruled, None) or strata[0]
+
+
+def names_of(strata: Iterable[Stratum]) -> list[str]:
+    return [name for stratum in strata for name in stratum.relations]
+
+
+def changed(u: Update) -> dict[str, Batch]:
+    """Explicit facts that went and came."""
+    facts = {}
+    for name in u.engine.relations(u.X):
+        went = weighted(u.engine.ids(u.X - u.E, name), -1)
+        came = weighted(u.engine.ids(u.X & u.E, name), 1)
+        facts[name] = np.concatenate((went, came))
+    return facts
+
+
+def weighted(rows: NDArray[np.uint32], weight: int) -> Batch:
+    """Rows as a change at time 0."""
+    batch = np.zeros((len(rows), rows.shape[1] + 2), dtype=np.int64)
+    batch[:, :-2] = rows
+    batch[:, -1] = weight
+    return batch

@@ -1,0 +1,135 @@
+"""What the circuit asks, answered by an engine: values, comparisons, arithmetic and aggregates.
+
+The circuit knows words; what they stand for is the engine's business. So a part of a rule that is
+about values is evaluated by the engine, as a rule over a table of rewrites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tidelog.dbsp.kit import Fold, Where
+from tidelog.dbsp.trace import Batch, Words
+from tidelog.maintain.seam import Ids
+from tidelog.maintain.update import Update
+from tidelog.program.rules import Constraint, Literal, Relation, Rule
+from tidelog.program.syntax import Constant, Variable
+
+ROW = Variable("%row", kind="number")
+
+
+class EngineHost:
+    """A host for the circuit of the update `u`; silent while I is what the circuit comes to."""
+
+    def __init__(self, u: Update) -> None:
+        self.u = u
+        self.silent = False
+        self.again = False  # a second step: what it takes back did not change
+        self._rules: dict[Where | Fold, tuple[Rule, ...]] = {}
+
+    def leave(self) -> None:
+        """The update has ended, and its sets are gone."""
+        self.__dict__.pop("u", None)
+
+    def identify(self, constant: Constant) -> int:
+        assert constant.kind is not None
+        return int(self.u.engine.identify(constant.kind, [constant.value])[0])
+
+    def round(self) -> None:
+        self.u.watch.round()
+
+    def tick(self, facts: int) -> None:
+        self.u.watch.pairs(0 if self.silent else facts)
+
+    def settled(self, changes: Mapping[str, Batch]) -> None:
+        if self.silent:
+            return
+        u, engine = self.u, self.u.engine
+        for name, batch in changes.items():
+            ids, weights = batch[:, :-2].astype(np.uint32), batch[:, -1]
+            D, A = engine.pick(name, ids[weights < 0]), engine.pick(name, ids[weights > 0])
+            u.I -= D
+            u.I |= A
+            if self.again:
+                back, off = engine.collect(u.D & A), engine.collect(u.A & D)
+                u.D -= back
+                A -= back
+                u.A -= off
+                D -= off
+            u.net(D, A)
+
+    # Comparisons and arithmetic.
+
+    def where(self, where: Where, rows: Words) -> tuple[Words, Words | None]:
+        part = where.part
+        if isinstance(part, Constraint) and part.op in ("=", "!="):
+            left, right = (self._side(term, where, rows) for term in (part.left, part.right))
+            if left is not None and right is not None:
+                return np.flatnonzero((left == right) == (part.op == "=")), None
+            known = right if left is None else left
+            if where.result in (part.left, part.right) and known is not None:
+                return np.arange(len(rows)), known
+        return self._evaluated(where, rows)
+
+    def _side(self, term: object, where: Where, rows: Words) -> Words | None:
+        """A side of an equation, where it is a constant or a variable that is bound."""
+        if isinstance(term, Constant):
+            return np.full(len(rows), self.identify(term))
+        if isinstance(term, Variable) and term in where.inputs:
+            return rows[:, where.inputs.index(term)]
+        return None
+
+    def _evaluated(self, where: Where, rows: Words) -> tuple[Words, Words | None]:
+        """By the engine, as a rule over numbered rows."""
+        engine = self.u.engine
+        (rule,) = self._rules.get(where) or self._where_rule(where)
+        table = np.empty((len(rows), 1 + rows.shape[1]), dtype=np.uint32)
+        table[:, 0] = numbers = engine.identify("number", np.arange(len(rows)))
+        table[:, 1:] = rows
+        given = engine.pick(next(rule.literals()).relation, table)
+        found = engine.ids(engine.apply((rule,), within=given), rule.head.relation)
+        order = np.argsort(numbers)
+        which = order[np.searchsorted(numbers, found[:, 0], sorter=order)]
+        return which, None if where.result is None else found[:, 1].astype(np.int64)
+
+    def _where_rule(self, where: Where) -> tuple[Rule, ...]:
+        found = (ROW,) if where.result is None else (ROW, where.result)
+        head = self._literal("where", found)
+        rows = self._literal("rows", (ROW, *where.inputs))
+        rule = Rule(head, (rows, where.part), where.rule.text, where.rule.at)
+        self._rules[where] = (rule,)
+        return (rule,)
+
+    # Aggregates.
+
+    def fold(self, fold: Fold, keys: Words | None) -> Words:
+        engine, I = self.u.engine, self.u.I
+        grouping, folding = self._rules.get(fold) or self._fold_rules(fold)
+        if keys is None:
+            given = engine.apply((grouping,), within=I)
+        else:
+            given = engine.pick(grouping.head.relation, keys.astype(np.uint32))
+        found = engine.apply((folding,), within=given, negative=I)
+        ids: Ids = engine.ids(found, folding.head.relation)
+        return ids.astype(np.int64)
+
+    def _fold_rules(self, fold: Fold) -> tuple[Rule, ...]:
+        """From facts to keys of groups, and from keys to values."""
+        group = fold.group
+        keys = self._literal("keys", fold.keys)
+        head = self._literal("fold", (*fold.keys, group.result))
+        text = f"{group.op} over {group.relation}"
+        grouping = Rule(keys, (Literal(group.relation, group.terms),), text, group.at)
+        rules = (grouping, Rule(head, (keys, group), text, group.at))
+        self._rules[fold] = rules
+        return rules
+
+    def _literal(self, what: str, variables: tuple[Variable, ...]) -> Literal:
+        """A literal over a relation of the circuit's own, which becomes known. What is in it is
+        there while one rule is evaluated: all with the same kinds of columns share it."""
+        kinds = tuple(v.kind for v in variables if v.kind is not None)
+        name = f"%{what}({','.join(kinds)})"
+        self.u.engine.declare(Relation(name, tuple(v.name for v in variables), kinds))
+        return Literal(name, variables)
