@@ -61,7 +61,8 @@ class State:
             if me in self.held:
                 advice = "close it before anything changes"
                 raise TidelogError(f"error: a snapshot is open\n    {advice}")
-            self._queue(lambda: not self.held)
+            if self.waiting or self.held:
+                self._queue(lambda: not self.held)
             self.changer = me
             try:
                 yield
@@ -259,9 +260,10 @@ class Transaction:
 
     def _note_explicit(self, op: Op, r: int, rows: Rows) -> None:
         """Facts have changed, that were not so just before."""
-        again = self._explicit.has(r, rows)
-        self._explicit.remove(r, rows[again])
-        self._explicit.add(r, rows[~again])
+        X = self._explicit
+        again, fresh = X.those(r, rows), X.others(r, rows)
+        X.remove(r, again)
+        X.add(r, fresh)
 
     def _flush(self) -> None:
         """Set the facts that came one by one."""

@@ -101,33 +101,31 @@ def test_small_strata_are_tried_from_scratch(on: str, monkeypatch: pytest.Monkey
 
 def test_what_is_quicker_is_done_and_the_other_not_forgotten() -> None:
     known = Costs()
-    assert not known.from_scratch(
-        True, 10, small=lambda: True, tiny=lambda: False
-    )  # nothing is known
+    assert not known.from_scratch(True, 10, small=lambda: True, plans=lambda: 0)  # nothing is known
     for seconds in (9.0, 5.0):  # the first times say little
         known.followed(True, 10, seconds)
-        assert not known.from_scratch(True, 10, small=lambda: True, tiny=lambda: False)
+        assert not known.from_scratch(True, 10, small=lambda: True, plans=lambda: 0)
     known.followed(True, 10, 1.0)
-    assert known.from_scratch(True, 10, small=lambda: True, tiny=lambda: False)
-    assert not known.from_scratch(True, 10, small=lambda: False, tiny=lambda: False)
+    assert known.from_scratch(True, 10, small=lambda: True, plans=lambda: 0)
+    assert not known.from_scratch(True, 10, small=lambda: False, plans=lambda: 0)
     known.recomputed(0.5)
-    assert known.from_scratch(True, 10, small=lambda: False, tiny=lambda: False)
+    assert known.from_scratch(True, 10, small=lambda: False, plans=lambda: 0)
     assert not known.from_scratch(
-        False, 10, small=lambda: False, tiny=lambda: False
+        False, 10, small=lambda: False, plans=lambda: 0
     )  # another kind of change
     times = 0
-    while known.from_scratch(True, 10, small=lambda: False, tiny=lambda: False):
+    while known.from_scratch(True, 10, small=lambda: False, plans=lambda: 0):
         times += 1
     assert 2 <= times <= 20
     known.followed(True, 10, 1.0)
-    assert known.from_scratch(True, 10, small=lambda: False, tiny=lambda: False)
+    assert known.from_scratch(True, 10, small=lambda: False, plans=lambda: 0)
 
 
 def test_once_is_enough_where_a_change_is_very_slow() -> None:
     known = Costs()
     known.recomputed(0.5)
     known.followed(True, 10, 3.0)
-    assert known.from_scratch(True, 10, small=lambda: False, tiny=lambda: False)
+    assert known.from_scratch(True, 10, small=lambda: False, plans=lambda: 0)
 
 
 @engines
@@ -139,9 +137,50 @@ def test_closures_have_modules(on: str, monkeypatch: pytest.MonkeyPatch) -> None
     assert choice(world, "path") == ("dredc-mod", "closures have their own algorithm")
 
 
+def test_plans_wait_until_recomputing_has_taken_as_long() -> None:
+    known = Costs()
+    known.recomputed(5 * costs.PLAN)
+    assert known.from_scratch(True, 10, small=lambda: False, plans=lambda: 10)
+    assert not known.from_scratch(False, 10, small=lambda: False, plans=lambda: 10)
+    known.recomputed(6 * costs.PLAN)
+    assert not known.from_scratch(True, 10, small=lambda: False, plans=lambda: 10)
+
+
+def test_a_search_that_needs_plans_may_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "PATIENCE", 0.5)
+    known = Costs()
+    known.recomputed(1.0)
+    assert known.patience(plans=10) == 0.5 + 10 * costs.PLAN
+    assert known.patience(plans=10**9) == 0.5 + 1.0
+    for _ in range(costs.SEEN):
+        known.followed(True, 10, 0.1)
+    assert known.patience(plans=10) == 0.5
+
+
+def test_once_it_has_plans_a_change_is_followed() -> None:
+    known = Costs()
+    known.followed(True, 10, 1.0)
+    assert not known.from_scratch(True, 10, small=lambda: False, plans=lambda: 10)
+
+
 @engines
 def test_tiny_strata_are_recomputed_at_first(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "TINY", 100)
+    monkeypatch.setattr(costs, "PLAN", 1.0)
     world = paths(on)
-    world.change("auto", insert=[("edge", (5, 6))])
+    world.change("auto", delete=[("edge", (4, 5))])
+    assert choice(world, "path") == ("recompute", "quicker from scratch")
+    world.change("auto", insert=[("edge", (4, 5))])
+    assert choice(world, "path") == ("insert", "nothing is lost")
+
+
+@engines
+def test_a_fact_that_is_no_longer_explicit_is_a_deletion(
+    on: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = paths(on)
+    world.change("auto", insert=[("path", (0, 1))])
+    monkeypatch.setattr(auto, "TINY", 100)
+    monkeypatch.setattr(costs, "PLAN", 1.0)
+    world.change("auto", delete=[("path", (0, 1))])
     assert choice(world, "path") == ("recompute", "quicker from scratch")

@@ -1,16 +1,9 @@
-"""Kernels come back from the disk only if they were compiled from all the sources of now.
-
-Numba looks at the file that a function stands in, but a kernel has the code of several files
-compiled into it, and knows the bundles that it gets by the order of their arrays.
-"""
+"""Where compiled kernels of closures are kept between runs."""
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
-
-from numba.core.dispatcher import Dispatcher
 
 from tidelog.closure.kernels import (
     asking,
@@ -24,24 +17,10 @@ from tidelog.closure.kernels import (
     rows,
     strong,
 )
+from tidelog.compiled import kernels_of, load_quickly, load_safely
 
 MODULES = (asking, classes, cutting, emission, joining, lists, nodes, order, rows, strong)
-KERNELS: tuple[Any, ...] = tuple(
-    value
-    for module in MODULES
-    for value in vars(module).values()
-    if isinstance(value, Dispatcher) and value.__module__ == module.__name__
-)
-
-
-def load_safely() -> None:
-    digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(source.read_bytes())
-    for kernel in KERNELS:
-        file: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
-        if hasattr(file, "_source_stamp"):
-            file._source_stamp = (file._source_stamp, digest.hexdigest())
+KERNELS = kernels_of(MODULES)
 
 
 def is_warm() -> bool:
@@ -54,4 +33,6 @@ def is_warm() -> bool:
         return False
 
 
-load_safely()
+# Kernels know the bundles that they get by the order of their arrays: all files count.
+load_safely(KERNELS, Path(__file__).parent.rglob("*.py"))
+load_quickly(KERNELS)

@@ -168,7 +168,9 @@ def _numeric(relation: Relation, kind: Kind, name: str, values: Any) -> Column:
     if kind == "symbol" or values.dtype.kind == "f":
         raise _fault(relation, f"column {name} is a {kind}; the array holds {values.dtype}")
     low, high = _BOUNDS[kind]
-    if len(values) and not (low <= int(values.min()) and int(values.max()) <= high):
+    if not np.can_cast(values.dtype, DTYPES[kind]) and not (
+        low <= int(values.min()) and int(values.max()) <= high
+    ):
         raise _fault(relation, f"column {name} has a value that does not fit a 64-bit {kind}")
     return np.ascontiguousarray(values, dtype=DTYPES[kind])
 

@@ -1,8 +1,8 @@
 """Auto: for each stratum and update the way that should be cheapest there.
 
 Without recursion one step does it, closures have modules, and where nothing is lost, insertion
-does it. Otherwise what
-follows from the change is found by `aged`, or by `dred` while the ages of facts are not known.
+does it. Otherwise what follows from the change is found by `aged`, or by `dred` while the ages of
+facts are not known.
 Evaluation from scratch is better where the change reaches most of the stratum: it is chosen
 where it took less before, and when overdeletion takes too long.
 """
@@ -21,15 +21,16 @@ from tidelog.program.rules import Rule, Stratum
 
 SMALL = 4_000  # facts of a stratum that is tried from scratch just to know
 BULK = 500  # facts that change: closures may become modules
-TINY = 500  # facts that its rules read and derive: from scratch at first
+TINY = 500  # facts that its rules read and derive: plans for following deletions can wait
 
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     costs = u.memory.costs(stratum)
-    deletes, facts = bool(u.D) or bool(gone), len(u.D) + len(u.A) + len(u.X)
+    deletes = bool(u.D) or bool(gone) or (u.loses and u.gives(stratum))
+    facts = len(u.D) + len(u.A) + len(u.X)
     began = time.thread_time()
     if is_bulk(u, stratum, facts) or costs.from_scratch(
-        deletes, facts, lambda: is_small(u, stratum), lambda: is_tiny(u, stratum)
+        deletes, facts, lambda: is_small(u, stratum), lambda: plans(u, stratum)
     ):
         recompute.maintain(u, stratum, gone, come)
         costs.recomputed(time.thread_time() - began)
@@ -50,8 +51,10 @@ def is_bulk(u: Update, stratum: Stratum, facts: int) -> bool:
     return 4 * facts > sum(map(u.engine.size, u.memory.known(stratum).read))
 
 
-def is_tiny(u: Update, stratum: Stratum) -> bool:
-    return sum(map(u.engine.size, u.memory.known(stratum).read)) <= TINY
+def plans(u: Update, stratum: Stratum) -> int:
+    """Plans that following a deletion may need, where evaluation from scratch takes less."""
+    known = u.memory.known(stratum)
+    return len(known.rules) if sum(map(u.engine.size, known.read)) <= TINY else 0
 
 
 def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
@@ -93,7 +96,8 @@ def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) ->
     u.work.algorithm = "aged" if known else "dred"
     search = aged.overdelete if known else dred.overdelete
     u.work.why = "what is lost is followed"
-    u.deadline = time.thread_time() + u.memory.costs(stratum).patience
+    patience = u.memory.costs(stratum).patience(plans=len(stratum.rules))
+    u.deadline = time.thread_time() + patience
     try:
         return search(u, stratum, N, come)
     except Spent:

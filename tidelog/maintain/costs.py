@@ -17,6 +17,7 @@ CLEARLY = 1.15  # times quicker is quicker
 SEEN = 3  # changes of a kind before they count as slow, unless one is very slow
 VERY = 1.0  # seconds, which loading kernels and making indexes does not take
 MEMORY = 10  # times what the other way takes: for so long it is remembered what that is
+PLAN = 0.0003  # seconds that it takes to plan a rule's part in following a deletion
 
 
 @dataclass(slots=True)
@@ -26,22 +27,26 @@ class Costs:
     recompute: float = 0.0  # 0 if not known
     support: float = 1.0  # part of the facts checked by `aged` that had older support
     _hoped: float = 0.0  # what recomputing may take now, for all we know
+    _spent: float = 0.0  # on recomputing, so far
     _usual: dict[tuple[bool, int], float] = field(default_factory=dict)  # by kind of change
     _seen: dict[tuple[bool, int], int] = field(default_factory=dict)
 
     def from_scratch(
-        self, deletes: bool, facts: int, small: Callable[[], bool], tiny: Callable[[], bool]
+        self, deletes: bool, facts: int, small: Callable[[], bool], plans: Callable[[], int]
     ) -> bool:
         """Should recomputing be quicker than following a change of so many facts?
 
-        Where a stratum is small, that is tried; where it is tiny, first of all. What is not done
-        seems quicker and quicker, until it is tried again: the sooner, the less that would cost
-        in comparison.
+        The first deletion that is followed needs plans, so many of them: that waits until they
+        would have paid for what recomputing has taken. Where a stratum is small, recomputing is
+        tried. What is not done seems quicker and quicker, until it is tried again: the sooner,
+        the less that would cost in comparison.
         """
         kind = deletes, _size(facts)
+        if deletes and kind not in self._seen and self._spent < PLAN * plans():
+            return True
         usual = self._usual.get(kind, 0.0)
         if not usual:
-            return tiny()
+            return False
         if not (self.recompute or small()):
             return False
         if CLEARLY * self._hoped < usual:
@@ -69,13 +74,16 @@ class Costs:
     def supported(self, some: int, checked: int) -> None:
         self.support += 0.3 * (some / checked - self.support)
 
-    @property
-    def patience(self) -> float:
-        """For how long to search for what to delete before recomputing."""
-        return max(LEAST, PATIENCE * self.recompute or TRIAL)
+    def patience(self, plans: int) -> float:
+        """For how long to search for what to delete before recomputing. The first times, so many
+        plans have to be made."""
+        search = max(LEAST, PATIENCE * self.recompute or TRIAL)
+        deletions = sum(times for (deletes, _), times in self._seen.items() if deletes)
+        return search + min(PLAN * plans, self.recompute) if deletions < SEEN else search
 
     def recomputed(self, seconds: float) -> None:
         self.recompute = self._hoped = _typical(self.recompute, seconds)
+        self._spent += seconds
 
 
 def _faded(spent: float, other: float) -> float:

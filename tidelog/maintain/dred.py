@@ -103,7 +103,7 @@ def insert(u: Update, stratum: Stratum, come: Sequence[Rule], N: FactSet, Ds: Fa
     saturate(u.engine, stratum.recursive, u.I, N, watch, added=added, before=mark)
     u.applied("insertions", len(added) - given)
     u.note("DR5")
-    if Ds:
+    if Ds and added:  # where nothing comes, none of Ds is back
         added -= Ds
         Ds -= u.I
     u.net(Ds, added)

@@ -11,7 +11,7 @@ from tidelog.maintain.seam import Engine, FactSet
 from tidelog.maintain.seminaive import Watch
 from tidelog.program.rules import Stratum
 
-LONG = 2_000_000  # rule instances after which closures become modules
+LONG = 500_000  # rule instances after which closures become modules
 
 
 def materialise(

@@ -102,10 +102,11 @@ def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule
         N, G = engine.collect(u.D, (closed.source,)), engine.collect(u.A, (closed.source,))
     else:
         N, G = external(u, stratum, gone, come)
-        N -= u.E
-        N -= engine.provable(stratum.nonrecursive, N, within=I)
-    A = closed.insert(engine, G)
-    D = closed.remove(engine, N)
+        if N:
+            N -= u.E
+            N -= engine.provable(stratum.nonrecursive, N, within=I)
+    A = closed.insert(engine, G) if G else engine.none()
+    D = closed.remove(engine, N) if N else engine.none()
     u.note("closure")
     if D and A:
         both = engine.collect(D & A)
@@ -124,7 +125,10 @@ def external(
     engine, C = u.engine, u.engine.nonrecursive if count else None
     rules = kept(stratum.nonrecursive, come)
     N = lost(u, stratum, rules, gone, C)
-    G = engine.derive(rules, touching=u.A, touching_negated=u.D, within=u.I, add_to=C)
+    if rules and (u.A or u.D):
+        G = engine.derive(rules, touching=u.A, touching_negated=u.D, within=u.I, add_to=C)
+    else:
+        G = engine.none()
     if come:
         G |= engine.apply(come, within=u.I, add_to=C)
     if u.gives(stratum):

@@ -50,6 +50,7 @@ class Update:
     deadline: float = math.inf  # of a search that can be given up, by `time.thread_time`
     _explicit: frozenset[str] = frozenset()  # relations that X has facts of
     _noted: int = 0
+    _loses: bool | None = None
 
     def __post_init__(self) -> None:
         self._explicit = frozenset(self.engine.relations(self.X))
@@ -59,12 +60,21 @@ class Update:
         """All facts before the update, as far as strata are done or at work."""
         return (self.I - self.A) | self.D
 
+    @property
+    def loses(self) -> bool:
+        """Are facts explicit no more?"""
+        if self._loses is None:
+            self._loses = bool(self.engine.some(self.X - self.E, 1))
+        return self._loses
+
     def gives(self, stratum: Stratum) -> bool:
         """Has X facts of the stratum?"""
         return not self._explicit.isdisjoint(stratum.relations)
 
     def went(self, stratum: Stratum) -> FactSet:
         """Facts of the stratum that are explicit no more."""
+        if not self.loses:
+            return self.engine.none()
         return self.engine.collect(self.X - self.E, stratum.relations)
 
     def came(self, stratum: Stratum) -> FactSet:
@@ -178,7 +188,7 @@ def _take_inputs(u: Update, relations: tuple[str, ...]) -> list[str]:
     began = time.perf_counter()
     u.begin(Work(relations, "input"))
     D = u.engine.collect(u.X - u.E, relations)
-    A = u.engine.collect(u.X & u.E, relations)
+    A = u.engine.collect(u.X & u.E, relations) if len(D) < len(u.X) else u.engine.none()
     u.I -= D
     u.I |= A
     u.net(D, A)

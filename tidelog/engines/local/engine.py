@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.engines.local.order import Catalog, Mode
-from tidelog.engines.local.plans import Ask, Batch, PlanBook
-from tidelog.engines.local.running import Reading, Runner, Views
-from tidelog.engines.local.sets import Journal, LocalSet, Rows, Saved, bound
+from tidelog.engines.local.plans import Ask, Batch, Choice, PlanBook
+from tidelog.engines.local.running import Budget, Reading, Runner, Views
+from tidelog.engines.local.sets import Journal, LocalSet, Rows, Saved, bound, lacks
 from tidelog.engines.local.steps import Plan, Request
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import ABSENT, Dictionary, fits
@@ -83,7 +83,8 @@ class LocalEngine:
         self.explicit = LocalSet(self, self._free_bits.pop(), whole=True)
         self.all = LocalSet(self, self._free_bits.pop(), whole=True)
         self.all.dated = True
-        self._sets = weakref.WeakSet[LocalSet]((self.explicit,))
+        # By bit: a finalizer of its own for each, as a WeakSet has one, would cost small updates.
+        self._held: dict[int, weakref.ref[LocalSet]] = {}
         self._runner = Runner(
             self.store, self.dictionary, self.all, self.explicit, self.numbers.get
         )
@@ -171,12 +172,18 @@ class LocalEngine:
     def none(self) -> LocalSet:
         if not self._free_bits:
             raise RuntimeError(f"more than {BITS} sets at once")
-        made = LocalSet(self, self._free_bits.pop())
-        self._sets.add(made)
+        bit = self._free_bits.pop()
+        made = LocalSet(self, bit)
+        self._held[bit] = weakref.ref(made)
         return made
 
     def release(self, bit: int) -> None:
+        del self._held[bit]
         self._free_bits.append(bit)
+
+    def _sets(self) -> list[LocalSet]:
+        """Those that come and go."""
+        return [made for ref in self._held.values() if (made := ref()) is not None]
 
     def settle(self, facts: FactSet) -> FactSet:
         return facts
@@ -195,11 +202,11 @@ class LocalEngine:
             raise ValueError("this view has no bounds: it cannot be listed")
         table = self._runner.table(view).holds
         for r in sorted({r for s in sets for r in s.relations()}):
-            if only is not None and r not in only:
+            if (only is not None and r not in only) or lacks(view, r):
                 continue
             mine = [s.rows(r) for s in sets if s.count(r)]
             rows = mine[0] if len(mine) == 1 else np.unique(np.concatenate(mine))
-            rows = rows[table[self.store.mask(r)[rows]] != 0]
+            rows = self.store.select(r, rows, table)
             if len(rows):
                 yield r, rows
 
@@ -284,34 +291,42 @@ class LocalEngine:
         most: int | None = None,
     ) -> None:
         counter, sign = _change(add_to, take_from)
-        new, found, sets = _local(N), self.none(), [_local(facts) for facts in into]
+        new, sets = _local(N), [_local(facts) for facts in into]
+        if not new:
+            return
+        found = self.none()
         reading = Reading(within, guard, negative, new, counter=counter, sign=sign)
         seen: Views | None = None
         last: Batch | None = None
+        choice: Choice | None = None
+        touched: list[int] = []
         run = 0
         while new and each():
+            relations = new.relations()
             for facts in sets:
-                for r in new.relations():
+                for r in relations:
                     facts.add(r, new.span(r) or new.rows(r))
-            batch = self._book.batch_for(
-                rules, Ask("delta", tuple(new.relations()), exact=sign != 0)
-            )
+            if choice is None or relations != touched or not self._book.serves(choice):
+                touched = relations
+                choice = self._book.choose(rules, Ask("delta", tuple(touched), exact=sign != 0))
+            batch = choice.batch
             if batch is None:
                 new.clear()
             elif self.measure is not None or batch.requests:
                 new.become(self._evaluate(rules, "delta", reading))
             else:
-                again = seen is not None and batch is last and not seen.guard.of_nothing
+                again = seen is not None and batch is last and not seen.tables.guard.of_nothing
                 # Who evaluates something else between rounds leaves other views behind.
                 again = again and self._runner.runs == run
                 seen, last = seen or self._runner.views(reading), batch
                 self.counters.evaluations += 1
-                with self._runner.at_most(most) as left:
-                    self.counters.instances += self._runner.run(batch, found, reading, seen, again)
+                budget = Budget(most)
+                instances = self._runner.run(batch, found, reading, seen, again, budget)
+                self.counters.instances += instances
                 run = self._runner.runs
-                if left.spent:
+                if budget.spent:
                     return
-                most = left.work
+                most = budget.work
                 new.become(found)
 
     def provable(
@@ -397,7 +412,7 @@ class LocalEngine:
         try:
             # A request that was made before has its answer: only new rows are of interest.
             self._runner.run(
-                self._book.batch((request.plan,)), found, replace(reading, guard=~self.all)
+                self._book.batch((request.plan,)), found, reading._replace(guard=~self.all)
             )
             self._runner.answer(call, request.plan.rule, asked, into, before)
         except BaseException:
@@ -428,15 +443,10 @@ class LocalEngine:
         r, found = self.numbers[relation], self.none()
         before = self.store.size(r)
         self.store.reserve(r, len(ids))
-        each = [
-            self._load_many(r, ids[start : start + MANY_FACTS])
-            for start in range(0, len(ids), MANY_FACTS)
-        ]
-        rows = np.concatenate(each) if each else np.empty(0, dtype=np.int64)
+        for start in range(0, len(ids), MANY_FACTS):
+            rows = self._load_many(r, ids[start : start + MANY_FACTS])
+            found.add(r, rows[rows < before].astype(np.uint32))
         found.add(r, slice(before, self.store.size(r)))
-        known = rows[rows < before]
-        if len(known):
-            found.add(r, known.astype(np.uint32))
         return found
 
     def _load_many(self, r: int, ids: Ids) -> NDArray[np.int64]:
@@ -491,7 +501,7 @@ class LocalEngine:
                 self.all.journal.append(("taken", r, taken.rows[r], self.store.ages(r, there)))
             held = (masks & ~bit) != 0
             data, masks = data[held], masks[held] & ~bit
-            sets = [s for s in self._sets if s.count(r)]
+            sets = [s for s in (self.explicit, *self._sets()) if s.count(r)]
             self.all.drop(r)
             self.store.clear(r)
             self.store.forget_odd(r)
@@ -550,7 +560,7 @@ class LocalEngine:
         if self.counters.instances < self._small_until:
             return
         store, bit = self.store, np.uint16(self.all.bit)
-        rows = [s.rows(r) for s in self._sets if not s.whole and s.count(r)]
+        rows = [s.rows(r) for s in self._sets() if s.count(r)]
         start = int(self._begun[r]) if r < len(self._begun) and r not in self._renumbered else 0
         fresh = np.flatnonzero((store.mask(r)[start:] & bit) == 0).astype(np.uint32)
         rows.append(fresh + np.uint32(start))
@@ -570,7 +580,7 @@ class LocalEngine:
         journal, self.all.journal = self.all.journal or [], None
         self._runner.odd = None
         self.store.forget_odd()
-        for facts in list(self._sets):
+        for facts in self._sets():
             facts.release()
         if undo:
             for move, r, data, ages in reversed(journal):
@@ -614,7 +624,7 @@ class LocalEngine:
                 data = data[:left]
             left -= len(data)
             rows = _distinct(self.store.load(r, data, 0).astype(np.uint32))
-            self.store.remove(r, rows[~self.all.has(r, rows)])
+            self.store.remove(r, self.all.others(r, rows))
             self._begun[r] = self.store.size(r)
         return True
 
@@ -626,8 +636,7 @@ class LocalEngine:
         found = {}
         for r in changed - set(self._book.functors):
             start = int(before[r]) if r < known and r not in self._renumbered else 0
-            rows = np.arange(start, now[r], dtype=np.uint32)
-            rows = rows[~self.all.has(r, rows)]
+            rows = self.all.others(r, np.arange(start, now[r], dtype=np.uint32))
             if len(rows):
                 found[r] = rows
         return found
@@ -669,11 +678,14 @@ class LocalEngine:
         going: dict[int, list[Rows]] = {}
         for r, data in left:
             rows = self.store.load(r, data, 0).astype(np.uint32)
-            going.setdefault(r, []).append(rows[~self.all.has(r, rows)])
+            going.setdefault(r, []).append(self.all.others(r, rows))
         for r, rows in self._fresh(before).items():
             going.setdefault(r, []).append(rows)
         for r in going.keys() - set(self._book.functors):
-            self.store.remove(r, _distinct(np.concatenate(going[r])))
+            parts = going[r]
+            # A fact leaves once at a time, so that a part by itself has each row once.
+            rows = parts[0] if len(parts) == 1 else _distinct(np.concatenate(parts))
+            self.store.remove(r, rows)
 
     # Questions.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ class Batch:
 
 
 @dataclass(slots=True)
-class _Choice:
+class Choice:
     """A batch that serves while the sizes of these relations stay within bounds."""
 
     rules: Sequence[Rule]
@@ -56,9 +56,14 @@ class _Choice:
     high: NDArray[np.int64]
     bounds: list[tuple[int, int, int]]  # the same: of a few, one by one is quicker
 
+    def serves(self, catalog: Catalog) -> bool:
+        if len(self.bounds) > ONE_BY_ONE:
+            now = catalog.sizes()[self.relations]
+            return bool(((now >= self.low) & (now < self.high)).all())
+        return all(low <= catalog.size(r) < high for r, low, high in self.bounds)
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+
+class Ask(NamedTuple):
     """Which plans of some rules are wanted, and the relations that the change has facts of."""
 
     mode: Mode
@@ -90,24 +95,24 @@ class PlanBook:
         self._prepared: dict[tuple[int, bool], Prepared] = {}
         self._plans: dict[tuple[object, ...], tuple[tuple[int, ...], Plan]] = {}
         self._batches: dict[tuple[int, ...], Batch] = {}
-        self._choices: dict[tuple[object, ...], _Choice] = {}
+        self._choices: dict[tuple[object, ...], Choice] = {}
         self._places: dict[object, _Places] = {}
         self._keys: dict[int, list[Any]] = {}  # where something is known of a rule
 
     def batch_for(self, rules: Sequence[Rule], ask: Ask) -> Batch | None:
         """Plans of all rules that have to do with the touched relations; None if none has."""
+        return self.choose(rules, ask).batch
+
+    def serves(self, choice: Choice) -> bool:
+        """Would the same be chosen again?"""
+        return choice.serves(self._catalog)
+
+    def choose(self, rules: Sequence[Rule], ask: Ask) -> Choice:
         about: object = tuple(map(id, rules)) if len(rules) < FEW else id(rules)
         key = (about, ask)
         choice = self._choices.get(key)
-        if choice is not None:
-            sizes = self._catalog.sizes()
-            if len(choice.bounds) <= ONE_BY_ONE:
-                if all(low <= sizes[r] < high for r, low, high in choice.bounds):
-                    return choice.batch
-            else:
-                now = sizes[choice.relations]
-                if bool(((now >= choice.low) & (now < choice.high)).all()):
-                    return choice.batch
+        if choice is not None and choice.serves(self._catalog):
+            return choice
         read: set[int] = set()
         chosen = self._relevant(self._places_of(about, rules, ask.mode), ask, read)
         plans = tuple(self.plan(rule, ask, place) for rule, place in chosen)
@@ -121,8 +126,8 @@ class PlanBook:
         if choice is None:
             self._note(rules, key)
         bounds = list(zip(relations.tolist(), low.tolist(), high.tolist(), strict=True))
-        self._choices[key] = _Choice(rules, batch, relations, low, high, bounds)
-        return batch
+        self._choices[key] = Choice(rules, batch, relations, low, high, bounds)
+        return self._choices[key]
 
     def _note(self, rules: Iterable[Rule], key: object) -> None:
         for rule in rules:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from tidelog.engines.local.functors import compute
 from tidelog.engines.local.kernels import layout as at
+from tidelog.engines.local.kernels.bits import give
 from tidelog.engines.local.kernels.join import run
 from tidelog.engines.local.parts import Outside
 from tidelog.engines.local.plans import Batch
-from tidelog.engines.local.sets import Key, LocalSet, Rows, key_of, truth
+from tidelog.engines.local.sets import NO_ROWS, Key, LocalSet, Rows, key_of, truth
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import Dictionary
 from tidelog.maintain.seam import Combination, Split, View
@@ -32,6 +33,11 @@ FAILURES = {
 }
 _START = np.array((0, -1, 1, 0, 0, 0), dtype=np.int64)
 _ROLES = slice(at.R_FULL, at.R_FULL + at.ROLES)
+# R_FAST, then R_FULL by role: all, old, delta, neg, heads, neg delta, neg old
+_FLAGS = {
+    (known, full, sure): np.array((known, full, full, full, sure, 1, 1, sure), dtype=np.int64)
+    for known, full, sure in product((False, True), repeat=3)
+}
 
 
 class Truth(NamedTuple):
@@ -49,8 +55,7 @@ class Truth(NamedTuple):
         return cls(holds, holds.ctypes.data, int(holds[0]), min(of_plain), max(of_plain))
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What an evaluation reads and whom it may derive; see the seam."""
 
     within: View
@@ -62,18 +67,23 @@ class Reading:
     sign: int = 0  # by how much
 
 
-@dataclass(frozen=True, slots=True)
-class Views:
-    """The truth tables of a reading. They stay the same while its sets change."""
+class Tables(NamedTuple):
+    """The truth tables of a reading, in the form that the kernel takes."""
+
+    guard: Truth
+    read: tuple[Truth, ...]  # by side and role
+    addresses: NDArray[np.int64]
+    plain: NDArray[np.int64]
+
+
+class Views(NamedTuple):
+    """What a reading's roles see. That stays the same while its sets change."""
 
     inside: View
     outside: View
     apart: frozenset[int | None]  # relations that are read in `inside`, if not all
     fast: View | None  # the set that heads must not be in, where that is all the guard says
-    guard: Truth
-    tables: tuple[Truth, ...]  # by side and role
-    addresses: list[int]
-    plain: list[int]
+    tables: Tables
 
 
 _EVERY = Truth.of(np.ones(1 << 16, dtype=np.uint8), (0,))
@@ -81,14 +91,13 @@ _EVERY = Truth.of(np.ones(1 << 16, dtype=np.uint8), (0,))
 
 @dataclass(slots=True)
 class Budget:
-    """How much work a run may do; None for any."""
+    """How much work a run may do, about an instance each; None for any."""
 
     work: int | None = None
     spent: bool = False
 
 
-class _Enough(Exception):
-    pass
+_ANY = Budget()
 
 
 class Runner:
@@ -110,25 +119,34 @@ class Runner:
         self._number = number
         self._plain = (everything.bit, everything.bit | explicit.bit)
         self._not_in_all: Key = ("not", key_of(everything))
-        self._tables: dict[Key, Truth] = {}
+        self._truths: dict[Key, Truth] = {}
+        self._tables: dict[tuple[Key | None, ...], Tables] = {}
         self._state = np.zeros(at.T_WIDTH, dtype=np.int64)
         self._state_at: int = self._state.ctypes.data
-        self._buffer = np.zeros(at.BUFFER, dtype=np.uint64)  # of heads, grown to the widest
+        self._make_buffer(0)
         self._env_at: int = dictionary.env.ctypes.data
         self._fresh: dict[int, NDArray[np.uint8]] = {}
-        self._budget = Budget()
+        self._used: set[int] = set()  # relations of which these bits are not all zero
         self.runs = 0
-        self._read: tuple[Truth, ...] = ()  # alive as long as the kernel may read them
+        self._read: Tables | None = None  # alive as long as the kernel may read them
         self._held: list[Rows] = []  # what the kernel reads by address stays alive here
+
+    def _make_buffer(self, widest: int) -> None:
+        """Where heads wait, of so many columns at most."""
+        self._widest = widest
+        self._buffer = np.zeros(at.BUFFER * (widest + 1), dtype=np.uint64)
+        self._buffer_at: int = self._buffer.ctypes.data
 
     def table(self, view: View) -> Truth:
         """The view's truth table. It lives on for long: the kernel knows it by address."""
-        key = key_of(view)
-        table = self._tables.get(key)
+        return self._truth(key_of(view))
+
+    def _truth(self, key: Key) -> Truth:
+        table = self._truths.get(key)
         if table is None:
-            if len(self._tables) > MOST_TABLES:
-                self._tables.clear()
-            table = self._tables[key] = Truth.of(truth(key).astype(np.uint8), self._plain)
+            if len(self._truths) > MOST_TABLES:
+                self._truths.clear()
+            table = self._truths[key] = Truth.of(truth(key).astype(np.uint8), self._plain)
         return table
 
     def run(
@@ -138,11 +156,12 @@ class Runner:
         reading: Reading,
         views: Views | None = None,
         again: bool = False,
+        budget: Budget | None = None,
     ) -> int:
         """Add to the result what the plans derive; returns the instances considered.
 
         With `again`, nothing has changed since the last run but the facts that are touched, and
-        whatever the run finds has a row.
+        whatever the run finds has a row. A run that has spent its budget ends at once.
         """
         rels = self._store.rels
         self.runs += 1
@@ -159,36 +178,25 @@ class Runner:
         first = [int(rels[r, at.R_N]) for r in batch.heads]
         batch.counts.fill(0)
         self._state[:] = _START
-        if len(self._buffer) < at.BUFFER * (batch.widest + 1):
-            self._buffer = np.zeros(at.BUFFER * (batch.widest + 1), dtype=np.uint64)
+        if batch.widest > self._widest:
+            self._make_buffer(batch.widest)
         try:
-            self._loop(batch)
+            self._loop(batch, budget or _ANY)
         finally:
             # What an interrupted run added is in the result alone, which the caller drops.
             for r, start in zip(batch.heads, first, strict=True):
                 stop = int(rels[r, at.R_N])
                 if start < stop:
                     result.adopt(r, slice(start, stop), stop - start)
+                    if r in batch.both:
+                        self._used.add(r)
                 if rels[r, at.R_OUTN]:
                     listed = self._store.take_out(r)
                     result.adopt(r, listed, len(listed))
         return sum(batch.counts.tolist())
 
-    @contextmanager
-    def at_most(self, work: int | None) -> Iterator[Budget]:
-        """Runs in the block end after so much work, about an instance each; the budget tells."""
-        before, self._budget = self._budget, Budget(work)
-        try:
-            yield self._budget
-        except _Enough:
-            self._budget.spent = True
-        finally:
-            self._budget = before
-
-    def _loop(self, batch: Batch) -> None:
+    def _loop(self, batch: Batch, budget: Budget) -> None:
         store, env, state = self._store, self._dictionary.env, self._state
-        buffer_at = self._buffer.ctypes.data
-        budget = self._budget
         while True:
             env[at.E_TICKS] = TICKS if budget.work is None else min(TICKS, budget.work)
             status = run(
@@ -202,14 +210,15 @@ class Runner:
                 *batch.workspace,
                 store.scratch_at,
                 batch.stack_at,
-                buffer_at,
+                self._buffer_at,
             )
             if status == at.DONE:
                 if budget.work is not None:
                     budget.work = max(1, budget.work - sum(batch.counts.tolist()))
                 return
             if status == at.PAUSE and budget.work is not None:
-                raise _Enough
+                budget.spent = True
+                return
             rule = batch.plans[int(state[at.T_PLAN])].rule
             if status == at.GROW_ROWS:
                 store.grow(int(state[at.T_WHAT]))
@@ -224,46 +233,68 @@ class Runner:
     # Views.
 
     def views(self, reading: Reading) -> Views:
-        """The tables that a reading needs, whatever its sets hold."""
+        """What a reading needs, whatever its sets hold."""
         within, negative, guard = reading.within, reading.negative, reading.guard
-        touching, lost = reading.touching, reading.touching_negated
         inside = outside = within
         apart: frozenset[int | None] = frozenset()
         if isinstance(within, Split):
             inside, outside = within.inside, within.outside
             apart = frozenset(map(self._number, within.relations))
-        tables = [self.table(inside)] * at.ROLES
-        others = tables if inside is outside else [self.table(outside)] * at.ROLES
+        touching, lost = reading.touching, reading.touching_negated
+        keys = (
+            key_of(inside),
+            None if outside is inside else key_of(outside),
+            None if negative is None else key_of(negative),
+            None if guard is None else key_of(guard),
+            None if touching is None else touching.bit,
+            None if lost is None else lost.bit,
+        )
+        tables = self._tables.get(keys)
+        if tables is None:
+            if len(self._tables) > MOST_TABLES:
+                self._tables.clear()
+            tables = self._tables[keys] = self._make_tables(*keys)
+        fast = None
+        if not reading.sign and keys[3] == self._not_in_all:
+            fast = guard.left  # type: ignore[union-attr]
+        return Views(inside, outside, apart, fast, tables)
+
+    def _make_tables(
+        self,
+        inside: Key,
+        outside: Key | None,
+        negative: Key | None,
+        guard: Key | None,
+        touching: Key | None,
+        lost: Key | None,
+    ) -> Tables:
+        tables = [self._truth(inside)] * at.ROLES
+        others = tables if outside is None else [self._truth(outside)] * at.ROLES
         if negative is not None:
-            tables[at.ROLE_NEG] = tables[at.ROLE_NEG_OLD] = self.table(negative)
+            tables[at.ROLE_NEG] = tables[at.ROLE_NEG_OLD] = self._truth(negative)
         if touching is not None:
-            tables[at.ROLE_OLD] = self.table(inside - touching)
-            if others is not tables:
-                others[at.ROLE_OLD] = self.table(outside - touching)
+            not_touched = ("not", touching)
+            tables[at.ROLE_OLD] = self._truth(("and", inside, not_touched))
+            if outside is not None:
+                others[at.ROLE_OLD] = self._truth(("and", outside, not_touched))
         if lost is not None:
-            tables[at.ROLE_NEG_OLD] = self.table((negative or inside) | lost)
-        if others is not tables:
+            read = inside if negative is None else negative
+            tables[at.ROLE_NEG_OLD] = self._truth(("or", read, lost))
+        if outside is not None:
             for role in (at.ROLE_NEG, at.ROLE_NEG_OLD):
                 others[role] = tables[role]
-        fast = None
-        if guard is not None and not reading.sign and key_of(guard) == self._not_in_all:
-            fast = guard.left  # type: ignore[attr-defined]
         both = (*tables, *others)
-        return Views(
-            inside,
-            outside,
-            apart,
-            fast,
-            _EVERY if guard is None else self.table(guard),
+        return Tables(
+            _EVERY if guard is None else self._truth(guard),
             both,
-            [table.address for table in both],
-            [table.all_plain or table.some_plain - 1 for table in both],
+            np.array([table.address for table in both]),
+            np.array([table.all_plain or table.some_plain - 1 for table in both]),
         )
 
     def _set_views(self, batch: Batch, reading: Reading, views: Views) -> None:
         rels, env = self._store.rels, self._dictionary.env
         touching, lost = reading.touching, reading.touching_negated
-        self._read = (*views.tables, views.guard)
+        tables = self._read = views.tables
         self._set_flags(batch, reading, views)
         self._held.clear()
         for r in batch.keys:  # of the changed groups: collected just before
@@ -284,11 +315,11 @@ class Runner:
             r = int(self._store.idxs[x, at.X_REL])
             if not self._store.catch_up(x, olds.get(r)):
                 rels[r, at.R_FULL + at.ROLE_OLD] = 0
-        self._set_guard(reading, batch, views.guard)
+        self._set_guard(reading, batch, tables.guard)
         self._fill(batch)
         self._set_fresh(batch)
-        env[at.E_VIEWS : at.E_VIEWS + 2 * at.ROLES] = views.addresses
-        env[at.E_PLAIN : at.E_PLAIN + 2 * at.ROLES] = views.plain
+        env[at.E_VIEWS : at.E_VIEWS + 2 * at.ROLES] = tables.addresses
+        env[at.E_PLAIN : at.E_PLAIN + 2 * at.ROLES] = tables.plain
 
     def _set_flags(self, batch: Batch, reading: Reading, views: Views) -> None:
         """Per relation and role, whether every row is in the view: then joins need no masks."""
@@ -304,9 +335,8 @@ class Runner:
                 full = _covers(inside if not split or r in apart else outside, r, n)
                 sure = full if negative is None else _covers(negative, r, n)
                 known = fast is not None and _covers(fast, r, n)
-            row[at.R_START : at.R_OLD + 1] = (n, n)
-            # R_FAST, then R_FULL by role: all, old, delta, neg, heads, neg delta, neg old
-            row[at.R_FAST : at.R_FULL + at.ROLES] = (known, full, full, full, sure, 1, 1, sure)
+            row[at.R_START : at.R_OLD + 1] = n
+            row[at.R_FAST : at.R_FULL + at.ROLES] = _FLAGS[known, full, sure]
             row[at.R_SIDE] = at.ROLES if split and r not in apart else 0
             row[at.R_FRESH] = 0
             if self.odd is not None and not (full and sure and known) and not row[at.R_ODD]:
@@ -316,12 +346,11 @@ class Runner:
         """Tell the kernel a relation's delta: a range of rows (returned), or a list."""
         span = facts.span(r)
         if span is not None:
-            given = (0, span.start, span.stop)
+            give(self._store.rels_at, r, column, NO_ROWS, span.start, span.stop)
         else:
             rows = facts.rows(r)
             self._held.append(rows)
-            given = (rows.ctypes.data, 0, len(rows))
-        self._store.rels[r, column : column + 3] = given
+            give(self._store.rels_at, r, column, rows, 0, 0)
         return span
 
     def _set_guard(self, reading: Reading, batch: Batch, guard: Truth) -> None:
@@ -341,20 +370,21 @@ class Runner:
             bits = self._fresh.get(r)
             if bits is None:
                 bits = self._fresh[r] = np.zeros(1 << (at.FRESH_BITS - 3), dtype=np.uint8)
-            bits.fill(0)
+            elif r in self._used:
+                bits.fill(0)
+                self._used.remove(r)
             self._store.rels[r, at.R_FRESH] = bits.ctypes.data
 
     def _fill(self, batch: Batch) -> None:
         """Row numbers are needed where single facts are looked up or masks are read."""
-        rels, store = self._store.rels, self._store
-        for r in batch.members:
-            store.fill(r)
-        for r in batch.reads:
-            if rels[r, at.R_FILLED] < rels[r, at.R_N] and not rels[r, _ROLES].all():
-                store.fill(r)
-        for r in batch.heads:
-            if not rels[r, at.R_FAST]:
-                store.fill(r)
+        rels = self._store.rels
+        for r in batch.used:
+            if rels[r, at.R_FILLED] < rels[r, at.R_N] and (
+                r in batch.members
+                or (r in batch.heads and not rels[r, at.R_FAST])
+                or (r in batch.reads and 0 in rels[r, _ROLES].tolist())
+            ):
+                self._store.fill(r)
 
     # String functors.
 

@@ -7,24 +7,27 @@ materialisation, the explicit facts) only counts them.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.engines.local.kernels.bits import turn
 from tidelog.maintain.seam import Combination, FactSet, View
 
 if TYPE_CHECKING:
     from tidelog.engines.local.engine import LocalEngine
 
 Rows = NDArray[np.uint32]
-Key = tuple[object, ...]
+Key = int | tuple[object, ...]  # a set's bit, or how others are combined
 Move = Literal["came", "went", "taken"]
 Saved = dict[int, NDArray[np.uint32]]  # facts by relation, as ids: row numbers may change
 # By relation, in order; with the ages of what went.
 Journal = list[tuple[Move, int, NDArray[np.uint32], NDArray[np.int32] | None]]
 MASKS = 1 << 16
 _ALL_MASKS = np.arange(MASKS, dtype=np.uint16)
+NO_ROWS: Rows = np.empty(0, dtype=np.uint32)
 
 
 class LocalSet(FactSet):
@@ -67,8 +70,7 @@ class LocalSet(FactSet):
             for r in listed.relations():
                 if self.count(r) and other.count(r):
                     rows = listed.rows(r)
-                    both = other.has(r, rows) if listed is self else self.has(r, rows)
-                    self.remove(r, rows[both])
+                    self.remove(r, (other if listed is self else self).those(r, rows))
             return self
         for r, found in self.engine.members(self & other):
             self.remove(r, found)
@@ -85,15 +87,13 @@ class LocalSet(FactSet):
         if self.whole:
             mask = self.engine.store.mask(r)
             return np.flatnonzero(mask & np.uint16(self.bit)).astype(np.uint32)
-        parts = [
-            np.arange(p.start, p.stop, dtype=np.uint32) if isinstance(p, slice) else p
-            for p in self._parts.get(r, [])
-        ]
+        parts = self._parts.get(r)
+        if not parts:
+            return NO_ROWS
         if len(parts) == 1:
-            return parts[0]
-        rows = np.concatenate(parts) if parts else np.empty(0, dtype=np.uint32)
-        if parts:
-            self._parts[r] = [rows]
+            return _listed(parts[0])
+        rows = np.concatenate([_listed(part) for part in parts])
+        self._parts[r] = [rows]
         return rows
 
     def span(self, r: int) -> slice | None:
@@ -104,21 +104,29 @@ class LocalSet(FactSet):
         return None
 
     def add(self, r: int, rows: slice | Rows) -> None:
-        mask = self.engine.store.mask(r)
-        bit = np.uint16(self.bit)
-        masks = mask[rows]
-        there = masks & bit
-        if there.any():
-            numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            rows = numbers[there == 0].astype(np.uint32)
-            masks = mask[rows]
-        if len(masks):
-            mask[rows] = masks | bit
-            self._note(r, rows, len(masks))
-            if self.dated:
-                self.engine.store.stamp(r, rows, len(masks))
-            if self.journal is not None:
-                self.journal.append(("came", r, self.engine.store.rows(r)[rows].copy(), None))
+        size = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+        if not size:
+            return
+        fresh = np.empty(size, dtype=np.uint32)
+        count = self._turn(r, rows, self.bit, 0, fresh)
+        if not count:
+            return
+        if count < size:
+            rows = fresh[:count]
+        self._note(r, rows, count)
+        if self.dated:
+            self.engine.store.stamp(r, rows, count)
+        if self.journal is not None:
+            self.journal.append(("came", r, self.engine.store.rows(r)[rows].copy(), None))
+
+    def _turn(self, r: int, rows: slice | Rows, on: int, off: int, changed: Rows = NO_ROWS) -> int:
+        """Turn bits of the rows' masks on and off; returns how many that changes, and lists them
+        if asked."""
+        at = self.engine.store.rels_at
+        if isinstance(rows, slice):
+            size = rows.stop - rows.start
+            return int(turn(at, r, NO_ROWS, rows.start, size, on, off, changed))
+        return int(turn(at, r, rows, 0, len(rows), on, off, changed))
 
     def adopt(self, r: int, rows: slice | Rows, count: int) -> None:
         """Rows whose bit a kernel has set."""
@@ -137,24 +145,21 @@ class LocalSet(FactSet):
             store.note_odd(r, store.rows(r)[rows])
 
     def remove(self, r: int, rows: slice | Rows) -> None:
-        mask = self.engine.store.mask(r)
-        bit = np.uint16(self.bit)
-        masks = mask[rows]
-        had = int(np.count_nonzero(masks & bit))
+        if self.journal is not None:
+            # Noted before it is done: there may be no memory for the note.
+            rows = self.those(r, _listed(rows))
+            if not len(rows):
+                return
+            store = self.engine.store
+            self.journal.append(("went", r, store.rows(r)[rows], store.ages(r, rows)))
+            self._note_odd(r, rows)
+        had = self._turn(r, rows, 0, self.bit)
         if not had:
             return
-        if self.journal is not None:
-            store, there = self.engine.store, (masks & bit) != 0
-            ages = store.ages(r, rows)
-            going = store.rows(r)[rows][there]
-            self.journal.append(("went", r, going, None if ages is None else ages[there]))
-            self._note_odd(r, rows)
-        mask[rows] = masks & ~bit
         self._total -= had
         self._counts[r] -= had
         if not self.whole:
-            kept = self.rows(r)
-            self._parts[r] = [kept[(mask[kept] & bit) != 0]]
+            self._parts[r] = [self.those(r, self.rows(r))]
 
     def pop(self, r: int, count: int) -> slice | Rows:
         """Rows of a relation that has some, at most so many, which leave the set."""
@@ -169,7 +174,7 @@ class LocalSet(FactSet):
                 parts.append(last[: size - count])
                 last = last[size - count :]
             size = count
-        self.engine.store.mask(r)[last] &= ~np.uint16(self.bit)
+        self._turn(r, last, 0, self.bit)
         self._total -= size
         self._counts[r] -= size
         return last
@@ -177,11 +182,8 @@ class LocalSet(FactSet):
     def become(self, other: LocalSet) -> None:
         """The facts of the other set, which is empty then."""
         self.clear()
-        mine, theirs = np.uint16(self.bit), np.uint16(other.bit)
         for r in other.relations():
-            mask = self.engine.store.mask(r)
-            rows = other.span(r) or other.rows(r)
-            mask[rows] = (mask[rows] | mine) & ~theirs
+            self._turn(r, other.span(r) or other.rows(r), self.bit, other.bit)
         self._parts, other._parts = other._parts, {}
         self._counts, other._counts = other._counts, {}
         self._total, other._total = other._total, 0
@@ -189,6 +191,14 @@ class LocalSet(FactSet):
     def has(self, r: int, rows: Rows) -> NDArray[np.bool_]:
         """Of each row, whether it is in the set."""
         return np.asarray((self.engine.store.mask(r)[rows] & np.uint16(self.bit)) != 0)
+
+    def those(self, r: int, rows: Rows) -> Rows:
+        """Those of the rows that are in the set."""
+        return self.engine.store.select(r, rows, _of_bit(self.bit))
+
+    def others(self, r: int, rows: Rows) -> Rows:
+        """Those of the rows that are not in the set."""
+        return self.engine.store.select(r, rows, _of_bit(self.bit), False)
 
     def drop(self, r: int) -> None:
         """Forget a relation's facts; their bits stay as they are."""
@@ -203,21 +213,19 @@ class LocalSet(FactSet):
             self._note(r, rows, len(rows))
 
     def clear(self) -> None:
-        bit = np.uint16(self.bit)
         for r in self.relations():
-            mask = self.engine.store.mask(r)
-            rows = self.span(r) or self.rows(r)
-            mask[rows] &= ~bit
+            self._turn(r, self.span(r) or self.rows(r), 0, self.bit)
         self._parts.clear()
         self._counts.clear()
         self._total = 0
 
     def release(self) -> None:
         """Empty the set and give its bit back: it is of no use any more."""
-        if getattr(self, "bit", 0) and not self.whole:
-            bit = self.bit
+        bit = getattr(self, "bit", 0)
+        if bit and not self.whole:
             try:
-                self.clear()
+                if self._total:
+                    self.clear()
             finally:
                 self.bit = 0
                 self.engine.release(bit)
@@ -226,10 +234,14 @@ class LocalSet(FactSet):
         self.release()
 
 
+def _listed(rows: slice | Rows) -> Rows:
+    return np.arange(rows.start, rows.stop, dtype=np.uint32) if isinstance(rows, slice) else rows
+
+
 def key_of(view: View) -> Key:
     """What the truth table depends on: bits and how they are combined."""
     if isinstance(view, LocalSet):
-        return ("set", view.bit)
+        return view.bit
     assert isinstance(view, Combination)
     if view.op == "not":
         return ("not", key_of(view.left))
@@ -238,14 +250,18 @@ def key_of(view: View) -> Key:
 
 def truth(key: Key) -> NDArray[np.bool_]:
     """For every mask, whether a row with it is in the view."""
+    if isinstance(key, int):
+        return np.asarray((_ALL_MASKS & np.uint16(key)) != 0)
     op = key[0]
-    if op == "set":
-        bit = np.uint16(key[1])  # type: ignore[arg-type]
-        return np.asarray((_ALL_MASKS & bit) != 0)
     if op == "not":
         return ~truth(key[1])  # type: ignore[arg-type]
     left, right = truth(key[1]), truth(key[2])  # type: ignore[arg-type]
     return left | right if op == "or" else left & right
+
+
+@cache
+def _of_bit(bit: int) -> NDArray[np.uint8]:
+    return truth(bit).astype(np.uint8)
 
 
 def bound(view: View) -> list[LocalSet] | None:
@@ -260,6 +276,17 @@ def bound(view: View) -> list[LocalSet] | None:
         return None if left is None or right is None else left + right
     candidates = [sets for sets in (left, right) if sets is not None]
     return min(candidates, key=_cost, default=None)
+
+
+def lacks(view: View, r: int) -> bool:
+    """Has the view certainly no fact of the relation?"""
+    if isinstance(view, LocalSet):
+        return not view.count(r)
+    assert isinstance(view, Combination)
+    if view.op == "not":
+        return False
+    left = lacks(view.left, r)
+    return left if left == (view.op == "and") else lacks(view.right, r)
 
 
 def _cost(sets: list[LocalSet]) -> tuple[bool, int]:

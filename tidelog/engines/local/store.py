@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.engines.local.kernels import layout as at
+from tidelog.engines.local.kernels.bits import select
 from tidelog.engines.local.kernels.hashing import fill_rows, load_rows, locate, note_odd, rehash
 from tidelog.engines.local.kernels.index import (
     GROW_SLOTS,
@@ -299,8 +300,6 @@ class Store:
             self._append(x, n)
         going = np.sort(rows)[::-1].copy()
         remove_rows(self.rels_at, self.idxs_at, r, going, which, self.scratch_at)
-        self.idxs[which, at.X_MARK] = n - len(rows)
-        self.idxs[which, at.X_EPOCH] += 1
 
     def _keep(self, r: int, kept: NDArray[np.int64]) -> None:
         data, masks = self.rows(r)[kept], self.mask(r)[kept]
@@ -318,6 +317,13 @@ class Store:
 
     def mask(self, r: int) -> NDArray[np.uint16]:
         return self._rows[r].mask[: int(self.rels[r, at.R_N])]
+
+    def select(
+        self, r: int, rows: NDArray[np.uint32], holds: NDArray[np.uint8], wanted: bool = True
+    ) -> NDArray[np.uint32]:
+        """Those of the rows whose masks a truth table holds, or does not hold."""
+        found = np.empty(len(rows), dtype=np.uint32)
+        return found[: select(self.rels_at, r, rows, holds, wanted, found)]
 
     def index(self, r: int, key: tuple[int, ...]) -> int:
         """The index of relation r on these columns, made if there is none; maybe behind."""

@@ -33,7 +33,9 @@ from tidelog.engines.local.kernels.layout import (
     X_ARENA,
     X_COLS,
     X_DONE,
+    X_EPOCH,
     X_FREE,
+    X_MARK,
     X_NKEY,
     X_SIZE,
     X_SLOTS,
@@ -199,3 +201,5 @@ def remove_rows(relations, indexes, r, going, which, scratch):
     rels[r * R_WIDTH + R_FILLED] = n
     for k in range(len(which)):
         idxs[which[k] * X_WIDTH + X_DONE] = n
+        idxs[which[k] * X_WIDTH + X_MARK] = n
+        idxs[which[k] * X_WIDTH + X_EPOCH] += 1
