@@ -50,6 +50,15 @@ def load_quickly(kernels: Iterable[Any]) -> None:
             cache.load_overload = _Quick(cache)
 
 
+def is_cached(kernel: Any) -> bool:
+    """Has the disk a compiled form of the kernel, from the sources of now?"""
+    try:
+        # The public side of the cache tells of hits only after the fact.
+        return bool(kernel._cache._cache_file._load_index())
+    except Exception:  # unreadable, or laid out otherwise by another version of Numba
+        return False
+
+
 class _Quick:
     def __init__(self, cache: Any) -> None:
         self._cache = cache

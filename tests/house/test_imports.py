@@ -18,7 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "compiled": set(),
     "closure": {"program", "compiled"},
     "prefetching": set(),
-    "dbsp": {"program", "plan", "prefetching"},
+    "dbsp": {"program", "plan", "compiled", "prefetching"},
     "maintain": {"program", "plan", "closure", "dbsp"},
     "engines": {"program", "plan", "maintain", "closure", "compiled", "prefetching"},
     "io": {"program", "text"},

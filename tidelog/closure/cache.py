@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from tidelog.closure.kernels import (
     asking,
@@ -17,7 +16,7 @@ from tidelog.closure.kernels import (
     rows,
     strong,
 )
-from tidelog.compiled import kernels_of, load_quickly, load_safely
+from tidelog.compiled import is_cached, kernels_of, load_quickly, load_safely
 
 MODULES = (asking, classes, cutting, emission, joining, lists, nodes, order, rows, strong)
 KERNELS = kernels_of(MODULES)
@@ -25,12 +24,7 @@ KERNELS = kernels_of(MODULES)
 
 def is_warm() -> bool:
     """Will most kernels be loaded rather than compiled?"""
-    try:
-        # The public side of the cache tells of hits only after the fact.
-        kernel: Any = emission.changed_pairs
-        return bool(kernel._cache._cache_file._load_index())
-    except Exception:  # unreadable, or laid out otherwise by another version of Numba
-        return False
+    return is_cached(emission.changed_pairs)
 
 
 # Kernels know the bundles that they get by the order of their arrays: all files count.

@@ -10,7 +10,7 @@ from typing import Any
 from numba.core.types import int64
 
 from tidelog import prefetching
-from tidelog.compiled import kernels_of, load_quickly, load_safely
+from tidelog.compiled import is_cached, kernels_of, load_quickly, load_safely
 from tidelog.engines.local.kernels import bits, hashing, index, join, removal, words
 
 KERNELS = kernels_of((bits, hashing, index, join, removal, words))
@@ -32,11 +32,7 @@ def folder() -> Path | None:
 
 def is_warm() -> bool:
     """Will the largest kernel be loaded rather than compiled?"""
-    try:
-        # The public side of the cache tells of hits only after the fact.
-        return bool(_LARGEST.signatures) or bool(_LARGEST._cache._cache_file._load_index())
-    except Exception:  # unreadable, or laid out otherwise by another version of Numba
-        return False
+    return bool(_LARGEST.signatures) or is_cached(_LARGEST)
 
 
 def is_writable() -> bool:
