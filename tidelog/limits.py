@@ -153,6 +153,10 @@ class Watch:
         self.in_round += 1
         self.tick(self._rule)
 
+    def at(self, rule: Rule) -> None:
+        """Of all strata at once, this rule is worked on."""
+        self._rule, self._relation = rule, rule.head.relation
+
     def pairs(self, count: int) -> None:
         """A closure goes on, and has found so many pairs."""
         most = self.limits.max_facts

@@ -28,7 +28,7 @@ class Plain:
     def identify(self, constant: Constant) -> int:
         return int(constant.value)
 
-    def where(self, where: Where, rows: Words) -> tuple[Words, Words | None]:
+    def where(self, where: Where, rule: Rule, rows: Words) -> tuple[Words, Words | None]:
         raise AssertionError(f"{where.part} is none of these programs'")
 
     def fold(self, fold: Fold, keys: Words | None) -> Words:
@@ -37,10 +37,10 @@ class Plain:
     def settled(self, changes: Mapping[str, Batch]) -> None:
         self.told.append(dict(changes))
 
-    def round(self) -> None:
-        self.tick(0)
+    def tick(self, facts: int, rule: Rule) -> None:
+        self.round(facts)
 
-    def tick(self, facts: int) -> None:
+    def round(self, facts: int) -> None:
         self.ticks += 1
         if self.stop_after is not None and self.ticks > self.stop_after:
             raise TimeoutError

@@ -314,7 +314,7 @@ class PyEngine:
     def instances(self) -> int:
         return len(self.log)
 
-    def declare(self, relation: Relation) -> None:
+    def declare(self, relation: Relation, aside: bool = False) -> None:
         assert len(relation.kinds) == len(relation.attributes)
         self.kinds[relation.name] = relation
 

@@ -49,13 +49,23 @@ from tidelog.dbsp.kit import (
 from tidelog.dbsp.layers import Layers
 from tidelog.dbsp.matching import default_rows, matches
 from tidelog.dbsp.state import Ledger, Node, Table
-from tidelog.dbsp.trace import Batch, Match, Trace, Words, by_time, consolidated, gather, kept, none
+from tidelog.dbsp.trace import (
+    Batch,
+    Match,
+    Trace,
+    Words,
+    by_time,
+    check,
+    consolidated,
+    gather,
+    kept,
+    none,
+)
 from tidelog.program.diagnostics import LimitError
 from tidelog.program.rules import Range, Rule
 from tidelog.program.syntax import Constant, Variable
 
 FACTS, HEADS = 0, 1 << 30  # in a round facts go first, then nodes by depth, and heads last
-HEAVIEST = 2.0**56  # derivations, with room for sums of them in 64 bits
 FLAT = -1  # for `late`: cells of lower layers have no times
 
 
@@ -65,9 +75,9 @@ class Host(Protocol):
     def identify(self, constant: Constant) -> int:
         """The word of a constant."""
 
-    def where(self, where: Where, rows: Words) -> tuple[Words, Words | None]:
+    def where(self, where: Where, rule: Rule, rows: Words) -> tuple[Words, Words | None]:
         """Which rows pass, by number and several times if a range says so; and the values of what
-        is bound."""
+        is bound. The part is one of this rule's."""
 
     def fold(self, fold: Fold, keys: Words | None) -> Words:
         """Keys and values of these groups, or of all, as facts are now."""
@@ -75,11 +85,11 @@ class Host(Protocol):
     def settled(self, changes: Mapping[str, Batch]) -> None:
         """Facts of a layer have changed."""
 
-    def round(self) -> None:
-        """A round begins."""
+    def round(self, facts: int) -> None:
+        """A round begins, with so many facts that have come; may raise."""
 
-    def tick(self, facts: int) -> None:
-        """Called now and then, with the facts that have come so far; may raise."""
+    def tick(self, facts: int, rule: Rule) -> None:
+        """Work on a rule goes on; may raise."""
 
 
 Target = Node | Table
@@ -146,9 +156,21 @@ class Interpreter:
         Rules that come must fit: see `fits`. If something is raised, or the update
         is not wanted after all, `undo` brings the circuit back.
         """
+        try:
+            return self._step(facts, tuple(come), tuple(gone))
+        except OverflowError:
+            raise LimitError(
+                "error: the circuit would count too many derivations of one fact\n"
+                "    another algorithm than dbsp does not count them"
+            ) from None
+
+    def _step(
+        self, facts: Mapping[str, Batch], come: Sequence[Rule], gone: Sequence[Rule]
+    ) -> dict[str, Batch]:
         self._came.clear()
         self.rounds = self._new = 0
-        come = tuple(come)
+        for rule in gone:
+            self.layers.remove(rule)
         self.layers.add(come)
         for rule in come:
             self._plant(rule)
@@ -170,7 +192,18 @@ class Interpreter:
         for node in self._came:
             node.fresh = False
         self._forget_changes()
+        self._forget_tables(gone)
         return changes
+
+    def _forget_tables(self, gone: Iterable[Rule]) -> None:
+        """Relations that were of rules only, and have nothing any more."""
+        for rule in gone:
+            for name in (rule.head.relation, *(name for name, _ in rule.reads())):
+                table = self.tables.get(name)
+                if table is not None and not (table.signals or table.readers or len(table.inputs)):
+                    del self.tables[name]
+                    self._ledger.drop(table.facts)
+                    self._ledger.drop(table.inputs)
 
     def undo(self) -> bool:
         """Bring the circuit back to when `finish` was called; False if it cannot be, and must be
@@ -179,6 +212,7 @@ class Interpreter:
             return False
         for trace, batch, rewrites in reversed(self._undo):
             trace.add(batch, -1)
+            trace.top = 0
             self._ledger.note(trace, rewrites)
         self._forget_changes()
         self._undo.clear()
@@ -221,7 +255,7 @@ class Interpreter:
             if time != last:
                 last = time
                 self.rounds += 1
-                self._host.round()
+                self._host.round(self._new)
             batches = self._waiting.pop((time, kind))
             if isinstance(target, Node):
                 batch = gather(batches)
@@ -238,9 +272,6 @@ class Interpreter:
             assert node.parent is not None
             trace = node.parent.trace
             assert trace is not None
-            if len(batch) * node.parent.mass > HEAVIEST:
-                node.parent.mass = _mass(trace.batch())
-                _check_mass(len(batch) * node.parent.mass)
             for match, sign in node.backward:
                 for found in match.pairs(batch, trace, late=self._pause, sign=sign):
                     self._found(node, found)
@@ -249,7 +280,6 @@ class Interpreter:
         """Rewrites have changed: they go on, and become facts where they are complete."""
         if node.trace is not None:
             self._add(node.trace, batch, rewrites=True)
-            node.mass += _mass(batch)
         for child in node.children.values():
             for found in self._product(child, batch):
                 self._found(child, found)
@@ -258,7 +288,7 @@ class Interpreter:
 
     def _found(self, node: Node, batch: Batch) -> None:
         self.pairs += len(batch)
-        self._host.tick(self._new)
+        self._host.tick(self._new, next(iter(node.rules)))
         self._put(node, 1 + node.depth, batch)
 
     def _product(self, node: Node, batch: Batch) -> Iterator[Batch]:
@@ -266,7 +296,7 @@ class Interpreter:
         assert node.stage is not None
         step = node.stage.step
         if isinstance(step, Where):
-            found = self._where(step, node.stage, batch)
+            found = self._where(step, node, batch)
             if len(found):
                 yield found
             return
@@ -277,7 +307,6 @@ class Interpreter:
             passed = self._passed(default_rows(step, batch), node.stage.result, step.default)
             if len(passed):
                 yield passed
-        _check_mass(_mass(batch) * len(node.table.facts))
         late = FLAT if node.table.layer < node.layer else 1
         for match, sign in node.forward:
             yield from match.pairs(batch, node.table.facts, shift=self._pause, late=late, sign=sign)
@@ -294,8 +323,10 @@ class Interpreter:
         made[:, -1] = batch[:, -1]
         return _merged(made, batch, result)
 
-    def _where(self, where: Where, stage: Stage, batch: Batch) -> Batch:
-        rows, values = self._host.where(where, batch[:, where.columns])
+    def _where(self, where: Where, node: Node, batch: Batch) -> Batch:
+        stage = node.stage
+        assert stage is not None
+        rows, values = self._host.where(where, next(iter(node.rules)), batch[:, where.columns])
         made = np.empty((len(rows), len(stage.result) + 2), dtype=np.int64)
         for c, (source, which) in enumerate(stage.result):
             if source == HELD:
@@ -363,6 +394,7 @@ class Interpreter:
         """A batch has been added, and can be taken back."""
         self._undo.append((trace, batch, rewrites))
         self._ledger.note(trace, rewrites)
+        check(trace.top)
 
     # Layers.
 
@@ -418,7 +450,7 @@ class Interpreter:
             child = node.children.get(stage)
             if child is None:
                 child = self._extend(node, stage)
-            child.uses += 1
+            child.rules[rule] = None
             node = child
         first = made.signal not in node.signals
         node.signals[made.signal] = node.signals.get(made.signal, 0) + 1
@@ -431,9 +463,7 @@ class Interpreter:
         """A rule goes."""
         self._restructured = True
         made = self._kits.pop(rule)
-        layer = self.layers.of(rule.head.relation)
-        self.layers.remove(rule)
-        node = self._root(layer)
+        node = self._root(self.layers.of(rule.head.relation))
         for stage in made.directions:
             node = node.children[stage]
         node.signals[made.signal] -= 1
@@ -443,8 +473,8 @@ class Interpreter:
             for found in self._contents(node):
                 self._ground(made.signal, found, -1)
         while node.parent is not None:
-            node.uses -= 1
-            if not node.uses:
+            del node.rules[rule]
+            if not node.rules:
                 self._remove(node)
             node = node.parent
 
@@ -455,7 +485,6 @@ class Interpreter:
             root = self._roots[layer] = Node(None, None, layer, 0, 0, trace=Trace(0), fresh=False)
             assert root.trace is not None
             root.trace.add(np.array([[-self._pause, 1]], dtype=np.int64))
-            root.mass = 1.0
             self._ledger.note(root.trace, rewrites=True)
         return root
 
@@ -467,7 +496,6 @@ class Interpreter:
             if not parent.fresh:
                 for found in self._contents(parent, kept=False):
                     parent.trace.add(found)
-                    parent.mass += _mass(found)
         self._ledger.note(parent.trace, rewrites=True)
         parent.children[stage] = node
         node.table = self._read(stage)
@@ -517,7 +545,7 @@ class Interpreter:
         batch = node.parent.trace.batch()
         if len(batch):
             for found in self._product(node, batch):
-                self._host.tick(self._new)
+                self._host.tick(self._new, next(iter(node.rules)))
                 yield found
 
     def _table(self, name: str, width: int) -> Table:
@@ -545,19 +573,6 @@ class Interpreter:
             table.facts.add(_weighted(self._host.fold(step.fold, None), 1))
             self._ledger.note(table.facts)
         return table
-
-
-def _mass(batch: Batch) -> float:
-    return float(np.abs(batch[:, -1]).sum(dtype=np.float64))
-
-
-def _check_mass(mass: float) -> None:
-    """Weights must stay exact: where there could be too many derivations for that, give up."""
-    if mass > HEAVIEST:
-        raise LimitError(
-            "error: the circuit would count too many derivations of one fact\n"
-            "    another algorithm than dbsp does not count them"
-        )
 
 
 def _merged(made: Batch, batch: Batch, result: Sequence[Word]) -> Batch:

@@ -16,7 +16,7 @@ bound. Negated literals, comparisons, arithmetic, ranges and aggregates are stag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tidelog.plan.walk import everything, variables
 from tidelog.program.rules import (
@@ -69,7 +69,6 @@ class Where:
     inputs: tuple[Variable, ...]
     columns: tuple[int, ...]
     result: Variable | None  # what it binds
-    rule: Rule = field(compare=False, repr=False)  # where it stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,7 @@ def _step(
     free = _binds(part, set(held))
     inputs = tuple({v.name: v for v in _variables(part) if v.name in held}.values())
     columns = tuple(held.index(v.name) for v in inputs)
-    return Where(part, inputs, columns, free, rule), [] if free is None else [free.name]
+    return Where(part, inputs, columns, free), [] if free is None else [free.name]
 
 
 def _word(term: Simple, held: Sequence[str], found: dict[str, int], identify: Identify) -> Word:

@@ -48,6 +48,8 @@ class Layers:
             for name, _ in rule.reads():
                 added.setdefault(name, []).append(rule)
         todo = list(come)
+        # Each layer that is above all that there were has a relation of its own.
+        most = self.count + len(come) + len(self._readers)
         while todo:
             rule = todo.pop()
             head = rule.head.relation
@@ -55,6 +57,8 @@ class Layers:
                 (levels.get(name, self.of(name)) + complete for name, complete in rule.reads()),
                 default=0,
             )
+            if level > most:
+                raise ValueError("a relation cannot be above itself: the rules are not stratified")
             if level > levels.get(head, self.of(head)):
                 levels[head] = level
                 todo += (r for r in self._readers.get(head, ()) if r not in gone)

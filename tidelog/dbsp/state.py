@@ -8,6 +8,7 @@ import numpy as np
 
 from tidelog.dbsp.kit import Fold, Signal, Stage
 from tidelog.dbsp.trace import Batch, Match, Trace, Words, consolidated, none
+from tidelog.program.rules import Rule
 
 
 @dataclass(slots=True, eq=False)
@@ -50,10 +51,9 @@ class Node:
     forward: tuple[tuple[Match, int], ...] = ()  # rewrites meet facts, with a sign each
     backward: tuple[tuple[Match, int], ...] = ()  # facts meet rewrites
     trace: Trace | None = None  # kept where something follows
-    mass: float = 0.0  # derivations that came and went: the trace's weights add up to no more
     children: dict[Stage, Node] = field(default_factory=dict)
     signals: dict[Signal, int] = field(default_factory=dict)
-    uses: int = 0
+    rules: dict[Rule, None] = field(default_factory=dict)  # whose paths go through it
     fresh: bool = True  # in this step: what it holds is still to come
 
 

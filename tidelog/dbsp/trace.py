@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.dbsp.kernels import cells as kernels
+from tidelog.dbsp.kernels import hashing
 from tidelog.dbsp.kernels.joining import by_time as ordered_by_time
 from tidelog.dbsp.kernels.joining import join, total, total_kept
 
@@ -23,6 +24,7 @@ Words = NDArray[np.int64]
 Batch = Words  # lines of a row's words, an inner time and a weight
 Slots = NDArray[np.int32]
 
+HEAVIEST = int(hashing.HEAVIEST)
 FEWEST = 16  # cells that a trace has room for
 PACKED = 1024  # cells below which empty ones are not worth giving back
 PIECE = 1 << 21  # pairs joined at a time, about, so that limits are kept in between
@@ -39,14 +41,22 @@ def gather(batches: Sequence[Batch]) -> Batch:
 
 def consolidated(batch: Batch) -> Batch:
     """The batch with each row and time once, if its weights do not add up to zero."""
-    summed: Batch = total(batch)
-    return summed
+    summed, top = total(batch)
+    check(top)
+    return summed  # type: ignore[no-any-return]
 
 
 def kept(batch: Batch) -> Batch:
     """The batch with each row and time once, whatever its weights add up to."""
-    summed: Batch = total_kept(batch)
-    return summed
+    summed, top = total_kept(batch)
+    check(top)
+    return summed  # type: ignore[no-any-return]
+
+
+def check(top: int) -> None:
+    """Weights that wrap around would be wrong; those below HEAVIEST have not."""
+    if not 0 <= top < HEAVIEST:
+        raise OverflowError("weights, summed or multiplied, do not fit into 64 bits")
 
 
 def by_time(batch: Batch) -> Iterator[tuple[int, Batch]]:
@@ -80,6 +90,7 @@ class Trace:
     slots: Slots = field(init=False)
     used: int = 0
     empty: int = 0  # cells whose weight is 0
+    top: int = 0  # the largest weight that a sum came to: to be checked, after the change is noted
     indexes: dict[tuple[int, ...], Index] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -96,8 +107,9 @@ class Trace:
         self._reserve(len(batch))
         self._changed(*kernels.add(self.cells, self.slots, self.used, batch, sign))
 
-    def _changed(self, used: int, emptied: int) -> None:
+    def _changed(self, used: int, emptied: int, top: int) -> None:
         self.used = used
+        self.top = max(self.top, top) if top >= 0 else HEAVIEST
         self.empty += emptied
         if self.empty > PACKED and 2 * self.empty > self.used:
             self._pack()
@@ -247,7 +259,7 @@ class Match:
         piece = max(1, PIECE * max(1, index.keys) // max(1, trace.used))
         for start in range(0, len(given), piece):
             stop = min(start + piece, len(given))
-            found = join(
+            found, top = join(
                 given,
                 start,
                 stop,
@@ -263,6 +275,7 @@ class Match:
                 late,
                 sign,
             )
+            check(top)
             if len(found):
                 yield found
 

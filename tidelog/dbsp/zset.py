@@ -14,6 +14,7 @@ import numpy as np
 from tidelog.dbsp import columns as of_columns
 from tidelog.dbsp.aggregates import Aggregate, aggregated
 from tidelog.dbsp.columns import Function, Predicate, check_reach, matching, reach, some_of
+from tidelog.dbsp.kernels.joining import total
 from tidelog.dbsp.trace import Batch, Trace, Words, consolidated
 
 SHOWN = 12  # rows that are written out
@@ -126,7 +127,9 @@ class ZSet:
             return False
         # Not `self - other`: here each difference is of two weights, and fits.
         both = np.concatenate((self.rows, other.rows))
-        return not len(ZSet._total(both, np.concatenate((self.weights, -other.weights))))
+        weights = np.concatenate((self.weights, -other.weights))
+        lines = np.concatenate((both, weights[:, None]), axis=1)
+        return not len(total(np.ascontiguousarray(lines))[0])
 
     def __hash__(self) -> int:
         return hash((self.width, len(self), int(np.bitwise_xor.reduce(self.weights, initial=0))))

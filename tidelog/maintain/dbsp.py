@@ -56,6 +56,7 @@ class Circuit:
         host.u = u
         pairs, rounds = circuit.pairs, 0
         facts = changed(u)
+        host.given = sum(int((batch[:, -1] > 0).sum()) for batch in facts.values())
         if circuit.fits(come, gone):
             circuit.step(facts, come, gone)
         else:

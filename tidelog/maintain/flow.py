@@ -41,7 +41,7 @@ from tidelog.maintain.report import Report, Work
 from tidelog.maintain.seam import Engine, FactSet, Saved, View
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.update import Update
-from tidelog.program.rules import Stratum
+from tidelog.program.rules import Rule, Stratum
 
 STEP = 0.002  # seconds that a step should take
 FIRST, LEAST, MOST = 1024, 64, 1 << 20  # facts of a step, in the beginning and ever
@@ -344,6 +344,9 @@ class _Patient:
         flow = self._flow
         if time.perf_counter() > flow.patient_until and flow.waiting():
             raise Waiting
+
+    def at(self, rule: Rule) -> None:
+        self._watch.at(rule)
 
     def pairs(self, count: int) -> None:
         self._watch.pairs(count)

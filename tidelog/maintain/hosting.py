@@ -7,6 +7,7 @@ about values is evaluated by the engine, as a rule over a table of rewrites.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from zlib import crc32
 
 import numpy as np
 
@@ -26,8 +27,9 @@ class EngineHost:
     def __init__(self, u: Update) -> None:
         self.u = u
         self.silent = False
+        self.given = 0  # explicit facts that come in this update
         self.again = False  # a second step: what it takes back did not change
-        self._rules: dict[Where | Fold, tuple[Rule, ...]] = {}
+        self._rules: dict[tuple[Where, str] | Fold, tuple[Rule, ...]] = {}
 
     def leave(self) -> None:
         """The update has ended, and its sets are gone."""
@@ -37,11 +39,17 @@ class EngineHost:
         assert constant.kind is not None
         return int(self.u.engine.identify(constant.kind, [constant.value])[0])
 
-    def round(self) -> None:
+    def round(self, facts: int) -> None:
         self.u.watch.round()
+        self._count(facts)
 
-    def tick(self, facts: int) -> None:
-        self.u.watch.pairs(0 if self.silent else facts)
+    def tick(self, facts: int, rule: Rule) -> None:
+        self.u.watch.at(rule)
+        self._count(facts)
+
+    def _count(self, facts: int) -> None:
+        """The engine has rows for explicit facts already."""
+        self.u.watch.pairs(0 if self.silent else max(0, facts - self.given))
 
     def settled(self, changes: Mapping[str, Batch]) -> None:
         if self.silent:
@@ -62,7 +70,7 @@ class EngineHost:
 
     # Comparisons and arithmetic.
 
-    def where(self, where: Where, rows: Words) -> tuple[Words, Words | None]:
+    def where(self, where: Where, rule: Rule, rows: Words) -> tuple[Words, Words | None]:
         part = where.part
         if isinstance(part, Constraint) and part.op in ("=", "!="):
             left, right = (self._side(term, where, rows) for term in (part.left, part.right))
@@ -71,7 +79,7 @@ class EngineHost:
             known = right if left is None else left
             if where.result in (part.left, part.right) and known is not None:
                 return np.arange(len(rows)), known
-        return self._evaluated(where, rows)
+        return self._evaluated(where, rule, rows)
 
     def _side(self, term: object, where: Where, rows: Words) -> Words | None:
         """A side of an equation, where it is a constant or a variable that is bound."""
@@ -81,10 +89,10 @@ class EngineHost:
             return rows[:, where.inputs.index(term)]
         return None
 
-    def _evaluated(self, where: Where, rows: Words) -> tuple[Words, Words | None]:
+    def _evaluated(self, where: Where, of: Rule, rows: Words) -> tuple[Words, Words | None]:
         """By the engine, as a rule over numbered rows."""
         engine = self.u.engine
-        (rule,) = self._rules.get(where) or self._where_rule(where)
+        (rule,) = self._rules.get((where, of.text)) or self._where_rule(where, of)
         table = np.empty((len(rows), 1 + rows.shape[1]), dtype=np.uint32)
         table[:, 0] = numbers = engine.identify("number", np.arange(len(rows)))
         table[:, 1:] = rows
@@ -94,12 +102,14 @@ class EngineHost:
         which = order[np.searchsorted(numbers, found[:, 0], sorter=order)]
         return which, None if where.result is None else found[:, 1].astype(np.int64)
 
-    def _where_rule(self, where: Where) -> tuple[Rule, ...]:
+    def _where_rule(self, where: Where, of: Rule) -> tuple[Rule, ...]:
+        """Named by the rule that it is for: engines know equal rules by the first of them, and what
+        goes wrong is told with its text."""
         found = (ROW,) if where.result is None else (ROW, where.result)
-        head = self._literal("where", found)
+        head = self._literal(f"where {crc32(of.text.encode()):08x}", found)
         rows = self._literal("rows", (ROW, *where.inputs))
-        rule = Rule(head, (rows, where.part), where.rule.text, where.rule.at)
-        self._rules[where] = (rule,)
+        rule = Rule(head, (rows, where.part), of.text, of.at)
+        self._rules[where, of.text] = (rule,)
         return (rule,)
 
     # Aggregates.
@@ -131,5 +141,6 @@ class EngineHost:
         there while one rule is evaluated: all with the same kinds of columns share it."""
         kinds = tuple(v.kind for v in variables if v.kind is not None)
         name = f"%{what}({','.join(kinds)})"
-        self.u.engine.declare(Relation(name, tuple(v.name for v in variables), kinds))
+        relation = Relation(name, tuple(v.name for v in variables), kinds)
+        self.u.engine.declare(relation, aside=True)
         return Literal(name, variables)

@@ -116,8 +116,9 @@ class Engine(Protocol):
     def instances(self) -> int:
         """Rule instances considered so far."""
 
-    def declare(self, relation: Relation) -> object:
-        """Make a relation known, such as one that an algorithm keeps for itself."""
+    def declare(self, relation: Relation, aside: bool = False) -> object:
+        """Make a relation known, such as one that an algorithm keeps for itself. Facts of one that
+        stands `aside` do not count as such."""
 
     def none(self) -> FactSet:
         """A new, empty set."""

@@ -21,6 +21,9 @@ class Watch(Protocol):
 
     def round(self) -> None: ...
 
+    def at(self, rule: Rule) -> None:
+        """Where strata are worked on together: this rule is, now."""
+
     def pairs(self, count: int) -> None:
         """A closure has so many pairs, which are not facts of the engine yet."""
 

@@ -23,11 +23,13 @@ NEVER = np.int64(1) << np.int64(62)  # a time that does not come
 def add(cells, slots, used, rows, sign):
     """Add rows, which end in a time and a weight, `sign` times; there must be room for them.
 
-    Returns how many cells are used, and by how many those without a weight have become more.
+    Returns how many cells are used, by how many those without a weight have become more, and the
+    largest weight that a cell came to.
     """
     width = rows.shape[1] - 2
     time, weight, link = width, width + 1, width + 2
     empty = 0
+    top = np.int64(0)
     homes = np.empty(BLOCK, dtype=np.int64)
     for i in range(len(rows)):
         if i % BLOCK == 0:
@@ -40,6 +42,7 @@ def add(cells, slots, used, rows, sign):
         if at >= 0:
             empty -= cells[at, weight] == 0
             cells[at, weight] += sign * rows[i, weight]
+            top = max(top, abs(cells[at, weight]))
             empty += cells[at, weight] == 0
             continue
         for c in range(width + 1):
@@ -53,7 +56,7 @@ def add(cells, slots, used, rows, sign):
             cells[used, link] = cells[first, link]
             cells[first, link] = used + 1
         used += 1
-    return used, empty
+    return used, empty, top
 
 
 @njit(cache=True)
@@ -132,12 +135,13 @@ def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, cha
     anything. A row without a weight is only looked at. Where sums are `rising`, never less at a
     later time, a row that counts needs no later look at its inputs.
 
-    Returns how many cells of the inputs are used, and by how many those without a weight have
-    become more; there must be room.
+    Returns how many cells of the inputs are used, by how many those without a weight have become
+    more, and the largest sum of weights; there must be room.
     """
     width = rows.shape[1] - 2
     at_time, weight, link = width, width + 1, width + 2
     empty = 0
+    top = np.int64(0)
     homes, out_homes = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
     for i in range(len(rows)):
         if i % BLOCK == 0:
@@ -151,6 +155,7 @@ def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, cha
             when = inputs[cell, at_time]
             if when < time:
                 before += inputs[cell, weight]
+                top = max(top, abs(before))
             elif when == time:
                 now += inputs[cell, weight]
                 mine = cell
@@ -171,6 +176,7 @@ def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, cha
                 in_slots[slot] = used
             else:
                 inputs[first, link] = used
+        top = max(top, abs(now), abs(before + now))
         if rising and before + now > 0:
             following = NEVER
         have = np.int64(0)
@@ -184,7 +190,7 @@ def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, cha
             cell = outputs[cell, link] - 1
         changes[i] = np.int64(before + now > 0) - np.int64(before > 0) - have
         later[i] = following
-    return used, empty
+    return used, empty, top
 
 
 @njit(cache=True)

@@ -10,6 +10,7 @@ from tidelog.prefetching import prefetch
 SEED = _C1 = np.uint64(0x9E3779B97F4A7C15)
 _C2 = np.uint64(0xD6E8FEB86659FD93)
 BLOCK = 64  # rows whose places are asked for ahead
+HEAVIEST = np.int64(1) << np.int64(62)  # the sum of two weights below it does not wrap around
 
 _31, _32, _33 = np.uint64(31), np.uint64(32), np.uint64(33)
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.dbsp.kernels.hashing import BLOCK, SEED, find_from, hash_row, mix, place, seek
+from tidelog.dbsp.kernels.hashing import (
+    BLOCK,
+    HEAVIEST,
+    SEED,
+    find_from,
+    hash_row,
+    mix,
+    place,
+    seek,
+)
 
 BUFFER = 1024  # pairs that wait to be summed up
 
@@ -55,8 +64,12 @@ def _grown(rows, count, room):
 
 @njit
 def _absorb(sums, slots, count, rows, stop):
-    """Add rows, whose last column is a weight, to the sums; there must be room."""
+    """Add rows, whose last column is a weight, to the sums; there must be room.
+
+    Returns how many sums there are, and the largest that one of them came to.
+    """
     width = sums.shape[1] - 1
+    top = np.int64(0)
     homes = np.empty(BLOCK, dtype=np.int64)
     for i in range(stop):
         if i % BLOCK == 0:
@@ -65,12 +78,13 @@ def _absorb(sums, slots, count, rows, stop):
         other = slots[slot] - 1
         if other >= 0:
             sums[other, width] += rows[i, width]
+            top = max(top, abs(sums[other, width]))
         else:
             for c in range(width + 1):
                 sums[count, c] = rows[i, c]
             count += 1
             slots[slot] = count
-    return count
+    return count, top
 
 
 @njit
@@ -82,28 +96,31 @@ def _nonzero(sums, count):
             if kept != i:
                 sums[kept] = sums[i]
             kept += 1
-    return sums[:kept]
+    # A slice keeps all of the room alive.
+    return sums[:kept] if 2 * kept > len(sums) else sums[:kept].copy()
 
 
 @njit
 def _total(rows):
     sums = np.empty(rows.shape, dtype=np.int64)
     slots = np.zeros(2 * len(rows) + 2, dtype=np.int32)
-    return sums, _absorb(sums, slots, 0, rows, len(rows))
+    count, top = _absorb(sums, slots, 0, rows, len(rows))
+    return sums, count, top
 
 
 @njit(cache=True)
 def total(rows):
-    """Rows whose last column is a weight, each once, with the sum of its weights if not 0."""
-    sums, count = _total(rows)
-    return _nonzero(sums, count)
+    """Rows whose last column is a weight, each once, with the sum of its weights if not 0; and the
+    largest sum, in which one below `HEAVIEST` has not wrapped around."""
+    sums, count, top = _total(rows)
+    return _nonzero(sums, count), top
 
 
 @njit(cache=True)
 def total_kept(rows):
     """The same, with rows whose weights add up to 0."""
-    sums, count = _total(rows)
-    return sums[:count]
+    sums, count, top = _total(rows)
+    return sums[:count], top
 
 
 @njit(cache=True)
@@ -127,7 +144,8 @@ def join(
 
     Given rows have a time and a weight as their last columns, and so has the result. The time of
     a pair is the later of both, after `shift` is added to the given one's; a cell's time is read
-    as `late` more, or, if that is negative, as no time at all. Weights are multiplied.
+    as `late` more, or, if that is negative, as no time at all. Weights are multiplied; as with
+    `total`, the largest is told.
     """
     wide = given.shape[1] - 2
     depth = cells.shape[1] - 3
@@ -138,6 +156,7 @@ def join(
     found = np.empty((BUFFER, width + 2), dtype=np.int64)
     size = len(slots)
     count = filled = 0
+    top = np.int64(0)
     for i in range(start, stop):
         if not _passes(given, i, asked, given, i):
             continue
@@ -178,15 +197,19 @@ def join(
                     found[filled, c] = what
             found[filled, width] = max(time, cells[cell, depth] + late) if late >= 0 else time
             found[filled, width + 1] = weight * cells[cell, depth + 1]
+            if abs(np.float64(weight) * np.float64(cells[cell, depth + 1])) >= HEAVIEST:
+                top = HEAVIEST
             filled += 1
             if filled == BUFFER:
                 if count + filled > len(sums):
                     sums, table = _grown(sums, count, 2 * (count + filled))
-                count = _absorb(sums, table, count, found, filled)
+                count, most = _absorb(sums, table, count, found, filled)
+                top = max(top, most)
                 filled = 0
     if count + filled > len(sums):
         sums, table = _grown(sums, count, count + filled)
-    return _nonzero(sums, _absorb(sums, table, count, found, filled))
+    count, most = _absorb(sums, table, count, found, filled)
+    return _nonzero(sums, count), max(top, most)
 
 
 @njit(cache=True)

@@ -70,6 +70,7 @@ class LocalEngine:
         self.measure: Callable[[Measure], None] | None = None  # where given, rules run one by one
         self.numbers: dict[str, int] = {}
         self._names: list[str] = []
+        self._aside: list[int] = []  # relations that algorithms keep for a moment
         self._retired: dict[tuple[str, int], int] = {}
         self.nonrecursive, self.recursive = LocalCounter(0), LocalCounter(1)
         self.kinds: dict[str, Relation] = {}
@@ -112,9 +113,12 @@ class LocalEngine:
 
     # Relations and facts.
 
-    def declare(self, relation: Relation) -> int:
+    def declare(self, relation: Relation, aside: bool = False) -> int:
         self.kinds[relation.name] = relation
-        return self.relation(relation.name, relation.arity)
+        number = self.relation(relation.name, relation.arity)
+        if aside and number not in self._aside:
+            self._aside.append(number)
+        return number
 
     def relation(self, name: str, arity: int) -> int:
         number = self.numbers.get(name)
@@ -160,9 +164,9 @@ class LocalEngine:
         return self.all.count(self.numbers[name])
 
     def facts(self) -> int:
-        """Rows held, of all relations but those that string functors keep."""
+        """Rows held, of all relations but those that string functors and algorithms keep."""
         sizes = self.store.sizes()
-        return int(sizes.sum() - sizes[self._book.functors].sum())
+        return int(sizes.sum() - sizes[self._book.functors].sum() - sizes[self._aside].sum())
 
     def memory(self) -> int:
         return self.store.memory() + self.dictionary.memory()
