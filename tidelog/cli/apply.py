@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         default="auto",
         help="how consequences are maintained: auto (unless given), recompute, counting, dred, "
-        "dredc, bf, bfc, aged, dredc-mod or bfc-mod",
+        "dredc, bf, bfc, aged, dredc-mod, bfc-mod, dbsp or dbsp-no-index",
     )
     parser.add_argument(
         "--policy",

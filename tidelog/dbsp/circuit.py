@@ -108,6 +108,8 @@ class Circuit:
     def input(self, name: str, width: int) -> Flow:
         if name in self._inputs:
             raise ValueError(f"there is an input {name} already")
+        if not isinstance(width, int) or width < 0:
+            raise ValueError(f"an input has a number of columns; {width!r} is none")
         self._inputs[name] = self._source(width, self._clock)
         return self._inputs[name]
 
@@ -134,6 +136,7 @@ class Circuit:
         `body` is called once, with z⁻¹ of its result, which has `widths` columns. For relations
         that depend on each other it takes several flows, and gives as many.
         """
+        self._check_whole(building=True)
         if self._inner is not None:
             raise ValueError("a fixpoint within a fixpoint would need a third clock")
         clock = self._inner = Clock(self.rounds)
@@ -163,7 +166,7 @@ class Circuit:
         self._loops.append(loop)
         return loop
 
-    def step(self, **changes: ZSet) -> dict[str, ZSet]:
+    def step(self, /, **changes: ZSet) -> dict[str, ZSet]:
         """One tick of the outer clock: the changes of inputs, by name, to those of outputs."""
         self._check_whole()
         for name, change in changes.items():
