@@ -262,18 +262,19 @@ class Interpreter:
                 if len(batch):
                     self._gatekeep(target, batch)
             elif order == FACTS:
-                self._spread(target, layer, gather(batches))
+                self._spread(target, layer, gather(batches), 1)
             else:
                 self._distinct(target, time, gather(batches))
 
-    def _spread(self, table: Table, layer: int, batch: Batch) -> None:
-        """Facts have changed: the product with rewrites that are there."""
+    def _spread(self, table: Table, layer: int, batch: Batch, shift: int) -> None:
+        """Facts have changed: the product with rewrites that are there. Facts of the layer itself
+        are seen a round later."""
         for node in table.readers.get(layer, ()):
             assert node.parent is not None
             trace = node.parent.trace
             assert trace is not None
             for match, sign in node.backward:
-                for found in match.pairs(batch, trace, late=self._pause, sign=sign):
+                for found in match.pairs(batch, trace, shift=shift, late=self._pause, sign=sign):
                     self._found(node, found)
 
     def _gatekeep(self, node: Node, batch: Batch) -> None:
@@ -361,18 +362,18 @@ class Interpreter:
         changes, later = table.inputs.distinct(facts, rows, time, rising=True)
         self._note(table.inputs, batch)
         self._look_again(table, rows, later)
-        which = changes != 0
-        if not which.any():
+        changed = rows
+        if not (changes == rows[:, -1]).all() or again is not None:
+            which = changes != 0
+            changed = rows[which]
+            changed[:, -2] = time
+            changed[:, -1] = changes[which]
+        if not len(changed):
             return
-        changed = rows[which]
-        changed[:, -2] = time
-        changed[:, -1] = changes[which]
         self._add(facts, changed)
         self._new += int(changed[:, -1].sum())
         table.changes.append(changed)
         if table.layer in table.readers:
-            changed = changed.copy()
-            changed[:, -2] = time + 1
             self._put_at(time + 1, FACTS, table, changed)
 
     def _look_again(self, table: Table, rows: Batch, later: Words) -> None:
@@ -407,7 +408,9 @@ class Interpreter:
             if table.layer < layer and layer in table.readers:
                 batch = table.net()
                 if len(batch):
-                    self._spread(table, layer, batch)
+                    batch = batch.copy()
+                    batch[:, -2] = 0
+                    self._spread(table, layer, batch, 0)
 
     def _settle(self, layer: int) -> dict[str, Batch]:
         tables = [table for table in self._touched if table.layer == layer and not table.fold]

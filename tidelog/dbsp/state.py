@@ -28,14 +28,17 @@ class Table:
     signals: int = 0  # rules that derive it
 
     def net(self) -> Batch:
-        """What has changed in all rounds together."""
+        """What has changed in all rounds together; the times mean nothing."""
         if not self.changes:
             return none(self.width)
-        batch = np.concatenate(self.changes)
-        batch[:, -2] = 0
+        batch = self.changes[0] if len(self.changes) == 1 else np.concatenate(self.changes)
         # A row that comes only, or goes only, does so in one round.
         weights = batch[:, -1]
-        return batch if (weights > 0).all() or (weights < 0).all() else consolidated(batch)
+        if (weights > 0).all() or (weights < 0).all():
+            return batch
+        batch = batch.copy()
+        batch[:, -2] = 0
+        return consolidated(batch)
 
 
 @dataclass(slots=True, eq=False)

@@ -133,12 +133,14 @@ def names_of(strata: Iterable[Stratum]) -> list[str]:
 
 def changed(u: Update) -> dict[str, Batch]:
     """Explicit facts that went and came."""
-    facts = {}
-    for name in u.engine.relations(u.X):
-        went = weighted(u.engine.ids(u.X - u.E, name), -1)
-        came = weighted(u.engine.ids(u.X & u.E, name), 1)
-        facts[name] = np.concatenate((went, came))
-    return facts
+    names = u.engine.relations(u.X)
+    came = {name: u.engine.ids(u.X & u.E, name) for name in names}
+    if sum(map(len, came.values())) == len(u.X):
+        return {name: weighted(ids, 1) for name, ids in came.items()}
+    went = {name: u.engine.ids(u.X - u.E, name) for name in names}
+    return {
+        name: np.concatenate((weighted(went[name], -1), weighted(came[name], 1))) for name in names
+    }
 
 
 def weighted(rows: NDArray[np.uint32], weight: int) -> Batch:

@@ -56,8 +56,9 @@ class EngineHost:
             return
         u, engine = self.u, self.u.engine
         for name, batch in changes.items():
-            ids, weights = batch[:, :-2].astype(np.uint32), batch[:, -1]
-            D, A = engine.pick(name, ids[weights < 0]), engine.pick(name, ids[weights > 0])
+            ids, comes = batch[:, :-2].astype(np.uint32), batch[:, -1] > 0
+            D = engine.pick(name, ids[:0] if comes.all() else ids[~comes])
+            A = engine.pick(name, ids if comes.all() else ids[comes])
             u.I -= D
             u.I |= A
             if self.again:
