@@ -54,32 +54,14 @@ class Overlap(Transaction):
         self._made: list[tuple[Op, int, Ids]] = []
         self._arriving: dict[Op, LocalSet] = {}
         self.working = 0.0  # seconds
-        self.flow: Flow | WholeFlow
+        shared = (engine, engine.explicit, engine.all, self._watch, state.memory, book.strata)
         whole = WHOLE.get(algorithm)
+        self.flow: Flow | WholeFlow
         if whole is not None:
-            self.flow = WholeFlow(
-                engine,
-                engine.explicit,
-                engine.all,
-                self._watch,
-                state.memory,
-                book.strata,
-                whole,
-                self.report,
-            )
+            self.flow = WholeFlow(*shared, whole, self.report)
         else:
-            self.flow = Flow(
-                engine,
-                engine.explicit,
-                engine.all,
-                self._watch,
-                state.memory,
-                book.strata,
-                book.stratum_of,
-                book.readers,
-                partial(course_of, algorithm),
-                self.report,
-            )
+            courses = partial(course_of, algorithm)
+            self.flow = Flow(*shared, book.stratum_of, book.readers, courses, self.report)
         self.flow.waiting = waiting
 
     @property
