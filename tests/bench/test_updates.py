@@ -20,8 +20,8 @@ from bench.updates.play import Player, play, state
 from bench.updates.plot import Line, plot
 from bench.updates.scenes import Case, Scene, scenes
 from bench.updates.targets import targets
+from tests.algorithms import ALGORITHMS
 from tidelog import Database
-from tidelog.maintain.algorithms import ALGORITHMS
 
 QUICK = scenes(quick=True)
 FACTS: Facts = {

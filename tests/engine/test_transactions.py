@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tidelog as tl
-from tidelog.maintain.algorithms import ALGORITHMS
+from tests.algorithms import ALGORITHMS
 
 algorithms = pytest.mark.parametrize("algorithm", ALGORITHMS)
 

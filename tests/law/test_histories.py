@@ -17,11 +17,11 @@ from random import Random
 
 import pytest
 
+from tests.algorithms import ALGORITHMS
 from tests.law.histories import Change, Facts, State, Step, by_relation, from_json, history, outcome
 from tests.law.replay import Choice, always, any_of_them, check, difference, goes_wrong, replay
 from tidelog import Database, Limits
 from tidelog.maintain import bf
-from tidelog.maintain.algorithms import ALGORITHMS
 from tidelog.maintain.update import Spent, Update
 from tidelog.program.changes import FactChange
 from tidelog.program.diagnostics import EvaluationError, LimitError

@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
+from tests.algorithms import ALGORITHMS
 from tests.engine.test_changes import counts
 from tests.law.histories import Author, Change, Fact, Facts, RuleText, State, by_relation
 from tests.law.replay import check, make
 from tidelog import Database
-from tidelog.maintain.algorithms import ALGORITHMS
 
 NAMES = list(ALGORITHMS)
 COUNTING = ("counting", "dredc", "bfc")

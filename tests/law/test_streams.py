@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from bench.data import STREAMS
+from tests.algorithms import ALGORITHMS
 from tests.law.adapters import oracle
 from tests.law.histories import Fact, by_relation
 from tidelog import Database
-from tidelog.maintain.algorithms import ALGORITHMS
 from tidelog.program.changes import Change, Commit, FactChange
 from tidelog.text.changes import Changes
 
@@ -70,9 +70,7 @@ def _id(stream: Path) -> str:
     return f"{stream.parent.name}/{stream.stem}"
 
 
-@pytest.mark.parametrize(
-    "algorithm", [name for name in ALGORITHMS if name not in ("recompute", "dbsp-no-index")]
-)
+@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "recompute"])
 @pytest.mark.parametrize("stream", RECORDED, ids=_id)
 def test_algorithms_agree_at_every_commit(stream: Path, algorithm: str) -> None:
     for i, delta in enumerate(deltas(stream, algorithm)):

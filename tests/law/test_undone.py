@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from tests.algorithms import ALGORITHMS
 from tidelog import Database
 from tidelog.maintain import materialise
-from tidelog.maintain.algorithms import ALGORITHMS
 
 PROGRAMS = {
     "closure": "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).",

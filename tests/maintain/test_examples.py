@@ -7,10 +7,10 @@ from math import comb
 
 import pytest
 
+from tests.algorithms import ALGORITHMS
 from tests.maintain.histories import checked
 from tests.maintain.reference import Fact
 from tests.maintain.worlds import ENGINES, World, one_stratum
-from tidelog.maintain.algorithms import ALGORITHMS
 
 algorithms = pytest.mark.parametrize("algorithm", ALGORITHMS)
 engines = pytest.mark.parametrize("on", ENGINES)

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
+from tests.algorithms import ALGORITHMS
 from tests.maintain.histories import checked
 from tests.maintain.reference import Fact
 from tests.maintain.worlds import World, naive
 from tidelog.maintain import bf
-from tidelog.maintain.algorithms import ALGORITHMS
 
 PROGRAMS = {
     "linear": "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).",

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.algorithms import ALGORITHMS
 from tests.law.adapters import oracle
 from tests.law.generate import from_seed
 from tests.maintain.histories import History, checked
 from tests.maintain.worlds import naive
 from tidelog.maintain import aged, auto, bf, costs
-from tidelog.maintain.algorithms import ALGORITHMS
 
 UPDATES = 6
 SEEDS = [("python", seed) for seed in range(10)] + [("local", seed) for seed in range(30)]

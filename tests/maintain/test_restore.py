@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.algorithms import ALGORITHMS
 from tests.maintain.histories import History
 from tests.maintain.worlds import ENGINES
-from tidelog.maintain.algorithms import ALGORITHMS
 
 
 @pytest.mark.parametrize("on", ENGINES)
