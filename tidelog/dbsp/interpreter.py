@@ -60,6 +60,7 @@ from tidelog.dbsp.trace import (
     gather,
     kept,
     none,
+    weighted,
 )
 from tidelog.program.diagnostics import LimitError
 from tidelog.program.rules import Range, Rule
@@ -431,7 +432,7 @@ class Interpreter:
         keys = _group_keys(table.fold, batch, self._host)
         if not len(keys):
             return
-        now = _weighted(self._host.fold(table.fold, keys[:, :-2]), 1)
+        now = weighted(self._host.fold(table.fold, keys[:, :-2]), 1)
         width = table.width - 1
         words = [(0, c) for c in range(width)]
         match = Match.of(range(width), words, [(1, c) for c in range(table.width)])
@@ -573,7 +574,7 @@ class Interpreter:
             table = Table("", width, -1, Trace(width), Trace(0), fold=step.fold)
             self._folds[step.fold] = table
             table.facts.index(tuple(range(width - 1)))
-            table.facts.add(_weighted(self._host.fold(step.fold, None), 1))
+            table.facts.add(weighted(self._host.fold(step.fold, None), 1))
             self._ledger.note(table.facts)
         return table
 
@@ -595,13 +596,6 @@ def _group_keys(fold: Fold, batch: Batch, host: Host) -> Batch:
             first = places.setdefault(term.name, c)
             passes &= batch[:, c] == batch[:, first]
     columns = [places[key.name] for key in fold.keys]
-    keys = consolidated(_weighted(batch[passes][:, columns], 1))
+    keys = consolidated(weighted(batch[passes][:, columns], 1))
     keys[:, -1] = 1
     return keys
-
-
-def _weighted(rows: Words, weight: int) -> Batch:
-    made = np.zeros((len(rows), rows.shape[1] + 2), dtype=np.int64)
-    made[:, :-2] = rows
-    made[:, -1] = weight
-    return made

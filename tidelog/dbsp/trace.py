@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,14 @@ PIECE = 1 << 21  # pairs joined at a time, about, so that limits are kept in bet
 
 def none(width: int) -> Batch:
     return np.empty((0, width + 2), dtype=np.int64)
+
+
+def weighted(rows: NDArray[Any], weight: int) -> Batch:
+    """Rows at time 0, all with one weight."""
+    batch = np.zeros((len(rows), rows.shape[1] + 2), dtype=np.int64)
+    batch[:, :-2] = rows
+    batch[:, -1] = weight
+    return batch
 
 
 def gather(batches: Sequence[Batch]) -> Batch:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidelog.maintain.report import Work
 from tidelog.maintain.seam import View
@@ -90,6 +89,7 @@ class Circuit:
         """A circuit with these rules and explicit facts; I is what follows from them. Its layers
         have room for rules that come later."""
         from tidelog.dbsp.interpreter import Interpreter
+        from tidelog.dbsp.trace import weighted
         from tidelog.maintain.hosting import EngineHost
 
         host = EngineHost(u)
@@ -133,6 +133,8 @@ def names_of(strata: Iterable[Stratum]) -> list[str]:
 
 def changed(u: Update) -> dict[str, Batch]:
     """Explicit facts that went and came."""
+    from tidelog.dbsp.trace import weighted
+
     names = u.engine.relations(u.X)
     came = {name: u.engine.ids(u.X & u.E, name) for name in names}
     if sum(map(len, came.values())) == len(u.X):
@@ -141,11 +143,3 @@ def changed(u: Update) -> dict[str, Batch]:
     return {
         name: np.concatenate((weighted(went[name], -1), weighted(came[name], 1))) for name in names
     }
-
-
-def weighted(rows: NDArray[np.uint32], weight: int) -> Batch:
-    """Rows as a change at time 0."""
-    batch = np.zeros((len(rows), rows.shape[1] + 2), dtype=np.int64)
-    batch[:, :-2] = rows
-    batch[:, -1] = weight
-    return batch
