@@ -47,8 +47,7 @@ def evaluate(
     if found and memory.had_modules(stratum):
         modular.close(engine, memory, stratum, found, E, I, watch)
         return
-    if stratum.recursive:
-        engine.date(stratum.relations)
+    if stratum.recursive and engine.date(stratum.relations):
         memory.keep(stratum, "ages")
     else:
         memory.keep(stratum)

@@ -219,9 +219,9 @@ class Engine(Protocol):
         """Body facts (those of the relations `among` only, if given) of the instances in
         `within` whose heads are in `facts`."""
 
-    def date(self, relations: Sequence[str]) -> None:
+    def date(self, relations: Sequence[str]) -> bool:
         """From now on, the order is known in which facts of these relations come to the
-        materialisation. Undoing a change restores it."""
+        materialisation. Undoing a change restores it. False if the engine knows no order."""
 
     def identify(self, kind: Kind, values: Sequence[Value] | NDArray[Any]) -> Ids:
         """The numbers that stand for values of a kind."""

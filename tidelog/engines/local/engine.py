@@ -477,9 +477,10 @@ class LocalEngine:
         for name in relations:
             self.store.counts(self.numbers[name], counter.which)[:] = 0
 
-    def date(self, relations: Sequence[str]) -> None:
+    def date(self, relations: Sequence[str]) -> bool:
         for name in relations:
             self.store.date(self.numbers[name])
+        return True
 
     # Changes.
 

@@ -1,0 +1,67 @@
+"""The way into and out of the Spark engine, for worlds of `tests.maintain`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tests.maintain.worlds import ENGINES, Fact, Set
+from tidelog.engines.spark import values
+from tidelog.engines.spark.engine import SparkEngine
+from tidelog.engines.spark.sets import SparkCounter, SparkSet
+from tidelog.maintain.seam import Counter, FactSet, View
+from tidelog.program.syntax import Value
+from tidelog.program.table import Table
+
+Row = tuple[Value, ...]
+
+
+class OnSpark:
+    def __init__(self) -> None:
+        from pyspark.sql import SparkSession
+
+        spark = SparkSession.getActiveSession()
+        assert spark is not None
+        self.engine = SparkEngine(spark)
+
+    def put(self, facts: Iterable[Fact], *into: FactSet) -> None:
+        by_name: dict[str, list[Row]] = defaultdict(list)
+        for name, row in facts:
+            by_name[name].append(row)
+        for name, rows in by_name.items():
+            relation = self.engine.kinds[name]
+            inside = values.rows_of_table(relation, Table.from_rows(relation.kinds, rows))
+            for target in into:
+                assert isinstance(target, SparkSet)
+                target.own(name).add(inside)
+
+    def _out(self, name: str, rows: Iterable[Row]) -> list[Fact]:
+        relation = self.engine.kinds[name]
+        return [(name, row) for row in values.as_table(relation, rows).rows()]
+
+    def facts(self, view: View) -> Set:
+        found: list[Fact] = []
+        for name in self.engine.names(view):
+            found += self._out(name, self.engine._rows(name, self.engine.lay(view, name)))
+        return frozenset(found)
+
+    def counts(self, counter: Counter) -> dict[Fact, int]:
+        assert isinstance(counter, SparkCounter)
+        found: dict[Fact, int] = {}
+        for name in {*counter.bases, *counter.over}:
+            every: Any = self.engine._all_counts(counter, name)
+            if every is None:
+                continue
+            table = every.toArrow()
+            rows = values.rows_of(self.engine.kinds[name], table.drop_columns(["k"]))
+            for row, k in zip(rows, table.column("k").to_pylist(), strict=True):
+                if k:
+                    found[self._out(name, [row])[0]] = k
+        return found
+
+    def ages(self) -> Callable[[Fact], int]:
+        return lambda fact: 0
+
+
+ENGINES["spark"] = OnSpark  # type: ignore[assignment]

@@ -1,0 +1,155 @@
+"""Sets of facts on Spark: a large part in a frame, small changes to it in the driver.
+
+A `Lay` holds the facts of one relation: `base` without `minus`, and `plus`. A set that is small
+is all `plus`; the materialisation of a large relation is a base, and what updates changed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Self
+
+from tidelog.engines.spark.values import Row
+from tidelog.maintain.seam import Counter, FactSet, Taken, View
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from tidelog.engines.spark.engine import SparkEngine
+
+
+class Lay:
+    """Facts of one relation: base - minus - plus, and plus."""
+
+    __slots__ = ("_count", "_made", "base", "done", "minus", "plus", "size")
+
+    def __init__(
+        self,
+        plus: Iterable[Row] = (),
+        base: DataFrame | None = None,
+        size: int = 0,
+        done: bool = True,
+    ) -> None:
+        self.base = base
+        self.size = size  # of base, at most
+        self.done = done  # whether the base is computed, and its size is right
+        self.plus: set[Row] = set(plus)
+        self.minus: set[Row] = set()
+        self._made: DataFrame | None = None
+        self._count: int | None = None
+
+    def copy(self) -> Lay:
+        made = Lay(self.plus, self.base, self.size, self.done)
+        made.minus = set(self.minus)
+        made._made, made._count = self._made, self._count
+        return made
+
+    @property
+    def small(self) -> bool:
+        return self.base is None
+
+    @property
+    def empty(self) -> bool:
+        """Certainly nothing."""
+        return self.base is None and not self.plus
+
+    @property
+    def most(self) -> int:
+        return self.size + len(self.plus)
+
+    @property
+    def over(self) -> set[Row]:
+        """Rows that are not taken from the base."""
+        return self.plus | self.minus
+
+    def add(self, rows: Iterable[Row]) -> None:
+        self._changed()
+        rows = rows if isinstance(rows, set) else set(rows)
+        self.plus |= rows
+        self.minus -= rows
+
+    def remove(self, rows: Iterable[Row]) -> None:
+        self._changed()
+        rows = rows if isinstance(rows, set) else set(rows)
+        self.plus -= rows
+        if self.base is not None:
+            self.minus |= rows
+
+    def _changed(self) -> None:
+        self._made = self._count = None
+
+
+class SparkSet(FactSet):
+    """Lays by relation."""
+
+    __slots__ = ("engine", "frozen", "lays")
+
+    def __init__(self, engine: SparkEngine) -> None:
+        self.engine = engine
+        self.lays: dict[str, Lay] = {}
+        self.frozen: set[str] = set()  # relations whose lays someone else holds, too
+
+    def of(self, name: str) -> Lay:
+        """The facts of a relation, to be looked at."""
+        lay = self.lays.get(name)
+        return Lay() if lay is None else lay
+
+    def own(self, name: str) -> Lay:
+        """The facts of a relation, to be changed."""
+        lay = self.lays.get(name)
+        if lay is None:
+            lay = self.lays[name] = Lay()
+        elif name in self.frozen:
+            lay = self.lays[name] = lay.copy()
+        self.frozen.discard(name)
+        return lay
+
+    def put(self, name: str, lay: Lay) -> None:
+        """The relation has these facts now, and no others."""
+        self.lays[name] = lay
+        self.frozen.discard(name)
+
+    def names(self) -> list[str]:
+        """Relations of which there may be facts."""
+        return [name for name, lay in self.lays.items() if not lay.empty]
+
+    def __ior__(self, other: View) -> Self:
+        self.engine.add(self, other)
+        return self
+
+    def __isub__(self, other: View) -> Self:
+        self.engine.subtract(self, other)
+        return self
+
+    def __len__(self) -> int:
+        return sum(self.engine.count(name, lay) for name, lay in self.lays.items())
+
+    def __bool__(self) -> bool:
+        known = [lay for lay in self.lays.values() if not lay.empty]
+        if any(lay.plus or (lay.done and lay.size > len(lay.minus)) for lay in known):
+            return True
+        return bool(known) and len(self) > 0
+
+
+class SparkTaken(Taken):
+    """Facts of relations that were set aside."""
+
+    __slots__ = ("lays",)
+
+    def __init__(self, lays: dict[str, Lay]) -> None:
+        self.lays = lays
+
+
+class SparkCounter(Counter):
+    """Numbers of facts by relation: those of a frame, with column k, and what was added since."""
+
+    __slots__ = ("bases", "over")
+
+    def __init__(self) -> None:
+        self.bases: dict[str, DataFrame] = {}
+        self.over: dict[str, dict[Row, int]] = {}
+
+    def forget(self, name: str) -> None:
+        self.bases.pop(name, None)
+        self.over.pop(name, None)
+
