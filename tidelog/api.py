@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tidelog.accept import Accepted, accept
 from tidelog.deltas import Delta
 from tidelog.engines.local import cache
 from tidelog.engines.local.engine import LocalEngine, Measure
 from tidelog.io.directives import inputs, read_inputs
-from tidelog.io.frames import kinds_of, to_table
+from tidelog.io.frames import is_spark, kinds_of, to_table
 from tidelog.io.order import sorted_table
 from tidelog.limits import Interrupts, Limits, Show, Watch
 from tidelog.maintain.materialise import materialise
@@ -37,6 +37,9 @@ from tidelog.text.write import to_text
 from tidelog.transactions import State, Transaction, check_algorithm
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidelog.engines.spark.engine import SparkEngine
     from tidelog.report.profile import RuleRound
 
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
@@ -54,6 +57,35 @@ class Stats:
     profile: list[RuleRound] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which engine has the facts, and how it works."""
+
+    engine: str = "local"
+    spark: SparkSession | None = None
+    strategy: str = "auto"
+    driver_facts: int | None = None
+
+    def made(self, algorithm: str, modules: bool) -> SparkEngine | None:
+        """Spark's engine, if it is asked for."""
+        if self.engine == "local":
+            return None
+        if self.engine != "spark":
+            raise TidelogError(
+                f"error: there is no engine {self.engine!r}\n    there are local, spark"
+            )
+        from tidelog.engines.spark.session import session
+
+        spark = self.spark or session()
+        from tidelog.engines.spark.engine import SparkEngine
+        from tidelog.engines.spark.placing import DRIVER_FACTS, Options
+        from tidelog.engines.spark.transactions import check_algorithm
+
+        check_algorithm(algorithm)
+        most = DRIVER_FACTS if self.driver_facts is None else self.driver_facts
+        return SparkEngine(spark, Options(self.strategy, most), modules)
+
+
 class Database:
     """A program with the consequences of its facts.
 
@@ -61,6 +93,8 @@ class Database:
     `facts` gives facts by relation (rows, or pandas, Polars and Arrow frames), or names the
     folder that `.input` directives read from; without it they read nothing.
     Closures (`tidelog plan` names them) have algorithms of their own unless `modules` is False.
+    With `engine="spark"` facts are kept by Spark, in the session `spark` or a new local one;
+    `strategy` and `driver_facts` say where the work is done, if that is not left to Tidelog.
 
     >>> db = Database('''
     ...     path(x, y) :- edge(x, y).
@@ -84,12 +118,17 @@ class Database:
         profile: bool = False,
         progress: Show | None = None,
         allow_paths: bool = False,
+        engine: str = "local",
+        spark: SparkSession | None = None,
+        strategy: str = "auto",
+        driver_facts: int | None = None,
     ) -> None:
         began = time.perf_counter()
         given = _given(facts)
         parsed = _parse(program, allow_paths)
         accepted = accept(parsed, _declare_given(parsed.program, given))
-        self._begin(accepted, began, algorithm, modules, strict)
+        place = Place(engine, spark, strategy, driver_facts)
+        self._begin(accepted, began, algorithm, modules, strict, place)
         self._finish(self._tables(facts, given, allow_paths), limits, profile, progress)
 
     @classmethod
@@ -104,15 +143,23 @@ class Database:
         limits: Limits | None = None,
         profile: bool = False,
         progress: Show | None = None,
+        place: Place | None = None,
     ) -> Database:
         """A database of a program that has been read already, with tables for its relations."""
         database = cls.__new__(cls)
-        database._begin(accepted, time.perf_counter(), algorithm, modules, strict)
+        began = time.perf_counter()
+        database._begin(accepted, began, algorithm, modules, strict, place or Place())
         database._finish(tables, limits, profile, progress)
         return database
 
     def _begin(
-        self, accepted: Accepted, began: float, algorithm: str, modules: bool, strict: bool
+        self,
+        accepted: Accepted,
+        began: float,
+        algorithm: str,
+        modules: bool,
+        strict: bool,
+        place: Place,
     ) -> None:
         check_algorithm(algorithm)
         self._began = began
@@ -125,7 +172,9 @@ class Database:
         self._stream: weakref.ref[Stream] | None = None
         self.warnings = accepted.warnings
         self.stats = Stats()
-        self._engine = LocalEngine()
+        self._spark = place.made(algorithm, modules)
+        # What a database asks of an engine, Spark's has as well.
+        self._engine = LocalEngine() if self._spark is None else cast("LocalEngine", self._spark)
         for relation in self._checked.relations.values():
             self._engine.declare(relation)
 
@@ -153,7 +202,11 @@ class Database:
             asked = inputs(self._checked, facts, allow_paths=paths, sources=self._sources)
             yield from read_inputs(asked, sources=self._sources)
         for name, data in given.items():
-            yield name, to_table(self._named(name), data)
+            if self._spark is not None and is_spark(data):
+                self._named(name)
+                yield name, data
+            else:
+                yield name, to_table(self._named(name), data)
 
     def _load(self, tables: Iterable[tuple[str, Table]]) -> None:
         engine = self._engine
@@ -174,7 +227,7 @@ class Database:
         engine.watch(None)
         engine.measure = None
         stats.evaluate_seconds = time.perf_counter() - began
-        stats.instances = engine.counters.instances
+        stats.instances = engine.instances
         stats.rounds = watch.rounds
         stats.facts = len(engine.all)
 
@@ -229,6 +282,13 @@ class Database:
             found = self._engine.table(self._named(name).name)
         return sorted_table(found)
 
+    def _frame(self, name: str) -> Any:
+        """The facts as they are: of Spark a frame, otherwise a table."""
+        with self._state.lock:
+            if self._spark is None:
+                return self._engine.table(name)
+            return self._spark.frame(name, self._spark.all.of(name))
+
     def _holds(self, relation: Relation, row: Row) -> bool:
         with self._state.lock:
             return self._engine.holds(relation, row)
@@ -251,7 +311,7 @@ class Database:
             watch = Watch(self._limits, self._engine.facts, None, interrupts)
             self._engine.watch(watch.tick)
             try:
-                answer = self._engine.ask(asked.strata, asked.relation)
+                answer = self._engine.ask(asked.strata, asked.relation, asked.parts)
                 watch.tick(None)
             finally:
                 self._engine.watch(None)
@@ -317,15 +377,18 @@ class Database:
         limits: Limits | None = None,
         progress: Show | None = None,
     ) -> Transaction:
-        return Transaction(
-            self._engine,
-            self._state,
-            algorithm=self._algorithm if algorithm is None else algorithm,
-            strict=self._strict if strict is None else strict,
-            dry_run=dry_run,
-            limits=limits or self._limits,
-            progress=progress,
-        )
+        options: dict[str, Any] = {
+            "algorithm": self._algorithm if algorithm is None else algorithm,
+            "strict": self._strict if strict is None else strict,
+            "dry_run": dry_run,
+            "limits": limits or self._limits,
+            "progress": progress,
+        }
+        if self._spark is not None:
+            from tidelog.engines.spark.transactions import SparkTransaction
+
+            return SparkTransaction(self._spark, self._state, **options)
+        return Transaction(self._engine, self._state, **options)
 
     def apply(self, changes: str | Iterable[Change]) -> list[Delta]:
         """Apply changes, given as text in the change notation or as values; one delta a commit.
@@ -385,6 +448,11 @@ class Database:
         1 {'q': (1, 0), 'p': (1, 0)}
         2 {'q': (0, 2), 'p': (0, 2)}
         """
+        if self._spark is not None and policy != "sequential":
+            raise TidelogError(
+                f"error: on Spark there is no policy {policy!r}\n"
+                "    updates are worked off one after the other: sequential"
+            )
         if self._open_stream() is not None:
             raise TidelogError("error: a stream is open\n    go on to its end, or close it first")
         made = Stream(

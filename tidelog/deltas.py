@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import merge
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidelog.io.frames import to_arrow, to_pandas, to_polars
 from tidelog.io.order import sorted_table
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
 
 Row = tuple[Value, ...]
 
@@ -31,6 +32,7 @@ class Part:
     relation: Relation
     sizes: Mapping[Op, int]
     decode: Callable[[Op], Table]
+    frame: Callable[[Op], Any] | None = None  # the facts as Spark has them, if it does
 
 
 def _unchanged(relation: Relation) -> Part:
@@ -131,6 +133,13 @@ class Delta:
 
     def to_polars(self, relation: str) -> polars.DataFrame:
         return to_polars(*self._signed(relation))
+
+    def to_spark(self, relation: str, spark: SparkSession | None = None) -> DataFrame:
+        """A frame of Spark, in this session or the one that is active."""
+        from tidelog.engines.spark.frames import delta_frame
+
+        part = self._part(relation)
+        return delta_frame(part.relation, part.frame or part.decode, spark)
 
     def _signed(self, name: str) -> tuple[Relation, Table]:
         """A relation with one more column, and the rows of this delta."""

@@ -47,6 +47,7 @@ class Question:
     relation: Relation
     strata: tuple[Stratum, ...]
     holds: bool  # whatever the facts are, as `true` does
+    parts: tuple[Relation, ...] = ()  # hidden relations of the rules
 
 
 def compile_question(text: object, typed: Program) -> Question:
@@ -66,7 +67,9 @@ def compile_question(text: object, typed: Program) -> Question:
         raise _error(analysis.diagnostics, text)
     checked = analysis.checked
     relation = checked.relations[head.relation]
-    return Question(columns, relation, _renamed(checked, text), head.relation in checked.facts)
+    parts = tuple(replace(r, name=_apart(r.name)) for r in checked.relations.values() if r.hidden)
+    strata = _renamed(checked, text)
+    return Question(columns, relation, strata, head.relation in checked.facts, parts)
 
 
 def _parse(text: str) -> Formula:
@@ -128,24 +131,25 @@ def _variables(part: Formula | Term) -> Iterator[Variable]:
         yield from _variables(each)
 
 
+def _apart(name: str) -> str:
+    return f"%query{name}" if name.startswith("%") else name
+
+
 def _renamed(checked: CheckedProgram, text: str) -> tuple[Stratum, ...]:
     """The question's rules, with hidden relations named apart from the program's own."""
 
-    def named(name: str) -> str:
-        return f"%query{name}" if name.startswith("%") else name
-
     def moved(part: BodyLiteral) -> BodyLiteral:
         if isinstance(part, Literal | Group):
-            return replace(part, relation=named(part.relation))
+            return replace(part, relation=_apart(part.relation))
         return part
 
     def renamed(rule: Rule) -> Rule:
-        head = replace(rule.head, relation=named(rule.head.relation))
+        head = replace(rule.head, relation=_apart(rule.head.relation))
         body = tuple(moved(part) for part in rule.body)
         return replace(rule, head=head, body=body, text=text, at=NOWHERE)
 
     return tuple(
-        Stratum(tuple(map(named, s.relations)), tuple(map(renamed, s.nonrecursive)), ())
+        Stratum(tuple(map(_apart, s.relations)), tuple(map(renamed, s.nonrecursive)), ())
         for s in checked.strata
         if s.nonrecursive
     )

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from tidelog.io.frames import to_arrow, to_pandas, to_polars
 from tidelog.program.diagnostics import TidelogError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
 
 Row = tuple[Value, ...]
 SHOWN = 20  # rows of a relation in a notebook
@@ -31,6 +32,7 @@ class Readable(Protocol):
 
     def table(self, name: str) -> Table: ...
     def size(self, name: str) -> int: ...
+    def _frame(self, name: str) -> Any: ...
     def _holds(self, relation: Relation, row: Row) -> bool: ...
 
 
@@ -90,6 +92,12 @@ class RelationView:
 
     def to_polars(self) -> polars.DataFrame:
         return to_polars(self._relation, self._database.table(self.name))
+
+    def to_spark(self, spark: SparkSession | None = None) -> DataFrame:
+        """A frame of Spark, in this session or the one that is active."""
+        from tidelog.engines.spark.frames import relation_frame
+
+        return relation_frame(self._relation, self._database._frame(self.name), spark)
 
     def __repr__(self) -> str:
         kinds = zip(self.columns, self._relation.kinds, strict=True)
@@ -175,6 +183,10 @@ class _Reading(ABC):
         """How many facts a relation has."""
         with self._reading() as database:
             return database.size(name)
+
+    def _frame(self, name: str) -> Any:
+        with self._reading() as database:
+            return database._frame(name)
 
     def query(self, question: str) -> Answer:
         """The values of a question's variables; see `Database.query`."""

@@ -22,7 +22,14 @@ from tidelog.io.frames import to_table
 from tidelog.limits import Interrupts, Limits, Show, Watch
 from tidelog.maintain.algorithms import ALGORITHMS
 from tidelog.maintain.marking import Marks
-from tidelog.maintain.update import Memory, Report, Update, update
+from tidelog.maintain.update import (
+    Algorithm,
+    Memory,
+    Report,
+    Update,
+    WholeAlgorithm,
+    update,
+)
 from tidelog.plan.draft import did_you_mean
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import FactChange, Op, RuleChange
@@ -348,7 +355,7 @@ class Transaction:
         self._engine.watch(watch.tick)
         phases = self._maintain(watch)
         watch.tick(None)
-        self._delta = self._changed(*_net(phases))
+        self._delta = self._summed(phases)
 
     def rollback(self) -> None:
         """Forget the changes."""
@@ -384,13 +391,22 @@ class Transaction:
         D, A = engine.none(), engine.none()
         u = Update(engine, engine.explicit, engine.all, X, D, A, watch, memory, self.report)
         u.marks = self._marks(X)
-        choose = ALGORITHMS[self._algorithm]
-        update(u, book.strata, book.stratum_of, book.readers, gone, come, choose)
+        update(u, book.strata, book.stratum_of, book.readers, gone, come, self._way())
+        self._finished(u)
         return engine.save(D), engine.save(A)
+
+    def _way(self) -> Algorithm | WholeAlgorithm:
+        return ALGORITHMS[self._algorithm]
+
+    def _finished(self, u: Update) -> None:
+        """A phase is done."""
 
     def _marks(self, X: LocalSet) -> Marks | None:
         """What is known of the update that comes after this one."""
         return None
+
+    def _summed(self, phases: Sequence[tuple[Saved, Saved]]) -> Delta:
+        return self._changed(*_net(phases))
 
     def _changed(self, went: Saved, came: Saved) -> Delta:
         """The delta of the relations that a user sees."""

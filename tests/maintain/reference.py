@@ -513,6 +513,9 @@ class PyEngine:
 
     # Counters, ages, and facts set aside.
 
+    def whole(self, stratum: object, watch: object) -> bool:
+        return False
+
     def date(self, relations: Sequence[str]) -> bool:
         return True
 

@@ -30,6 +30,8 @@ def to_table(relation: Relation, data: Any) -> Table:
             raise _fault(relation, f"takes {relation.arity} columns; the array is {shape}")
         columns = [data[:, c] for c in range(relation.arity)]
         return _from_columns(relation, columns, len(data))
+    if is_spark(data):
+        data = data.toArrow()
     if _is_frame(data):
         return _from_arrow(relation, data)
     if not isinstance(data, Iterable) or isinstance(data, str | bytes):
@@ -55,6 +57,8 @@ def kinds_of(data: Any) -> tuple[Kind, ...] | None:
     if isinstance(data, np.ndarray) and data.ndim == 2:
         kind = _kind_of_dtype(data.dtype)
         return None if kind is None else (kind,) * data.shape[1]
+    if is_spark(data):
+        return _kinds_of_spark(data)
     if _is_frame(data):
         return tuple(_kind_of_arrow(field.type) for field in _arrow(data).schema)
     rows = list(data) if isinstance(data, Iterable) else []
@@ -93,6 +97,23 @@ def _kind_of_arrow(kind: Any) -> Kind:
 def _is_frame(data: Any) -> bool:
     home = type(data).__module__.partition(".")[0]
     return hasattr(data, "__arrow_c_stream__") or home in ("pandas", "polars")
+
+
+def is_spark(data: object) -> bool:
+    """Is this a frame of Spark? Asked without a need for Spark."""
+    return type(data).__module__.startswith("pyspark.sql.") and hasattr(data, "sparkSession")
+
+
+_SPARK_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "number"),
+    **dict.fromkeys(("float", "double"), "float"),
+    "string": "symbol",
+}
+
+
+def _kinds_of_spark(frame: Any) -> tuple[Kind, ...] | None:
+    found = [_SPARK_KINDS.get(kind) for _, kind in frame.dtypes]
+    return None if None in found else tuple(kind for kind in found if kind is not None)
 
 
 def _arrow(data: Any) -> Any:

@@ -43,6 +43,9 @@ def evaluate(
     Modules take a moment to load, and most closures are small. So one is evaluated like any
     other rules at first, and begins again as a module if that takes long, or did before.
     """
+    if engine.whole(stratum, watch):
+        memory.keep(stratum)
+        return
     found = modular.usable(engine, memory, stratum, E)
     if found and memory.had_modules(stratum):
         modular.close(engine, memory, stratum, found, E, I, watch)

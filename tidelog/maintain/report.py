@@ -34,6 +34,7 @@ class Work:
     deleted: int = 0  # facts, net
     added: int = 0
     numbers: Counter[str] = field(default_factory=Counter)
+    place: str = ""  # where it was done, if an engine has a choice
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.program.rules import Relation, Rule
+from tidelog.program.rules import Relation, Rule, Stratum
 from tidelog.program.syntax import Kind, Value
 
 Ids = NDArray[np.uint32]  # numbers that stand for values, a line for each fact
@@ -218,6 +218,10 @@ class Engine(Protocol):
     ) -> FactSet:
         """Body facts (those of the relations `among` only, if given) of the instances in
         `within` whose heads are in `facts`."""
+
+    def whole(self, stratum: Stratum, watch: object) -> bool:
+        """Derive a stratum, of which the materialisation has the explicit facts, in a way of the
+        engine's own. False, and nothing is done, if it has none."""
 
     def date(self, relations: Sequence[str]) -> bool:
         """From now on, the order is known in which facts of these relations come to the

@@ -477,6 +477,9 @@ class LocalEngine:
         for name in relations:
             self.store.counts(self.numbers[name], counter.which)[:] = 0
 
+    def whole(self, stratum: Stratum, watch: object) -> bool:
+        return False
+
     def date(self, relations: Sequence[str]) -> bool:
         for name in relations:
             self.store.date(self.numbers[name])
@@ -712,8 +715,11 @@ class LocalEngine:
         number = self.store.find(r, ids)
         return number >= 0 and bool(self.store.mask(r)[number] & np.uint16(facts.bit))
 
-    def ask(self, strata: Sequence[Stratum], relation: Relation) -> Table:
-        """Evaluate rules over relations of their own, and forget all but the answer."""
+    def ask(
+        self, strata: Sequence[Stratum], relation: Relation, parts: Sequence[Relation]
+    ) -> Table:
+        """Evaluate rules over relations of their own, `parts` among them, and forget all but the
+        answer."""
         found = self.none()
         self.declare(relation)
         try:

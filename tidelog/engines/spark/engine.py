@@ -17,15 +17,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidelog.engines.local.running import in_rule
-from tidelog.engines.local.values import Dictionary
+from tidelog.engines.local.values import Dictionary, fits
 from tidelog.engines.spark import values
 from tidelog.engines.spark.packing import Packing, union
+from tidelog.engines.spark.placing import Options, Placing
 from tidelog.engines.spark.rules import Joined, Reads, Source, group_keys, join, named
 from tidelog.engines.spark.sets import Lay, SparkCounter, SparkSet, SparkTaken
 from tidelog.engines.spark.values import Row
 from tidelog.maintain.seam import Combination, Counter, FactSet, Ids, Split, Taken, View
-from tidelog.program.diagnostics import EvaluationError
-from tidelog.program.rules import Group, Literal, Relation, Rule
+from tidelog.maintain.seminaive import Watch
+from tidelog.program.diagnostics import DataError, EvaluationError
+from tidelog.program.rules import Group, Literal, Relation, Rule, Stratum
 from tidelog.program.syntax import Kind, Value, Variable
 from tidelog.program.table import DTYPES, Table
 
@@ -82,7 +84,9 @@ class Found:
 class SparkEngine:
     """Relations by name, sets as frames, rules as joins."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(
+        self, spark: SparkSession, options: Options | None = None, modules: bool = True
+    ) -> None:
         self.spark = spark
         self.kinds: dict[str, Relation] = {}
         self.all, self.explicit = SparkSet(self), SparkSet(self)
@@ -92,6 +96,7 @@ class SparkEngine:
         self._aside: set[str] = set()
         self._tick: Callable[[Rule | None], None] = lambda rule: None
         self._begun: tuple[dict[str, Lay], dict[str, Lay]] | None = None
+        self.placing = Placing(self, options or Options(), modules)
 
     def watch(self, tick: Callable[[Rule | None], None] | None) -> None:
         self._tick = tick or (lambda rule: None)
@@ -201,8 +206,8 @@ class SparkEngine:
         if left.small:
             return Lay(left.plus - self.members({name: (right, left.plus)})[name])
         mine, theirs = self.frame(name, left), self.frame(name, right)
-        made = mine.join(theirs, on=mine.columns, how="left_anti")
-        return Lay((), made, left.most, done=False)
+        rest = mine.join(theirs, on=mine.columns, how="left_anti")
+        return Lay((), rest, left.most, done=False)
 
     def members(self, asked: Mapping[str, tuple[Lay, set[Row]]]) -> dict[str, set[Row]]:
         """Which of these rows each lay has; one job where bases must be looked at."""
@@ -215,13 +220,37 @@ class SparkEngine:
             if lay.base is None or not rows:
                 continue
             rest = rows - lay.plus - lay.minus
-            if rest:
+            known = self._known(name, lay, rest) if rest else set()
+            if known is not None:
+                found[name] |= known
+            else:
                 few = self._small(self.kinds[name], rest)
                 frames[name] = [lay.base.join(F.broadcast(few), on=few.columns)]
         if frames:
             for name, lay in self._gather(Found(frames, []), large=False).items():
                 found[name] |= lay.plus if lay.small else set(self._rows(name, lay))
         return found
+
+    def _known(self, name: str, lay: Lay, rows: set[Row]) -> set[Row] | None:
+        """Which of the rows the lay's base has, if the driver knows."""
+        for facts in (self.explicit, self.all):
+            mine = self._committed(facts).get(name)
+            if mine is not None and mine.base is lay.base and not rows & mine.over:
+                return self.placing.driver.has(facts, name, rows)
+        return None
+
+    def _committed(self, facts: SparkSet) -> dict[str, Lay]:
+        """The set as the last update left it."""
+        if self._begun is None:
+            return facts.lays
+        return self._begun[0] if facts is self.all else self._begun[1]
+
+    def table_of(self, name: str, lay: Lay) -> Table:
+        """The facts of a lay, as values in the driver."""
+        relation = self.kinds[name]
+        if lay.small:
+            return values.as_table(relation, lay.plus)
+        return values.from_arrow(relation, self.frame(name, lay).toArrow())
 
     def _rows(self, name: str, lay: Lay) -> Iterable[Row]:
         """All facts of a lay, in the driver."""
@@ -260,7 +289,7 @@ class SparkEngine:
             frames = {name: [self.frame(name, lay)] for name, lay in waiting.items()}
             for name, lay in self._gather(Found(frames, []), large=True, distinct=False).items():
                 facts.put(name, lay)
-            for name in waiting.keys():
+            for name in waiting:
                 if not facts.of(name).done:
                     facts.put(name, Lay())
         return facts
@@ -348,7 +377,7 @@ class SparkEngine:
         found = Found({}, [])
         for rule in rules:
             for variant, reads in self._variants(rule, reading, delta, lost, exact):
-                self._note(found, variant, reads, exact)
+                self._note(found, variant, reads)
         small = all(lay.small for lay in delta.lays.values())
         return self._evaluated(found, guard, add_to, take_from, large=not small)
 
@@ -363,14 +392,13 @@ class SparkEngine:
         take_from: Counter | None = None,
     ) -> SparkSet:
         reading = Reading(self, within, negative, {}, {})
-        exact = add_to is not None or take_from is not None
         found = Found({}, [])
         large = False
         for rule in rules:
             lays = self._lays(rule, reading)
             if lays is not None:
                 large = large or any(not lay.small for lay in lays.values())
-                self._note(found, rule, Reads(self._sources(rule, reading, lays)), exact)
+                self._note(found, rule, Reads(self._sources(rule, reading, lays)))
         return self._evaluated(found, guard, add_to, take_from, large=large)
 
     def spread(
@@ -420,7 +448,7 @@ class SparkEngine:
             if lays is not None:
                 head = reading.source(rule.head.relation, mine.of(rule.head.relation))
                 reads = Reads(self._sources(rule, reading, lays), head=head)
-                self._note(found, rule, reads, False)
+                self._note(found, rule, reads)
         large = any(not lay.small for lay in mine.lays.values())
         return self._evaluated(found, None, None, None, large=large)
 
@@ -449,9 +477,11 @@ class SparkEngine:
         large = any(not lay.small for lay in mine.lays.values())
         return self._evaluated(found, None, None, None, large=large)
 
-    def _note(self, found: Found, rule: Rule, reads: Reads, exact: bool) -> None:
+    def _note(self, found: Found, rule: Rule, reads: Reads) -> None:
         joined = join(rule, reads)
-        found.add(rule, rule.head.relation, joined.frame.select(*joined.terms(rule.head.terms)), joined)
+        found.add(
+            rule, rule.head.relation, joined.frame.select(*joined.terms(rule.head.terms)), joined
+        )
 
     def _lays(self, rule: Rule, reading: Reading) -> dict[int, Lay] | None:
         """What the body's literals read; None if there are no instances."""
@@ -524,7 +554,7 @@ class SparkEngine:
 
     def _meeting(self, name: str, change: Lay, lay: Lay) -> Lay:
         """Facts of the change that are in the view."""
-        if lay is change or change.plus <= lay.plus and change.small:
+        if lay is change or (change.plus <= lay.plus and change.small):
             return change
         if change.small and lay.small:
             return Lay(change.plus & lay.plus)
@@ -627,15 +657,15 @@ class SparkEngine:
         if sum(sizes.values()) <= SMALL:
             return self._small_lays(packing, kept.toArrow())
         return {
-            i: Lay((), packing.unpack(kept, i), size) for i, size in sizes.items() if i >= 0 and size
+            i: Lay((), packing.unpack(kept, i), size)
+            for i, size in sizes.items()
+            if i >= 0 and size
         }
 
     def _small_lays(self, packing: Packing, rows: pa.Table) -> dict[int, Lay]:
         tables, wrong = packing.split(rows)
         _refuse(wrong)
-        return {
-            i: Lay(values.rows_of(packing.relations[i], table)) for i, table in tables.items()
-        }
+        return {i: Lay(values.rows_of(packing.relations[i], table)) for i, table in tables.items()}
 
     def _kept(self, packing: Packing, packed: DataFrame) -> tuple[DataFrame, dict[int, int]]:
         """The frame, computed, and how many rows of each number it has."""
@@ -674,9 +704,10 @@ class SparkEngine:
             tables, wrong = packing.split(rows)
             _refuse(wrong)
             for i, table in tables.items():
-                heads = values.rows_of(packing.relations[i], table.drop_columns(["k"]))
-                self._count_rows(counter, asked[i], heads, table.column("k").to_pylist(), sign)
-                result.put(asked[i], Lay(heads))
+                found_here = values.rows_of(packing.relations[i], table.drop_columns(["k"]))
+                many_of = table.column("k").to_pylist()
+                self._count_rows(counter, asked[i], found_here, many_of, sign)
+                result.put(asked[i], Lay(found_here))
             return
         kept, sizes = self._kept(packing, packed)
         for i, size in sizes.items():
@@ -746,6 +777,9 @@ class SparkEngine:
         assert isinstance(counter, SparkCounter)
         for name in relations:
             counter.forget(name)
+
+    def whole(self, stratum: Stratum, watch: Watch) -> bool:
+        return self.placing.evaluate(stratum, watch)
 
     def date(self, relations: Sequence[str]) -> bool:
         return False
@@ -827,8 +861,101 @@ class SparkEngine:
                 facts.frozen = set(lays)
         self._begun = None
 
+        if undo:
+            self.placing.driver.forget()
+
+    def sizes(self) -> None:
+        """Nothing has to be swept: see `sweep`."""
+
+    def sweep(self, before: None) -> None:
+        """What left the materialisation is gone."""
+
     def forget(self, rules: Collection[Rule]) -> None:
         """Nothing is kept of rules."""
+
+    # Facts in and out.
+
+    def load(self, name: str, data: Table | DataFrame, into: Sequence[SparkSet]) -> None:
+        """Add facts to these sets."""
+        lay = self.taken_in(name, data)
+        for facts in into:
+            facts.put(name, self._either(name, facts.of(name), lay).copy())
+            self._settled(facts)
+
+    def taken_in(self, name: str, data: Table | DataFrame) -> Lay:
+        """Facts of a user, as a lay; DataError if there are cells without a value."""
+        relation = self.kinds[name]
+        if isinstance(data, Table):
+            return self.hand_over(relation, data)
+        frame = values.inward(relation, data)
+        self.describe(f"{name}: read")
+        return self._checked(relation, frame)
+
+    def _checked(self, relation: Relation, frame: DataFrame) -> Lay:
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        seen = Observation()
+        empty = F.lit(False)
+        strange = F.lit(False)
+        for column, kind in zip(frame.columns, relation.kinds, strict=False):
+            empty = empty | F.col(column).isNull()
+            if kind == "float":
+                strange = strange | F.isnan(column)
+        told = (
+            F.sum(empty.cast("bigint")).alias("empty"),
+            F.sum(strange.cast("bigint")).alias("strange"),
+            F.count(F.lit(1)).alias("rows"),
+        )
+        kept = frame.distinct().observe(seen, *told).localCheckpoint(eager=True)
+        found = seen.get
+        if found["empty"]:
+            raise DataError(
+                f"error: {relation.name}: the frame has empty cells (nulls), or values that do "
+                "not fit a column's type"
+            )
+        if found["strange"]:
+            raise DataError(f"error: {relation.name}: the frame has a NaN, which equals nothing")
+        if found["rows"] <= SMALL:
+            return Lay(values.rows_of(relation, kept.toArrow()))
+        return Lay((), kept, found["rows"])
+
+    def describe(self, what: str) -> None:
+        """What Spark's own pages call the jobs that follow."""
+        self.spark.sparkContext.setJobDescription(what)
+
+    def table(self, name: str) -> Table:
+        return self.table_of(name, self.all.of(name))
+
+    def holds(self, relation: Relation, row: Sequence[Value]) -> bool:
+        """Is this fact in the materialisation?"""
+        return self._has(self.all, relation, row)
+
+    def is_explicit(self, relation: Relation, row: Sequence[Value]) -> bool:
+        return self._has(self.explicit, relation, row)
+
+    def _has(self, facts: SparkSet, relation: Relation, row: Sequence[Value]) -> bool:
+        if len(row) != relation.arity or not all(map(fits, relation.kinds, row)):
+            return False
+        inside = tuple(map(values.inner, relation.kinds, row)) or (0,)
+        name = relation.name
+        return bool(self.members({name: (facts.of(name), {inside})})[name])
+
+    def ask(
+        self, strata: Sequence[Stratum], relation: Relation, parts: Sequence[Relation]
+    ) -> Table:
+        """Evaluate rules over relations of their own, and forget all but the answer."""
+        found = self.none()
+        known = dict(self.kinds)
+        for each in (relation, *parts):
+            self.declare(each)
+        try:
+            for stratum in strata:
+                view = self.all | found
+                found |= self.apply(stratum.rules, within=view)
+            return self.table_of(relation.name, found.of(relation.name))
+        finally:
+            self.kinds = known
 
 
 def _touched(part: Group, keys: Sequence[Variable], source: Source) -> Source:

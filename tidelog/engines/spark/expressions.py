@@ -56,13 +56,14 @@ class Maker:
                 assert kind is not None
                 return literal(kind, value)
             case Cast(inside):
-                return self._cast(term, self.value(inside), inside.kind, term.kind)  # type: ignore[arg-type, union-attr]
+                return self._cast(term, self.value(inside), inside.kind, term.kind)  # type: ignore[arg-type]
             case Call("ord", (inside,)):
-                return self._cast(term, self.value(inside), inside.kind, "number")  # type: ignore[arg-type, union-attr]
+                return self._cast(term, self.value(inside), inside.kind, "number")  # type: ignore[arg-type]
             case Call(functor, args):
                 values = [self.value(arg) for arg in args]  # type: ignore[arg-type]
                 kind = args[0].kind
-                assert kind is not None and term.kind is not None
+                assert kind is not None
+                assert term.kind is not None
                 return self._call(functor, values, kind, term.kind)
         raise TypeError(f"{term!r} has no value")
 
@@ -87,7 +88,8 @@ class Maker:
         if functor in ("min", "max"):
             return extreme(functor, args, kind)
         if functor in ("cat", "strlen", "substr"):
-            return _STRINGS[functor](*args)
+            made: Column = _STRINGS[functor](*args)
+            return made
         if functor.startswith("to_") or functor in ("itou", "itof", "utoi", "utof", "ftoi", "ftou"):
             return self._convert(args[0], kind, result)
         if kind == "float":
@@ -102,7 +104,8 @@ class Maker:
             if kind == "number":
                 self._fault((a == 0) & (b < 0), F.lit("zero to a negative power"))
             return _python(_power if kind == "number" else _power_unsigned, "bigint")(a, b)
-        return _INTEGERS[functor](kind, *args)
+        found: Column = _INTEGERS[functor](kind, *args)
+        return found
 
     def _float(self, functor: str, args: list[Column]) -> Column:
         from pyspark.sql import functions as F
@@ -111,7 +114,7 @@ class Maker:
         match functor, len(args):
             case "-", 1:
                 return zero - a
-            case ("+" | "-" | "*"), 2:
+            case (("+" | "-" | "*"), 2):
                 b = args[1]
                 found = a + b if functor == "+" else a - b if functor == "-" else a * b
                 return found + zero
@@ -349,7 +352,7 @@ _STRINGS: dict[str, Callable[..., Any]] = {
 def _python(function: Callable[..., Any], kind: str) -> Callable[..., Column]:
     from pyspark.sql import functions as F
 
-    return F.udf(function, kind)  # type: ignore[no-any-return]
+    return F.udf(function, kind)
 
 
 def _signed(value: int) -> int:

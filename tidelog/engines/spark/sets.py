@@ -152,4 +152,3 @@ class SparkCounter(Counter):
     def forget(self, name: str) -> None:
         self.bases.pop(name, None)
         self.over.pop(name, None)
-

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tidelog.program.diagnostics import DataError
 from tidelog.program.rules import Relation
@@ -96,7 +97,7 @@ def _column(kind: Kind, chunk: Any) -> Column:
         found = chunk.dictionary_encode()
         codes = found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return SymbolColumn(codes, found.dictionary.to_pylist())
-    values = chunk.to_numpy(zero_copy_only=False)
+    values: NDArray[Any] = chunk.to_numpy(zero_copy_only=False)
     return values.view(np.uint64) if kind == "unsigned" else values
 
 
