@@ -13,7 +13,7 @@ import tidelog
 from tests.cli.conftest import COMMAND, Cli, process
 from tidelog.cli import COMMANDS
 
-HEAVY = ("numba", "llvmlite", "pyarrow", "pandas", "polars", "numpy")
+HEAVY = ("numba", "llvmlite", "pyarrow", "pandas", "polars", "numpy", "pyspark", "py4j")
 
 
 def imported(*arguments: str) -> set[str]:
