@@ -30,6 +30,14 @@ kill -TERM 0
 for second in 1 2 3 4 5; do kill -0 $! 2>/dev/null || break; sleep 1; done
 kill -KILL 0
 """
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # Java starts in half the time
+DRIVER = f"""\
+import sys
+from tidelog.engines.spark.session import session
+spark = session(sys.argv[1], options={{
+    "spark.driver.extraJavaOptions": {QUICK!r}, "spark.executor.extraJavaOptions": {QUICK!r}
+}})
+"""
 LOGGING = """\
 rootLogger.level = info
 rootLogger.appenderRef.console.ref = console
@@ -42,7 +50,7 @@ appender.console.layout.pattern = %p %c{1}: %m%n%ex
 
 
 class Cluster:
-    """`url` is for `session(url)`; `run` does so in a driver of its own."""
+    """`run` is for a driver of its own; `url` is what any driver is given as its master."""
 
     def __init__(self, folder: Path, workers: int = 2) -> None:
         self.folder = folder
@@ -69,9 +77,10 @@ class Cluster:
             service.wait(60)
 
     def run(self, program: str, *arguments: str, seconds: float = 180) -> str:
-        """What a driver prints that runs this Python program; sys.argv[1] is the cluster's url."""
+        """What a driver prints that runs this program, in which `spark` is a session on the
+        cluster; the arguments are sys.argv[2:]."""
         done = subprocess.run(
-            [sys.executable, "-c", program, self.url, *arguments],
+            [sys.executable, "-c", DRIVER + program, self.url, *arguments],
             cwd=self.folder,
             env=self.environment(),
             capture_output=True,
@@ -109,7 +118,7 @@ class Cluster:
         ports = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
         log = self.folder / f"{name}.log"
         settings = {"SPARK_CONF_DIR": str(self.folder / "conf"), "SPARK_DAEMON_MEMORY": "256m"}
-        quick = {"SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+        quick = {"SPARK_DAEMON_JAVA_OPTS": QUICK}
         with log.open("wb") as out:
             started = subprocess.Popen(
                 ["sh", "-c", KEEPER, name, str(SPARK_CLASS), service, *ports, *arguments],

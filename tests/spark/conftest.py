@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.cluster import Cluster
+from tests.spark.cluster import QUICK, Cluster
 from tidelog.engines.spark.session import JAVA_OPTIONS, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Half the time to start, less speed later: right for tests, wrong for data.
-QUICK = {JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+OPTIONS = {JAVA_OPTIONS: QUICK}  # slower later: right for tests, wrong for data
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session on two cores of this machine."""
-    made = session("local[2]", "tidelog tests", QUICK)
+    made = session("local[2]", "tidelog tests", OPTIONS)
     yield made
     made.stop()
 

@@ -17,11 +17,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 # Every partition holds some roots of a forest of chains, and tells what it can reach from them.
 CLOSURE = """
-import json, os, sys
+import json, os
 from tidelog.engines.spark.jobs import Jobs
-from tidelog.engines.spark.session import session
 
-spark = session(sys.argv[1])
 chains = spark.range(40, numPartitions=2)
 
 def reached(batches):

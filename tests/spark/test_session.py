@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.conftest import QUICK
+from tests.spark.conftest import OPTIONS
 from tidelog import TidelogError
 from tidelog.engines.spark import java
 from tidelog.engines.spark.session import session
@@ -27,7 +27,7 @@ def alone(
     program: str, folder: Path, *, fails: bool = False, **environment: str
 ) -> tuple[str, str]:
     """What a process of its own prints, in this folder, on both streams."""
-    begin = f"from tidelog.engines.spark.session import session\nQUICK = {QUICK!r}\n"
+    begin = f"from tidelog.engines.spark.session import session\nOPTIONS = {OPTIONS!r}\n"
     folder.mkdir(exist_ok=True)
     done = subprocess.run(
         [sys.executable, "-c", begin + program],
@@ -61,7 +61,7 @@ def test_defaults(spark: SparkSession) -> None:
 # All that a session does at once, for each takes seconds to start: works, fails, writes a table.
 MUCH = """
 import os
-spark = session("local[2]", options={**QUICK, "spark.sql.session.timeZone": "CET"})
+spark = session("local[2]", options={**OPTIONS, "spark.sql.session.timeZone": "CET"})
 def same(batches):
     yield from batches
 def fail(batches):
@@ -133,7 +133,7 @@ def test_no_pyspark(tmp_path: Path) -> None:
 
 
 def test_a_session_that_cannot_start(tmp_path: Path) -> None:
-    _, err = alone("session('local[none]', options=QUICK)", tmp_path / "work", fails=True)
+    _, err = alone("session('local[none]', options=OPTIONS)", tmp_path / "work", fails=True)
     assert "\ntidelog.program.diagnostics.TidelogError: Spark did not start: " in err
     assert "local[none]" in err.splitlines()[-1]
 
