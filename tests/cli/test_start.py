@@ -40,6 +40,7 @@ def test_small_inputs_need_no_frames(folder: Path) -> None:
     assert imported("run", "reach.dl") == {"numba", "llvmlite", "numpy"}
 
 
+@pytest.mark.alone
 def test_a_small_program_takes_little_time(folder: Path) -> None:
     """Under a second where nothing else runs; other work on the machine must not fail the test."""
     times = []

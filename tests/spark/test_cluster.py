@@ -13,7 +13,7 @@ import pytest
 
 from tests.spark.cluster import Cluster
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.slow
 
 # Every partition holds some roots of a forest of chains, and tells what it can reach from them.
 CLOSURE = """

@@ -12,8 +12,6 @@ from tidelog.engines.spark.jobs import Jobs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 def test_nothing_ran(spark: SparkSession) -> None:
     with Jobs(spark) as ran:

@@ -19,7 +19,6 @@ from tidelog.engines.spark.session import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.xdist_group("spark")
 ROOT = Path(__file__).parent.parent.parent
 
 
