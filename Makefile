@@ -33,8 +33,12 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Those that measure time first, by themselves; then all others, two at a time.
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m alone
+	$(BIN)/python -m pytest -m "not alone" -n $(PROCESSES) --dist loadgroup
+
+PROCESSES ?= 2
 
 HISTORIES ?= 5000
 SEED ?= $(shell date +%s)

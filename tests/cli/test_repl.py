@@ -306,6 +306,7 @@ def test_a_conversation(folder: Path) -> None:
         assert session.running.wait(60) == 0
 
 
+@pytest.mark.alone
 def test_ctrl_c_and_ctrl_d_at_the_prompt(folder: Path) -> None:
     with prompt() as session:
         session.until("> ")
@@ -323,6 +324,7 @@ def test_ctrl_c_and_ctrl_d_at_the_prompt(folder: Path) -> None:
         assert session.running.wait(60) == 0
 
 
+@pytest.mark.alone
 def test_ctrl_c_takes_back_a_commit(folder: Path) -> None:
     with prompt() as session:
         session.until("> ")

@@ -13,7 +13,7 @@ import tidelog
 from tests.cli.conftest import COMMAND, Cli, process
 from tidelog.cli import COMMANDS
 
-HEAVY = ("numba", "llvmlite", "pyarrow", "pandas", "polars", "numpy")
+HEAVY = ("numba", "llvmlite", "pyarrow", "pandas", "polars", "numpy", "pyspark", "py4j")
 
 
 def imported(*arguments: str) -> set[str]:
@@ -40,6 +40,7 @@ def test_small_inputs_need_no_frames(folder: Path) -> None:
     assert imported("run", "reach.dl") == {"numba", "llvmlite", "numpy"}
 
 
+@pytest.mark.alone
 def test_a_small_program_takes_little_time(folder: Path) -> None:
     """Under a second where nothing else runs; other work on the machine must not fail the test."""
     times = []

@@ -18,6 +18,8 @@ from tests.cli.conftest import COMMAND, names, process
 from tidelog.limits import Position
 from tidelog.progress import Progress
 
+pytestmark = pytest.mark.alone  # waits for other processes and threads, and says how long
+
 MANY = ".decl p(x: number)\np(x) :- x = range(0, 200000).\n.output p(IO=stdout)\n"
 
 

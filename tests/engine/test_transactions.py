@@ -134,6 +134,7 @@ assert interrupted > 5, interrupted
 """
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("seed", range(2))
 def test_ctrl_c_comes_at_any_time(seed: int) -> None:
     done = subprocess.run(

@@ -266,6 +266,7 @@ def test_a_delimiter_that_cannot_be_one() -> None:
         assert "cannot be a delimiter\n" in text
 
 
+@pytest.mark.alone
 def test_a_very_long_line_takes_linear_time() -> None:
     started = time.perf_counter()
     long = b"9" * 30_000_000
@@ -354,6 +355,7 @@ def test_gzip_that_is_damaged(folder: Path) -> None:
         )
 
 
+@pytest.mark.alone
 def test_a_compression_bomb(folder: Path) -> None:
     (folder / "edge.facts.gz").write_bytes(gzip.compress(b"1\t2\n" * 2**25))
     started = time.perf_counter()

@@ -293,6 +293,7 @@ def test_nesting_that_no_parser_lets_through() -> None:
         (formula,) = formula.parts
 
 
+@pytest.mark.alone
 def test_many_facts_take_little_time() -> None:
     facts = tuple(Fact("edge", (i, i + 1), NOWHERE) for i in range(100_000))
     start = time.perf_counter()

@@ -18,6 +18,8 @@ import pytest
 from tests.cli.conftest import COMMAND, Cli
 from tests.cli.test_streams import read_until
 
+pytestmark = pytest.mark.alone  # waits for other processes and threads, and says how long
+
 BEFORE = "1\t2\n1\t3\n2\t3\n"
 NOTE = "    note: 1 update was applied before; no outputs were written\n"
 

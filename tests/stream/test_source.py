@@ -31,6 +31,8 @@ from tidelog.stream.source import Arrivals
 from tidelog.text import parse
 from tidelog.text.changes import change_text
 
+pytestmark = pytest.mark.alone  # waits for other processes and threads, and says how long
+
 PROGRAM = """
 .decl edge(x: number, y: number)
 .decl weight(of: number, is: float)

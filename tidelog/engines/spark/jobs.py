@@ -1,0 +1,63 @@
+"""What Spark did meanwhile: jobs, stages, tasks, and bytes that went through a shuffle."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Jobs:
+    """Counts the work of a session, of all its threads, while a block runs.
+
+        with Jobs(spark) as ran:
+            frame.count()
+        print(ran.jobs, ran.shuffled)
+
+    Spark's own store of what it did is read at the end, which takes some milliseconds and needs
+    no user interface. It keeps the last `spark.ui.retainedJobs`; older ones count as jobs only.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._context: Any = spark.sparkContext._jsc.sc()
+        self._first = 0
+        self.jobs = 0
+        self.stages = 0  # those that ran: Spark skips one whose output is still there
+        self.tasks = 0
+        self.shuffled = 0  # bytes written for other tasks to read
+
+    def __enter__(self) -> Self:
+        self._first = self._next_job()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        last = self._next_job()
+        self.jobs = last - self._first
+        if not self.jobs:
+            return
+        self._context.listenerBus().waitUntilEmpty()  # the store learns of a job a moment later
+        store = self._context.statusStore()
+        for number in range(self._first, last):
+            self._add(store, number)
+
+    def _next_job(self) -> int:
+        return int(self._context.dagScheduler().numTotalJobs())
+
+    def _add(self, store: Any, number: int) -> None:
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            job = store.job(number)
+        except Py4JJavaError:  # no longer in the store
+            return
+        self.stages += job.numCompletedStages()
+        self.tasks += job.numCompletedTasks()
+        for stage in job.stageIds().mkString(",").split(","):
+            self.shuffled += store.lastStageAttempt(int(stage)).shuffleWriteBytes()
