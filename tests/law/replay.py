@@ -22,6 +22,7 @@ from tidelog.engines.local import engine as local
 from tidelog.maintain.algorithms import ALGORITHMS
 from tidelog.program.changes import FactChange
 from tidelog.program.diagnostics import EvaluationError, LimitError, ProgramError
+from tidelog.program.syntax import Value
 from tidelog.transactions import Transaction
 
 LIMITS = Limits(max_facts=100_000, max_seconds=10)  # what runs away is found, and ends
@@ -39,7 +40,9 @@ def any_of_them(seed: int) -> Choice:
     return lambda step: Random(f"{seed} {step}").choice(names)
 
 
-def replay(told: History, choices: Mapping[str, Choice]) -> None:
+def replay(
+    told: History, choices: Mapping[str, Choice], opened: Callable[..., Database] = Database
+) -> None:
     """The law: after every step each database equals the model, and deltas say the difference."""
     state = State.of(told.text, told.given)
     assert state.answer
@@ -47,7 +50,7 @@ def replay(told: History, choices: Mapping[str, Choice]) -> None:
     runs = {}
     for name in choices:
         with _telling(told, -1, name):
-            runs[name] = Database(told.text, facts=facts, limits=LIMITS)
+            runs[name] = opened(told.text, facts=facts, limits=LIMITS)
             check(runs[name], state)
     for i, step in enumerate(told.steps):
         after, refused = outcome(state, step)
@@ -157,13 +160,20 @@ def check(database: Database, state: State, swept: bool = True) -> None:
     assert set(database.rules) == set(state.rules)
     assert set(database.relations) == set(state.kinds)
     engine = database._engine
-    if swept:
+    if swept and database._spark is None:
         assert engine.facts() == len(engine.all), "a row is left of a fact that is none"
     for name, rows in state.answer.items():
         assert set(database.relation(name)) == rows, name
         assert len(database.relation(name)) == len(rows), name
-        explicit = engine.table(name, engine.explicit.rows(engine.numbers[name])).rows()
+        explicit = explicit_facts(database, name)
         assert {(name, row) for row in explicit} == {f for f in state.facts if f[0] == name}
+
+
+def explicit_facts(database: Database, name: str) -> list[tuple[Value, ...]]:
+    engine, spark = database._engine, database._spark
+    if spark is not None:
+        return spark.table_of(name, spark.explicit.of(name)).rows()
+    return engine.table(name, engine.explicit.rows(engine.numbers[name])).rows()
 
 
 def difference(before: State, after: State, names: Iterable[str]) -> list[FactChange]:
@@ -181,10 +191,12 @@ def difference(before: State, after: State, names: Iterable[str]) -> list[FactCh
 # From the command line.
 
 
-def problem(told: History, choices: Mapping[str, Choice]) -> Exception | None:
+def problem(
+    told: History, choices: Mapping[str, Choice], opened: Callable[..., Database] = Database
+) -> Exception | None:
     """How the history breaks the law, if it is one."""
     try:
-        replay(told, choices)
+        replay(told, choices, opened)
     except Exception as error:
         return error if hasattr(error, "__notes__") else None
     return None

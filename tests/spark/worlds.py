@@ -9,6 +9,7 @@ from typing import Any
 from tests.maintain.worlds import ENGINES, Fact, Set
 from tidelog.engines.spark import values
 from tidelog.engines.spark.engine import SparkEngine
+from tidelog.engines.spark.placing import Options
 from tidelog.engines.spark.sets import SparkCounter, SparkSet
 from tidelog.maintain.seam import Counter, FactSet, View
 from tidelog.program.syntax import Value
@@ -23,7 +24,7 @@ class OnSpark:
 
         spark = SparkSession.getActiveSession()
         assert spark is not None
-        self.engine = SparkEngine(spark)
+        self.engine = SparkEngine(spark, Options(strategy="frames"))
 
     def put(self, facts: Iterable[Fact], *into: FactSet) -> None:
         by_name: dict[str, list[Row]] = defaultdict(list)

@@ -352,7 +352,7 @@ _STRINGS: dict[str, Callable[..., Any]] = {
 def _python(function: Callable[..., Any], kind: str) -> Callable[..., Column]:
     from pyspark.sql import functions as F
 
-    return F.udf(function, kind)
+    return F.udf(function, kind, useArrow=False)
 
 
 def _signed(value: int) -> int:

@@ -20,6 +20,7 @@ from tidelog.engines.spark.expressions import (
     literal,
     wrapped,
 )
+from tidelog.engines.spark.values import TYPES
 from tidelog.plan.walk import variables
 from tidelog.program.rules import (
     BodyLiteral,
@@ -299,7 +300,7 @@ class _Join:
         self._note_faults(made)
         kind = part.start.kind
         assert kind is not None
-        each = F.udf(RANGES[kind], f"array<{'double' if kind == 'float' else 'bigint'}>")
+        each = F.udf(RANGES[kind], f"array<{TYPES[kind]}>", useArrow=False)
         name = part.variable.name
         if name in self.columns:
             fresh = "_r"
@@ -398,7 +399,7 @@ def aggregate(op: str, value: Column, kind: Kind) -> Column:
             from tidelog.engines.spark.expressions import unsigned
 
             value = unsigned(value)
-        folded = F.udf(_total if op == "sum" else _mean, "double")
+        folded = F.udf(_total if op == "sum" else _mean, "double", useArrow=False)
         return folded(F.collect_list(value.cast("double")))
     if op == "sum":
         return wrapped(F.sum(value.cast("decimal(19,0)")).cast("decimal(38,0)"))
