@@ -27,4 +27,4 @@ def _slowly(values: list[float]) -> float:
     try:
         return float(exact) + 0.0
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
