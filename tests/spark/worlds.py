@@ -8,9 +8,10 @@ from typing import Any
 
 from tests.maintain.worlds import ENGINES, Fact, Set
 from tidelog.engines.spark import values
+from tidelog.engines.spark.counters import SparkCounter
 from tidelog.engines.spark.engine import SparkEngine
 from tidelog.engines.spark.placing import Options
-from tidelog.engines.spark.sets import SparkCounter, SparkSet
+from tidelog.engines.spark.sets import SparkSet
 from tidelog.maintain.seam import Counter, FactSet, View
 from tidelog.program.syntax import Value
 from tidelog.program.table import Table
@@ -44,14 +45,14 @@ class OnSpark:
     def facts(self, view: View) -> Set:
         found: list[Fact] = []
         for name in self.engine.names(view):
-            found += self._out(name, self.engine._rows(name, self.engine.lay(view, name)))
+            found += self._out(name, self.engine.rows(name, self.engine.lay(view, name)))
         return frozenset(found)
 
     def counts(self, counter: Counter) -> dict[Fact, int]:
         assert isinstance(counter, SparkCounter)
         found: dict[Fact, int] = {}
         for name in {*counter.bases, *counter.over}:
-            every: Any = self.engine._all_counts(counter, name)
+            every: Any = self.engine.counts.every(counter, name)
             if every is None:
                 continue
             table = every.toArrow()

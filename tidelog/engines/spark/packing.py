@@ -6,7 +6,7 @@ needs; the others are null. Faults travel along, under a number that no relation
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -124,6 +124,3 @@ def union(frames: Sequence[DataFrame]) -> DataFrame:
 
 def _pair(frames: Sequence[Any]) -> Any:
     return reduce(lambda a, b: a.unionAll(b), frames)
-
-
-Counts = Mapping[int, int]

@@ -8,7 +8,7 @@ run (`strategies`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from tidelog.maintain import auto, bf, dred, recompute
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.update import Algorithm, Update
 from tidelog.program.diagnostics import TidelogError
-from tidelog.program.rules import Relation, Rule, Stratum
+from tidelog.program.rules import Rule, Stratum
 
 if TYPE_CHECKING:
     from tidelog.engines.spark.engine import SparkEngine
@@ -134,6 +134,3 @@ def _reads(stratum: Stratum) -> set[str]:
     for rule in stratum.rules:
         found.update(name for name, _ in rule.reads())
     return found
-
-
-Plan = Callable[[Stratum, Mapping[str, Relation]], str]

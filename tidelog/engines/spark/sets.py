@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
 from tidelog.engines.spark.values import Row
-from tidelog.maintain.seam import Counter, FactSet, Taken, View
+from tidelog.maintain.seam import FactSet, Taken, View
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from tidelog.engines.spark.engine import SparkEngine
+    from tidelog.engines.spark.algebra import Algebra
 
 
 class Lay:
@@ -84,7 +84,7 @@ class SparkSet(FactSet):
 
     __slots__ = ("engine", "frozen", "lays")
 
-    def __init__(self, engine: SparkEngine) -> None:
+    def __init__(self, engine: Algebra) -> None:
         self.engine = engine
         self.lays: dict[str, Lay] = {}
         self.frozen: set[str] = set()  # relations whose lays someone else holds, too
@@ -138,17 +138,3 @@ class SparkTaken(Taken):
 
     def __init__(self, lays: dict[str, Lay]) -> None:
         self.lays = lays
-
-
-class SparkCounter(Counter):
-    """Numbers of facts by relation: those of a frame, with column k, and what was added since."""
-
-    __slots__ = ("bases", "over")
-
-    def __init__(self) -> None:
-        self.bases: dict[str, DataFrame] = {}
-        self.over: dict[str, dict[Row, int]] = {}
-
-    def forget(self, name: str) -> None:
-        self.bases.pop(name, None)
-        self.over.pop(name, None)

@@ -15,6 +15,7 @@ from tidelog.maintain.algorithms import BY_STRATUM
 from tidelog.maintain.update import Algorithm, Update
 from tidelog.program.changes import FactChange, Op
 from tidelog.program.diagnostics import TidelogError
+from tidelog.program.rules import Relation
 from tidelog.program.table import Table
 from tidelog.transactions import State, Transaction
 
@@ -115,9 +116,9 @@ class SparkTransaction(Transaction):
         return Delta(parts, visible)
 
 
-def _decode(engine: SparkEngine, lays: dict[Op, Lay], name: str, op: Op) -> Table:
-    return engine.table_of(name, lays[op])
+def _decode(engine: SparkEngine, relation: Relation, lays: dict[Op, Lay], op: Op) -> Table:
+    return engine.table_of(relation.name, lays[op], relation)
 
 
-def _frame(engine: SparkEngine, lays: dict[Op, Lay], name: str, op: Op) -> DataFrame:
-    return engine.frame(name, lays[op])
+def _frame(engine: SparkEngine, relation: Relation, lays: dict[Op, Lay], op: Op) -> DataFrame:
+    return engine.frame(relation.name, lays[op], relation)
