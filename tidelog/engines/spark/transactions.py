@@ -110,8 +110,8 @@ class SparkTransaction(Transaction):
             parts[name] = Part(
                 relation,
                 sizes,
-                partial(_decode, engine, lays, name),
-                partial(_frame, engine, lays, name),
+                partial(_decode, engine, relation, lays),
+                partial(_frame, engine, relation, lays),
             )
         return Delta(parts, visible)
 
