@@ -29,5 +29,9 @@ def materialise(
     """
     from tidelog.engines.spark.strategies import components, pivot, shuffle
 
-    run = {"pivot": pivot, "components": components, "shuffle": shuffle}[strategy.name]
-    return run.materialise(strategy, spark, stratum, relations, read, options or Options())
+    runs = {
+        "pivot": pivot.materialise,
+        "components": components.materialise,
+        "shuffle": shuffle.materialise,
+    }
+    return runs[strategy.name](strategy, spark, stratum, relations, read, options or Options())

@@ -1,10 +1,10 @@
 """Which strategy suits a recursive stratum, and why.
 
-  - *components*: the recursive rules are one symmetric-transitive closure.
-  - *pivot*: every recursive rule keeps an argument, so that what follows from a fact stays in the
-    part where that argument is at home; or they are one transitive closure, which has a linear
-    form that does.
-  - *shuffle*: everything else. Facts travel between parts, round by round.
+- *components*: the recursive rules are one symmetric-transitive closure.
+- *pivot*: every recursive rule keeps an argument, so that what follows from a fact stays in the
+  part where that argument is at home; or they are one transitive closure, which has a linear
+  form that does.
+- *shuffle*: everything else. Facts travel between parts, round by round.
 """
 
 from __future__ import annotations

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidelog.engines.spark import values
@@ -122,7 +124,7 @@ class Classes:
         sums = np.cumsum(self.sizes)
         cuts = np.searchsorted(sums, np.arange(1, parts) * (self.pairs / parts))
         ends = [0, *cuts.tolist(), len(sums)]
-        return list(zip(ends, ends[1:], strict=False))
+        return list(pairwise(ends))
 
 
 # Forests.
@@ -216,13 +218,11 @@ def _row(kind: str | None, blob: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=_FOREST)
 
 
-def _by_name(
-    cargo: Cargo, names: list[str], batch: pa.RecordBatch
-) -> Iterator[tuple[str, Table]]:
+def _by_name(cargo: Cargo, names: list[str], batch: pa.RecordBatch) -> Iterator[tuple[str, Table]]:
     table = pa.Table.from_batches([batch])
     numbers = table.column("r")
     for i in numbers.unique().to_pylist():
-        mine = table.filter(pa.compute.equal(numbers, i)).drop_columns("r")
+        mine = table.filter(pc.equal(numbers, i)).drop_columns("r")
         yield names[i], values.from_arrow(cargo.relations[names[i]], mine)
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidelog.engines.spark import values
 from tidelog.engines.spark.strategies.faults import Fault, Told
@@ -20,6 +21,7 @@ from tidelog.engines.spark.strategies.wire import CHUNK, chunks, pack, unpack_ar
 from tidelog.limits import Limits
 from tidelog.program.diagnostics import LimitError
 from tidelog.program.rules import Relation, Stratum
+from tidelog.program.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -125,7 +127,7 @@ def collected(
         table = frame.toArrow()
         numbers = table.column("r")
         for i in numbers.unique().to_pylist():
-            mine = table.filter(pa.compute.equal(numbers, i)).drop_columns("r")
+            mine = table.filter(pc.equal(numbers, i)).drop_columns("r")
             found[missing[i]] = mine
     return {
         name: [] if table is None else _packed(relations[name], table)
@@ -140,10 +142,14 @@ def _packed(relation: Relation, table: pa.Table) -> list[bytes]:
 # Blobs as rows of a frame.
 
 
-def blob_row(part: int, relation: Relation, table: Any) -> pa.RecordBatch:
+def blob_row(part: int, relation: Relation, table: Table) -> pa.RecordBatch:
+    return batch(part, relation.name, table.size, pack(relation, table))
+
+
+def batch(part: int, name: str, size: int, blob: bytes | None) -> pa.RecordBatch:
     """One row for `BLOBS`."""
-    columns = [[part], [relation.name], [table.size], [pack(relation, table)]]
-    arrays = [pa.array(c, type=f.type) for c, f in zip(columns, _SCHEMA, strict=True)]
+    row = zip((part, name, size, blob), _SCHEMA, strict=True)
+    arrays = [pa.array([one], type=column.type) for one, column in row]
     return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
 
 
@@ -151,9 +157,7 @@ def frames(
     blobs: DataFrame, counts: Mapping[str, int], names: Sequence[str], kinds: Mapping[str, Relation]
 ) -> dict[str, Made]:
     """Every relation's facts, out of blobs that are there already."""
-    return {
-        name: Made(opened(blobs, kinds[name]), counts.get(name, 0), blobs) for name in names
-    }
+    return {name: Made(opened(blobs, kinds[name]), counts.get(name, 0), blobs) for name in names}
 
 
 def opened(blobs: DataFrame, relation: Relation) -> DataFrame:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidelog.engines.spark import values
 from tidelog.engines.spark.strategies.choose import Strategy, apart, whole
@@ -35,7 +36,7 @@ from tidelog.engines.spark.strategies.placing import Placing, Route, targets
 from tidelog.engines.spark.strategies.reaching import reached
 from tidelog.engines.spark.strategies.wire import CHUNK, chunks, concat, keys, pack, select
 from tidelog.program.diagnostics import TidelogError
-from tidelog.program.rules import Relation, Stratum
+from tidelog.program.rules import Relation, Rule, Stratum
 from tidelog.program.table import Table
 
 if TYPE_CHECKING:
@@ -100,10 +101,11 @@ def _cargo(
 
 def placed(strategy: Strategy, stratum: Stratum, broadcast: frozenset[str]) -> Placing:
     """Facts by their pivot."""
+    routes: dict[str, tuple[Route, ...]]
     routes = {name: (Route(column),) for name, column in strategy.pivots.items()}
     routes |= {name: (Route(column),) for name, column in apart(stratum, strategy).items()}
-    near: list[Any] = []
-    far: list[Any] = []
+    near: list[Rule] = []
+    far: list[Rule] = []
     for rule in stratum.rules:
         atoms = [a.relation for a in rule.literals() if not a.negated]
         (near if broadcast.issuperset(atoms) else far).append(rule)
@@ -155,7 +157,7 @@ def _router(known: list[Relation], routes: list[tuple[Route, ...]], numbers: lis
             table = pa.Table.from_batches([batch])
             numbered = table.column("r")
             for i in numbered.unique().to_pylist():
-                mine = table.filter(pa.compute.equal(numbered, i)).drop_columns("r")
+                mine = table.filter(pc.equal(numbered, i)).drop_columns("r")
                 each = waiting.setdefault(i, [])
                 each.append(values.from_arrow(known[i], mine))
                 if sum(one.size for one in each) >= CHUNK:

@@ -217,7 +217,8 @@ class _Plan:
         return Placing(tuple(self.seeds), tuple(self.rules), self.made, self.broadcast, routes)
 
 
-def where(atom: Literal) -> Where:
+def where(atom: Literal | Group) -> Where:
+    """The constants of an atom, by column."""
     return tuple((c, t.value) for c, t in enumerate(atom.terms) if isinstance(t, Constant))
 
 
@@ -261,4 +262,3 @@ def _in_term(term: object) -> Iterator[str]:
             yield from _in_term(argument)
     elif isinstance(term, Cast):
         yield from _in_term(term.term)
-

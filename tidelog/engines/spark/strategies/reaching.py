@@ -51,7 +51,7 @@ def _at_home(share: Share, closure: Closure, seeds: Ids) -> Ids:
     kind = relation.kinds[1 if closure.kind == "right-linear" else 0]
     sources, which = np.unique(seeds[:, 0], return_inverse=True)
     mine = home(share.engine.dictionary.decode(kind, sources), share.cargo.parts) == share.part
-    return seeds[mine[which]]
+    return np.asarray(seeds[mine[which]])
 
 
 def _search(seeds: Ids, steps: Ids) -> Iterator[Ids]:

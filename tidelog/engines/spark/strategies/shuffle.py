@@ -16,11 +16,12 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tidelog.engines.spark.strategies.choose import Strategy
-from tidelog.engines.spark.strategies.faults import Fault, Told
-from tidelog.engines.spark.strategies.kernel import Cargo, Share, gathered, relation_of
+from tidelog.engines.spark.strategies.exchange import MESSAGE, OWNED, Piece, Sent, step
+from tidelog.engines.spark.strategies.faults import Told
+from tidelog.engines.spark.strategies.kernel import Cargo
 from tidelog.engines.spark.strategies.made import (
     BLOBS,
     Made,
@@ -37,26 +38,12 @@ from tidelog.engines.spark.strategies.made import (
 from tidelog.engines.spark.strategies.pivot import divide
 from tidelog.engines.spark.strategies.placing import place
 from tidelog.engines.spark.strategies.sizes import measured
-from tidelog.engines.spark.strategies.wire import chunks, pack, select
-from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Relation, Stratum
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MESSAGE, OWNED, COPY = 0, 1, 2  # facts for another part; facts of the part itself
 LONG = 16  # rounds after which their blobs are put together
-ENGINES = 4  # that a worker keeps
-
-Piece = tuple[int, tuple[int, int, str, int, bytes]]  # part; round, kind, relation, size, blob
-
-
-class _Kept(NamedTuple):
-    round: int
-    share: Share
-
-
-_kept: dict[tuple[str, int], _Kept] = {}  # by run and part, in a worker
 
 
 def materialise(
@@ -109,11 +96,11 @@ def _cargo(
 def _rounds(
     spark: SparkSession, sent: Any, first: Any, stratum: Stratum, options: Options
 ) -> tuple[list[Any], dict[str, int]]:
-    """Rounds until nothing is sent; the inboxes that hold what parts know, and the facts' number."""
+    """Rounds until nothing is sent; what parts know then, and the number of their facts."""
     from tidelog.engines.spark.strategies.tally import ByPart
 
     context, parts = spark.sparkContext, first.getNumPartitions()
-    inboxes, known = [first], []
+    known: list[Any] = []  # what parts have sent to themselves and to each other
     counts: dict[str, int] = {}
     N, number = 1, 0
     while N:
@@ -121,10 +108,10 @@ def _rounds(
         began = time.perf_counter()
         tally = context.accumulator({}, ByPart())
         with described(spark, f"{title(stratum)}: round {number}"):
-            step = context.union([*known, *inboxes]) if known else inboxes[0]
-            step = step.mapPartitionsWithIndex(_round(sent, tally, number - 1))
-            inboxes = [step.partitionBy(parts, _part)]
-            inboxes[0].count()
+            inbox = context.union(known) if number > 1 else first
+            inbox = inbox.mapPartitionsWithIndex(_round(sent, tally, number - 1))
+            inbox = inbox.partitionBy(parts, _part)
+            inbox.count()
         told = tally.value.values()
         new = check(told, options.limits, stratum, sum(counts.values()))
         for name, count in new.items():
@@ -133,8 +120,7 @@ def _rounds(
         if options.show is not None:
             seconds = time.perf_counter() - began
             options.show(Round(title(stratum), number, sum(new.values()), seconds))
-        known += inboxes
-        inboxes = []
+        known.append(inbox)
         if len(known) >= LONG:
             known = [context.union(known)]
             known[0].localCheckpoint()
@@ -145,75 +131,22 @@ def _part(part: int) -> int:
     return part
 
 
-def _messages(rows: Iterable[Any]) -> Iterator[Piece]:
+def _messages(rows: Iterable[Any]) -> Iterator[Sent]:
     for row in rows:
         if row.name is not None:
-            yield row.part, (0, MESSAGE, row.name, 0, bytes(row.blob))
+            yield row.part, Piece(0, MESSAGE, row.name, 0, bytes(row.blob))
 
 
-def _owned(pieces: Iterable[Piece]) -> Iterator[tuple[int, str, int, bytearray]]:
-    for part, (_, kind, name, size, blob) in pieces:
-        if kind == OWNED and not name.startswith("%part:"):
-            yield part, name, size, bytearray(blob)
-
-
-# Inside executors.
+def _owned(pieces: Iterable[Sent]) -> Iterator[tuple[int, str, int, bytearray]]:
+    for part, piece in pieces:
+        if piece.kind == OWNED and not piece.name.startswith("%part:"):
+            yield part, piece.name, piece.size, bytearray(piece.blob)
 
 
 def _round(sent: Any, tally: Any, number: int) -> Any:
-    def run(part: int, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        cargo: Cargo = sent.value
+    def run(part: int, pieces: Iterable[Sent]) -> Iterator[Sent]:
         told = Told()
-        try:
-            share = _arrive(cargo, part, number, [piece for _, piece in pieces])
-            yield from _leave(cargo, share, number, told)
-            _keep(cargo, part, number, share)
-        except TidelogError as error:
-            told.fault = Fault.of(error)
+        yield from step(sent.value, part, number, [piece for _, piece in pieces], told)
         tally.add({part: told})
 
     return run
-
-
-def _arrive(
-    cargo: Cargo, part: int, number: int, pieces: list[tuple[int, int, str, int, bytes]]
-) -> Share:
-    """The part's engine at its fixpoint, with what was sent to it for this round."""
-    came = gathered(cargo, ((p[2], p[4]) for p in pieces if p[0] == number and p[1] == MESSAGE))
-    kept = _kept.pop((cargo.run, part), None)
-    if number and kept is not None and kept.round == number - 1:
-        share = kept.share
-    else:
-        share = Share(cargo, part)
-    if not number:
-        share.begin(came)
-        return share
-    if kept is None or kept.share is not share:
-        share.load(gathered(cargo, ((p[2], p[4]) for p in pieces if p[1] != MESSAGE)))
-    share.go_on(came)
-    return share
-
-
-def _leave(cargo: Cargo, share: Share, number: int, told: Told) -> Iterator[Piece]:
-    """What is new here for the part itself, and what others need of it."""
-    after = number + 1
-    for name, table, owned in share.fresh():
-        relation = relation_of(cargo, name)
-        for kind, mask in ((OWNED, owned), (COPY, ~owned)):
-            for piece in chunks(select(table, mask)):
-                yield share.part, (after, kind, name, piece.size, pack(relation, piece))
-        if name in cargo.stratum.relations:
-            told.facts[name] = int(owned.sum())
-    for part, name, table in share.outward():
-        told.sent += table.size
-        for piece in chunks(table):
-            yield part, (after, MESSAGE, name, piece.size, pack(relation_of(cargo, name), piece))
-
-
-def _keep(cargo: Cargo, part: int, number: int, share: Share) -> None:
-    """For the next round, should it come to this worker; engines of other runs are let go."""
-    for key in [key for key in _kept if key[0] != cargo.run]:
-        del _kept[key]
-    while len(_kept) >= ENGINES:
-        del _kept[next(iter(_kept))]
-    _kept[cargo.run, part] = _Kept(number, share)

@@ -81,7 +81,7 @@ def select(table: Table, rows: NDArray[Any]) -> Table:
 
 def _selected(column: Column, rows: NDArray[Any]) -> Column:
     if not isinstance(column, SymbolColumn):
-        return column[rows]
+        return np.asarray(column[rows])
     used, codes = np.unique(column.codes[rows], return_inverse=True)
     return SymbolColumn(codes.astype(np.int64), [column.words[i] for i in used.tolist()])
 
