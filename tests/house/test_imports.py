@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "prefetching": set(),
     "dbsp": {"program", "plan", "compiled", "prefetching"},
     "maintain": {"program", "plan", "closure", "dbsp"},
-    "engines": {"program", "plan", "maintain", "closure", "compiled", "prefetching"},
+    "engines": {"program", "plan", "maintain", "closure", "compiled", "prefetching", "limits"},
     "io": {"program", "text"},
     "report": {"program", "plan"},
     "limits": {"program"},

@@ -1,0 +1,39 @@
+"""What goes wrong in an executor reaches the user as it would in one process.
+
+An executor does not raise: Spark would try again and print a traceback. It tells what happened
+beside its facts, and the driver raises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tidelog.program.diagnostics import DataError, EvaluationError, LimitError, TidelogError
+
+_KINDS: dict[str, type[TidelogError]] = {
+    kind.__name__: kind for kind in (TidelogError, DataError, EvaluationError, LimitError)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    kind: str
+    message: str
+
+    @classmethod
+    def of(cls, error: TidelogError) -> Fault:
+        kind = type(error).__name__
+        return cls(kind if kind in _KINDS else "TidelogError", str(error))
+
+    def error(self) -> TidelogError:
+        return _KINDS[self.kind](self.message)
+
+
+@dataclass(slots=True)
+class Told:
+    """What one task tells the driver."""
+
+    facts: dict[str, int] = field(default_factory=dict)  # that are new, by relation
+    sent: int = 0  # facts for other parts
+    instances: int = 0
+    fault: Fault | None = None

@@ -1,0 +1,205 @@
+"""What strategies are given and what they make: frames in, blobs of facts out.
+
+Executors leave facts as blobs in the parts where they were derived; a frame of rows is opened
+from them when someone reads it. So a stratum is materialised without its facts ever being rows
+of Spark, which would take longer than to derive them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.engines.spark import values
+from tidelog.engines.spark.strategies.faults import Fault, Told
+from tidelog.engines.spark.strategies.wire import CHUNK, chunks, pack, unpack_arrow
+from tidelog.limits import Limits
+from tidelog.program.diagnostics import LimitError
+from tidelog.program.rules import Relation, Stratum
+from tidelog.program.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Read = Callable[[str], "DataFrame"]
+BLOBS = "part int, name string, size bigint, blob binary"
+_SCHEMA = pa.schema(
+    [("part", pa.int32()), ("name", pa.string()), ("size", pa.int64()), ("blob", pa.binary())]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of a stratum, for a progress line."""
+
+    relation: str
+    round: int
+    facts: int  # that were new in it
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a stratum is materialised; the defaults suit a session with few, large parts."""
+
+    parts: int | None = None  # as many as the session has cores unless given
+    limits: Limits = field(default_factory=Limits)  # on the facts of the stratum, and on time
+    sizes: Mapping[str, int] = field(default_factory=dict)  # what `read` gives, where known
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)  # what the driver has of it
+    small: int = 100_000  # facts of a relation that may be sent to every part
+    show: Callable[[Round], None] | None = None
+
+
+@dataclass(slots=True)
+class Made:
+    """A relation's facts, each once; no plan stands behind them."""
+
+    frame: DataFrame
+    count: int
+    blobs: DataFrame  # of all relations of the stratum, in the parts where they are at home
+
+
+def parts_of(spark: SparkSession, options: Options) -> int:
+    return options.parts or max(1, spark.sparkContext.defaultParallelism)
+
+
+@contextmanager
+def described(spark: SparkSession, text: str) -> Iterator[None]:
+    """Jobs of the block carry this text in Spark's own pages."""
+    context = spark.sparkContext
+    before = context.getLocalProperty("spark.job.description")
+    context.setJobDescription(text)
+    try:
+        yield
+    finally:
+        context.setLocalProperty("spark.job.description", before)  # type: ignore[arg-type]
+
+
+def title(stratum: Stratum) -> str:
+    shown = [name for name in stratum.relations if not name.startswith("%")] or ["(hidden)"]
+    more = len(shown) - 3
+    return ", ".join(shown[:3]) + (f" and {more} more" if more > 0 else "")
+
+
+# Frames of several relations, in one.
+
+
+def by_signature(
+    names: Sequence[str], relations: Mapping[str, Relation], read: Read
+) -> list[DataFrame]:
+    """Frames with a column `r`, the number of the relation among `names`, before its columns: one
+    for each list of types, since a plan for every relation would take longer than its facts."""
+    from pyspark.sql import functions as F
+
+    alike: dict[tuple[str, ...], list[DataFrame]] = {}
+    for i, name in enumerate(names):
+        frame = read(name).select(F.lit(i).alias("r"), *values.names(relations[name]))
+        alike.setdefault(tuple(values.types(relations[name])), []).append(frame)
+    return [_union(frames) for frames in alike.values()]
+
+
+def _union(frames: list[DataFrame]) -> DataFrame:
+    """A bag, balanced: Spark walks down a plan by recursion."""
+    while len(frames) > 1:
+        pairs = [frames[i : i + 2] for i in range(0, len(frames), 2)]
+        frames = [pair[0].unionAll(pair[-1]) if len(pair) > 1 else pair[0] for pair in pairs]
+    return frames[0]
+
+
+def collected(
+    spark: SparkSession,
+    names: Iterable[str],
+    relations: Mapping[str, Relation],
+    read: Read,
+    options: Options,
+) -> dict[str, list[bytes]]:
+    """Facts of whole relations as blobs in the driver, to be broadcast."""
+    found = {name: options.tables.get(name) for name in names}
+    missing = [
+        name for name, table in found.items() if table is None and options.sizes.get(name) != 0
+    ]
+    for frame in by_signature(missing, relations, read):
+        table = frame.toArrow()
+        numbers = table.column("r")
+        for i in numbers.unique().to_pylist():
+            mine = table.filter(pc.equal(numbers, i)).drop_columns("r")
+            found[missing[i]] = mine
+    return {
+        name: [] if table is None else _packed(relations[name], table)
+        for name, table in found.items()
+    }
+
+
+def _packed(relation: Relation, table: pa.Table) -> list[bytes]:
+    return [pack(relation, piece) for piece in chunks(values.from_arrow(relation, table))]
+
+
+# Blobs as rows of a frame.
+
+
+def blob_row(part: int, relation: Relation, table: Table) -> pa.RecordBatch:
+    return batch(part, relation.name, table.size, pack(relation, table))
+
+
+def batch(part: int, name: str, size: int, blob: bytes | None) -> pa.RecordBatch:
+    """One row for `BLOBS`."""
+    row = zip((part, name, size, blob), _SCHEMA, strict=True)
+    arrays = [pa.array([one], type=column.type) for one, column in row]
+    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+
+
+def frames(
+    blobs: DataFrame, counts: Mapping[str, int], names: Sequence[str], kinds: Mapping[str, Relation]
+) -> dict[str, Made]:
+    """Every relation's facts, out of blobs that are there already."""
+    return {name: Made(opened(blobs, kinds[name]), counts.get(name, 0), blobs) for name in names}
+
+
+def opened(blobs: DataFrame, relation: Relation) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for blob in batch.column(0):
+                found = unpack_arrow(relation, blob.as_buffer())
+                yield from found.to_batches(max_chunksize=CHUNK)
+
+    mine = blobs.where(F.col("name") == relation.name).select("blob")
+    return mine.mapInArrow(read, values.schema(relation))
+
+
+# What tasks told.
+
+
+def check(
+    told: Iterable[Told], limits: Limits, stratum: Stratum, before: int = 0
+) -> dict[str, int]:
+    """New facts by relation; raises what a task would have raised, and looks at the limit on all
+    facts, of which a task knows its own part only."""
+    counts: dict[str, int] = {}
+    faults: list[Fault] = []
+    for one in told:
+        if one.fault is not None:
+            faults.append(one.fault)
+        for name, count in one.facts.items():
+            counts[name] = counts.get(name, 0) + count
+    if faults:
+        raise sorted(faults, key=lambda fault: fault.message)[0].error()
+    most = limits.max_facts
+    if most is not None and before + sum(counts.values()) > most:
+        raise too_many(most, stratum)
+    return counts
+
+
+def too_many(most: int, stratum: Stratum) -> LimitError:
+    rules = stratum.recursive or stratum.rules
+    where = f", in the rule\n    {rules[0].text}" if rules else ""
+    return LimitError(
+        f"error: stopped at more than {most:,} facts, in {title(stratum)}{where}\n"
+        "    a larger limit is set by --max-facts"
+    )

@@ -1,0 +1,75 @@
+"""Linear closures inside an executor: a search from each source that is at home there.
+
+A join would look every fact up in a table of all of them; a search needs one mark a node, and
+hands out the facts of a source as soon as it has them, so memory does not grow with the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.engines.spark.strategies import loops
+from tidelog.engines.spark.strategies.kernel import Share, Tables
+from tidelog.engines.spark.strategies.wire import CHUNK, home
+from tidelog.maintain.seam import Ids
+from tidelog.plan.closures import Closure
+from tidelog.program.table import Table
+
+
+def reached(share: Share, closure: Closure, arrived: Tables) -> Iterator[Table]:
+    """The closure's facts whose pivot is at home here, in pieces."""
+    share.load(arrived)
+    seeds, steps = _graph(share, closure)
+    turned = closure.kind == "right-linear"
+    if turned:
+        seeds, steps = seeds[:, ::-1], steps[:, ::-1]
+    engine, relation = share.engine, share.engine.kinds[closure.relation]
+    count = 0
+    for pairs in _search(_at_home(share, closure, seeds), steps):
+        count += len(pairs)
+        share.watch.pairs(count)
+        yield engine.decoded(relation, pairs[:, ::-1] if turned else pairs)
+
+
+def _graph(share: Share, closure: Closure) -> tuple[Ids, Ids]:
+    """Facts that the closure starts from, and those by which it goes on."""
+    engine = share.engine
+    X = engine.apply(share.cargo.stratum.nonrecursive, within=engine.all)
+    X |= engine.collect(engine.all, (closure.relation,))
+    seeds = engine.ids(X, closure.relation)
+    if closure.base is None:
+        return seeds, seeds
+    steps = engine.ids(engine.all, closure.base)
+    return seeds, steps[:, ::-1] if closure.swapped else steps
+
+
+def _at_home(share: Share, closure: Closure, seeds: Ids) -> Ids:
+    relation = share.cargo.relations[closure.relation]
+    kind = relation.kinds[1 if closure.kind == "right-linear" else 0]
+    sources, which = np.unique(seeds[:, 0], return_inverse=True)
+    mine = home(share.engine.dictionary.decode(kind, sources), share.cargo.parts) == share.part
+    return np.asarray(seeds[mine[which]])
+
+
+def _search(seeds: Ids, steps: Ids) -> Iterator[Ids]:
+    """Pairs of a source and what it leads to, some at a time."""
+    order = np.argsort(seeds[:, 0], kind="stable")
+    sources, starts = np.unique(seeds[order, 0], return_index=True)
+    starts = np.append(starts, len(seeds))
+    nodes = np.unique(np.concatenate([seeds[:, 1], steps.ravel()]))
+    first, ends = loops.adjacency(_numbered(nodes, steps), len(nodes))
+    begin = _numbered(nodes, seeds[order, 1])
+    seen = np.full(len(nodes), -1, dtype=np.int64)
+    queue = np.empty(len(nodes), dtype=np.int64)
+    out = np.empty((max(CHUNK, len(nodes)), 2), dtype=np.int64)
+    source = 0
+    while source < len(sources):
+        source, count = loops.reach(first, ends, starts, begin, source, seen, queue, out)
+        yield np.stack([sources[out[:count, 0]], nodes[out[:count, 1]]], axis=1)
+
+
+def _numbered(nodes: Ids, ids: Ids) -> NDArray[np.int64]:
+    return np.searchsorted(nodes, ids).astype(np.int64)

@@ -1,0 +1,152 @@
+"""Shuffle: parts that exchange facts, round by round.
+
+Facts are at home in several parts, so that each rule instance is found in one (see `placing`).
+A round is one job: every part takes in what was sent to it, goes on to its own fixpoint, and sends
+what it has derived to the other parts where that is at home. Parts run ahead of each other, so
+rounds are few. When nothing is sent any more, the facts that each part owns are the result.
+
+What a part knows goes to itself with the messages: as blobs in shuffle files, which Spark reads
+again in later rounds and makes again should they be lost. A worker that still has the part's engine
+need not open them. `partitionBy` with one and the same function lets a union put the blobs of a
+part side by side, whatever round they are of, without sending them again.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tidelog.engines.spark.strategies.choose import Strategy
+from tidelog.engines.spark.strategies.exchange import MESSAGE, OWNED, Piece, Sent, step
+from tidelog.engines.spark.strategies.faults import Told
+from tidelog.engines.spark.strategies.kernel import Cargo
+from tidelog.engines.spark.strategies.made import (
+    BLOBS,
+    Made,
+    Options,
+    Read,
+    Round,
+    check,
+    collected,
+    described,
+    frames,
+    parts_of,
+    title,
+)
+from tidelog.engines.spark.strategies.pivot import divide
+from tidelog.engines.spark.strategies.placing import place
+from tidelog.engines.spark.strategies.sizes import measured
+from tidelog.program.rules import Relation, Stratum
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LONG = 16  # rounds after which their blobs are put together
+
+
+def materialise(
+    strategy: Strategy,
+    spark: SparkSession,
+    stratum: Stratum,
+    relations: Mapping[str, Relation],
+    read: Read,
+    options: Options,
+) -> dict[str, Made]:
+    cargo = _cargo(spark, stratum, relations, read, options)
+    context = spark.sparkContext
+    sent = context.broadcast(cargo)
+    divided = [n for n in cargo.placing.routes if n in relations and options.sizes.get(n) != 0]
+    with described(spark, f"{title(stratum)}: round 1"):
+        inputs = divide(spark, divided, relations, read, cargo.placing, cargo.parts, False)
+        first = inputs.rdd.mapPartitions(_messages).partitionBy(cargo.parts, _part)
+    inboxes, counts = _rounds(spark, sent, first, stratum, options)
+    with described(spark, f"{title(stratum)}: result"):
+        pieces = context.union(inboxes).mapPartitions(_owned)
+        blobs = spark.createDataFrame(pieces, BLOBS, verifySchema=False).localCheckpoint()
+    sent.unpersist()
+    return frames(blobs, counts, stratum.relations, relations)
+
+
+def _cargo(
+    spark: SparkSession,
+    stratum: Stratum,
+    relations: Mapping[str, Relation],
+    read: Read,
+    options: Options,
+) -> Cargo:
+    with described(spark, f"{title(stratum)}: sizes"):
+        sizes = measured(stratum, relations, read, options)
+    placing = place(stratum, relations, sizes.small, sizes.few)
+    used = {name for rule in stratum.rules for name, _ in rule.reads()} | {*stratum.relations}
+    with described(spark, f"{title(stratum)}: facts for every part"):
+        whole = collected(spark, sorted(placing.broadcast & used), relations, read, options)
+    return Cargo(
+        uuid.uuid4().hex,
+        stratum,
+        {name: relations[name] for name in relations if name in used},
+        placing,
+        parts_of(spark, options),
+        whole,
+        options.limits,
+    )
+
+
+def _rounds(
+    spark: SparkSession, sent: Any, first: Any, stratum: Stratum, options: Options
+) -> tuple[list[Any], dict[str, int]]:
+    """Rounds until nothing is sent; what parts know then, and the number of their facts."""
+    from tidelog.engines.spark.strategies.tally import ByPart
+
+    context, parts = spark.sparkContext, first.getNumPartitions()
+    known: list[Any] = []  # what parts have sent to themselves and to each other
+    counts: dict[str, int] = {}
+    N, number = 1, 0
+    while N:
+        number += 1
+        began = time.perf_counter()
+        tally = context.accumulator({}, ByPart())
+        with described(spark, f"{title(stratum)}: round {number}"):
+            inbox = context.union(known) if number > 1 else first
+            inbox = inbox.mapPartitionsWithIndex(_round(sent, tally, number - 1))
+            inbox = inbox.partitionBy(parts, _part)
+            inbox.count()
+        told = tally.value.values()
+        new = check(told, options.limits, stratum, sum(counts.values()))
+        for name, count in new.items():
+            counts[name] = counts.get(name, 0) + count
+        N = sum(one.sent for one in told)
+        if options.show is not None:
+            seconds = time.perf_counter() - began
+            options.show(Round(title(stratum), number, sum(new.values()), seconds))
+        known.append(inbox)
+        if len(known) >= LONG:
+            known = [context.union(known)]
+            known[0].localCheckpoint()
+    return known, counts
+
+
+def _part(part: int) -> int:
+    return part
+
+
+def _messages(rows: Iterable[Any]) -> Iterator[Sent]:
+    for row in rows:
+        if row.name is not None:
+            yield row.part, Piece(0, MESSAGE, row.name, 0, bytes(row.blob))
+
+
+def _owned(pieces: Iterable[Sent]) -> Iterator[tuple[int, str, int, bytearray]]:
+    for part, piece in pieces:
+        if piece.kind == OWNED and not piece.name.startswith("%part:"):
+            yield part, piece.name, piece.size, bytearray(piece.blob)
+
+
+def _round(sent: Any, tally: Any, number: int) -> Any:
+    def run(part: int, pieces: Iterable[Sent]) -> Iterator[Sent]:
+        told = Told()
+        yield from step(sent.value, part, number, [piece for _, piece in pieces], told)
+        tally.add({part: told})
+
+    return run

@@ -1,0 +1,136 @@
+"""How many facts there are to begin with: what is small goes to every part.
+
+Of an atom with constants, such as `triple(c, 1, d)`, those facts count that match it. What rules
+will add is not known: a wrong guess costs time, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidelog.engines.spark import values
+from tidelog.engines.spark.strategies.made import Options, Read, by_signature
+from tidelog.engines.spark.strategies.placing import Where, where
+from tidelog.program.rules import Literal, Relation, Rule, Stratum
+from tidelog.program.syntax import Constant, Variable
+
+Pattern = tuple[str, Where]
+
+
+@dataclass(slots=True)
+class Sizes:
+    small: frozenset[str]  # lower relations
+    counts: dict[Pattern, int]
+    stratum: Stratum
+    most: int
+
+    def few(self, atom: Literal) -> bool:
+        """Atoms with constants only: of others, rules may derive any number of facts."""
+        pattern = where(atom)
+        return bool(pattern) and self._count((atom.relation, pattern), frozenset()) <= self.most
+
+    def _count(self, pattern: Pattern, above: frozenset[str]) -> int:
+        """Facts that match, explicit ones and those that rules copy from lower relations."""
+        name, constants = pattern
+        found = self.counts.get(pattern, 0)
+        for rule in self.stratum.nonrecursive:
+            if rule.head.relation == name and name not in above:
+                below = matched(rule, constants)
+                if below is None:
+                    continue
+                known = self.counts.get(below, self.most + 1)
+                found += known
+        return found
+
+
+def matched(rule: Rule, constants: Where) -> Pattern | None:
+    """The pattern in a rule's first atom of facts that give such heads; None if none can."""
+    bound: dict[str, Any] = {}
+    for column, value in constants:
+        term = rule.head.terms[column]
+        if isinstance(term, Constant) and term.value != value:
+            return None
+        if isinstance(term, Variable):
+            bound[term.name] = value
+    atoms = [atom for atom in rule.literals() if not atom.negated]
+    if len(atoms) != 1:
+        return ("", ())  # how many is not known
+    found = []
+    for column, other in enumerate(atoms[0].terms):
+        if isinstance(other, Constant):
+            found.append((column, other.value))
+        elif isinstance(other, Variable) and other.name in bound:
+            found.append((column, bound[other.name]))
+    return atoms[0].relation, tuple(found)
+
+
+def measured(
+    stratum: Stratum, relations: Mapping[str, Relation], read: Read, options: Options
+) -> Sizes:
+    """What there is of each relation, and of what atoms with constants match. No job is needed
+    where the sizes are known and there are no such atoms."""
+    patterns = _patterns(stratum)
+    inside = frozenset(stratum.relations)
+    lower = {n for rule in stratum.rules for n, _ in rule.reads()} - inside
+    known: dict[Pattern, int] = {(n, ()): s for n, s in options.sizes.items()}
+    asked = {p for p in patterns if options.sizes.get(p[0]) != 0}
+    asked |= {(name, ()) for name in lower if name not in options.sizes}
+    counts = known | _counted(sorted(asked, key=repr), relations, read)
+    small = {name for name in lower if counts[name, ()] <= options.small}
+    return Sizes(frozenset(small), counts, stratum, options.small)
+
+
+def _patterns(stratum: Stratum) -> set[Pattern]:
+    """Those of atoms that have a partner to meet, and of what rules copy to them."""
+    atoms = {
+        (atom.relation, where(atom))
+        for rule in stratum.rules
+        if sum(1 for other in rule.literals() if not other.negated) > 1
+        for atom in rule.literals()
+        if not atom.negated and where(atom)
+    }
+    copied = {
+        below
+        for name, constants in atoms
+        for rule in stratum.nonrecursive
+        if rule.head.relation == name and (below := matched(rule, constants)) and below[0]
+    }
+    return atoms | copied
+
+
+def _counted(
+    asked: Iterable[Pattern], relations: Mapping[str, Relation], read: Read
+) -> dict[Pattern, int]:
+    from pyspark.sql import functions as F
+
+    patterns = list(asked)
+    names = list(dict.fromkeys(name for name, _ in patterns))
+    numbers = {name: i for i, name in enumerate(names)}
+    found: dict[Pattern, int] = {}
+    for frame in by_signature(names, relations, read):
+        kinds = tuple(frame.dtypes[1:])
+        here = [
+            p
+            for p in patterns
+            if tuple(zip(values.names(relations[p[0]]), values.types(relations[p[0]]), strict=True))
+            == kinds
+        ]
+        sums = [
+            F.sum(_matches(relations[name], numbers[name], constants).cast("bigint"))
+            for name, constants in here
+        ]
+        row = frame.agg(*sums).first()
+        for pattern, count in zip(here, row or (), strict=True):
+            found[pattern] = count or 0
+    return found
+
+
+def _matches(relation: Relation, number: int, constants: Where) -> Any:
+    from pyspark.sql import functions as F
+
+    found = F.col("r") == number
+    for column, value in constants:
+        found &= F.col(f"c{column}") == F.lit(values.inner(relation.kinds[column], value))
+    return found
