@@ -222,7 +222,10 @@ class Database:
             engine.watch(watch.tick)
             engine.measure = _recorder(stats, watch) if profile else None
             memory, strata = self._state.memory, self._state.book.strata
-            materialise(engine, strata, engine.all, watch, memory, engine.explicit)
+            if self._spark is not None:
+                self._spark.placing.materialise(strata, watch, memory)
+            else:
+                materialise(engine, strata, engine.all, watch, memory, engine.explicit)
             watch.tick(None)
         engine.watch(None)
         engine.measure = None

@@ -9,7 +9,7 @@ the engine's own sets. Whatever goes wrong, the facts held here can be forgotten
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,8 @@ from tidelog.maintain.update import Algorithm, Update
 from tidelog.program.rules import Rule, Stratum
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tidelog.engines.spark.engine import SparkEngine
 
 
@@ -108,27 +110,85 @@ class Driver:
     ) -> None:
         """Bring one stratum up to date here, by this algorithm."""
         v = self._begun(u)
-        for name in sorted(reads(stratum, gone)):
+        self._bring(u, v, reads(stratum, gone), set(stratum.relations))
+        D, A = self._run(algorithm, u, v, stratum, stratum, gone, come)
+        u.I -= D
+        u.I |= A
+        u.net(D, A)
+
+    def maintain_slices(
+        self,
+        algorithm: Algorithm,
+        u: Update,
+        stratum: Stratum,
+        form: Stratum,
+        tables: Mapping[str, pa.Table],
+    ) -> None:
+        """Maintain just these slices of a stratum, as they were before the change, by the rules
+        of `form`. They are forgotten here when the update is done."""
+        if not self.held.isdisjoint(stratum.relations):
+            self.forget()
+        v = self._begun(u)
+        inside = set(stratum.relations)
+        self._bring(u, v, reads(form) - inside, inside)
+        for name, facts in tables.items():
+            self._lend(u, v, name, facts)
+        D, A = self._run(algorithm, u, v, stratum, form, (), ())
+        u.work.place = "driver, by slices"
+        for name in stratum.relations:
+            r = self.local.numbers[name]
+            for mine in (self.local.explicit, self.local.all):
+                mine.remove(r, mine.rows(r))
+        self.memory.forget(stratum.relations)
+        u.I -= D
+        u.I |= A
+        u.net(D, A)
+
+    def _lend(self, u: Update, v: Update, name: str, facts: pa.Table) -> None:
+        """Facts of a slice, and which of them are explicit now."""
+        engine, local = self.engine, self.local
+        relation = engine.kinds[name]
+        local.declare(relation)
+        local.load(name, values.from_arrow(relation, facts), (local.all,))
+        r, rows = self._rows(u.X, name)
+        _add(v.X, r, rows)
+        given = engine.explicit.of(name).plus
+        if given:
+            mine = given & (set(values.rows_of(relation, facts)) | _rows_of(u.X, name))
+            local.load(name, values.as_table(relation, mine), (local.explicit,))
+
+    def _bring(self, u: Update, v: Update, names: set[str], inside: set[str]) -> None:
+        """See to it that these relations are here, as they are now."""
+        for name in sorted(names):
             if name in self.held:
-                self._sync(u, v, name, set(stratum.relations))
+                self._sync(u, v, name, inside)
             else:
-                self._fetch(u, v, name, set(stratum.relations))
+                self._fetch(u, v, name, inside)
+
+    def _run(
+        self,
+        algorithm: Algorithm,
+        u: Update,
+        v: Update,
+        stratum: Stratum,
+        form: Stratum,
+        gone: Sequence[Rule],
+        come: Sequence[Rule],
+    ) -> tuple[SparkSet, SparkSet]:
+        """What goes and comes by the algorithm."""
         v.watch = u.watch
         v._explicit = frozenset(v.engine.relations(v.X))
         v._loses = None
         tick = getattr(u.watch, "tick", None)
         self.local.watch(tick)
         v.begin(Work(stratum.relations))
-        algorithm(v, stratum, gone, come)
+        algorithm(v, form, gone, come)
         self.local.watch(None)
         self._synced.update(stratum.relations)
         u.work.algorithm, u.work.why = v.work.algorithm, v.work.why
         u.work.numbers, u.work.place = v.work.numbers, "driver"
         self.engine.instances += v.work.instances
-        D, A = self._handed(v.D, stratum), self._handed(v.A, stratum)
-        u.I -= D
-        u.I |= A
-        u.net(D, A)
+        return self._handed(v.D, stratum), self._handed(v.A, stratum)
 
     def _begun(self, u: Update) -> Update:
         if self._v is None:
@@ -234,6 +294,11 @@ def reads(stratum: Stratum, more: Iterable[Rule] = ()) -> set[str]:
 def _add(facts: object, r: int, rows: Any) -> None:
     assert isinstance(facts, LocalSet)
     facts.add(r, rows)
+
+
+def _rows_of(facts: object, name: str) -> set[values.Row]:
+    assert isinstance(facts, SparkSet)
+    return facts.of(name).plus
 
 
 def _names(facts: object) -> list[str]:

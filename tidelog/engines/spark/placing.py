@@ -2,30 +2,41 @@
 
 *driver*: the stratum and what it reads are small; a local engine has them.
 *pivot*, *components*, *shuffle*: recursion inside partitions, where the local engine's kernels
-run (`strategies`).
+run (`strategies`). A small change of a pivot stratum is worked on in the driver, too: one job
+fetches the slices that it can reach.
 *frames*: rules as joins, a job a round: everything else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidelog.engines.spark.driver import Driver
+from tidelog.engines.spark import values
+from tidelog.engines.spark.driver import Driver, reads
+from tidelog.engines.spark.sets import Lay, SparkSet
 from tidelog.maintain import auto, bf, dred, recompute
+from tidelog.maintain.materialise import evaluate
+from tidelog.maintain.memory import Memory
+from tidelog.maintain.report import Work
 from tidelog.maintain.seminaive import Watch
-from tidelog.maintain.update import Algorithm, Update
+from tidelog.maintain.update import Algorithm, Update, update
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Rule, Stratum
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
     from tidelog.engines.spark.engine import SparkEngine
+    from tidelog.engines.spark.strategies import Made, Strategy
 
 DRIVER_FACTS = 2_000_000
 STRATEGIES = ("auto", "driver", "pivot", "components", "shuffle", "frames")
 MANY_RULES = 40  # of a stratum: too many plans for Spark's own planner
-LARGE = 0.1  # part of a stratum from which on a change is a reason to begin anew
+MANY_STRATA = 8  # too many to be worked on one by one
+SMALL_PART = 0.01  # of a stratum: a change that is followed, and no reason to begin anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,14 @@ class Options:
             )
 
 
+@dataclass(slots=True)
+class Kept:
+    """What a strategy made of a stratum: blobs, which slices can be fetched from."""
+
+    strategy: Strategy
+    made: Mapping[str, Made]
+
+
 class Placing:
     """Decides for one database."""
 
@@ -56,42 +75,80 @@ class Placing:
         most = options.driver_facts if options.strategy in ("auto", "driver") else 0
         self.driver = Driver(engine, most, modules)
         self.told: dict[tuple[str, ...], str] = {}  # what was chosen for strata, and why
+        self._kept: dict[tuple[str, ...], Kept] = {}
+
+    # From scratch.
+
+    def materialise(self, strata: Sequence[Stratum], watch: Watch, memory: Memory) -> None:
+        """Derive all strata, of which the materialisation has the explicit facts."""
+        from tidelog.engines.spark.strategies.fusing import fuse
+
+        waiting: list[Stratum] = []
+        unknown: set[str] = set()  # relations of those that wait
+        for stratum in strata:
+            if stratum.rules:
+                if unknown.isdisjoint(reads(stratum)) and self._by_driver(stratum, watch):
+                    continue
+                waiting.append(stratum)
+                unknown.update(stratum.relations)
+        together = len(waiting) > MANY_STRATA and self.options.strategy != "frames"
+        for stratum in fuse(waiting) if together else waiting:
+            watch.stratum(stratum)
+            evaluate(self.engine, stratum, self.engine.all, watch, memory, self.engine.explicit)
+
+    def _by_driver(self, stratum: Stratum, watch: Watch) -> bool:
+        if not self._in_driver(stratum):
+            return False
+        facts = sum(self.engine.all.of(name).most for name in reads(stratum))
+        watch.stratum(stratum)
+        done = self.driver.evaluate(stratum, watch)
+        if done:
+            self._tell(stratum, f"driver: it reads {facts:,} facts")
+        return done
 
     def evaluate(self, stratum: Stratum, watch: Watch) -> bool:
         """Derive a stratum from scratch in a way of our own; False if frames are the way."""
-        facts = sum(self.engine.all.of(name).most for name in _reads(stratum))
-        if self._in_driver(stratum) and self.driver.evaluate(stratum, watch):
-            self._tell(stratum, f"driver: it reads {facts:,} facts")
+        if self._by_driver(stratum, watch):
             return True
         if not stratum.recursive or self.options.strategy == "frames":
             self._tell(stratum, "frames: " + ("asked for" if stratum.recursive else "no recursion"))
             return False
-        return self._by_strategy(stratum)
+        self._by_strategy(stratum, watch)
+        return True
 
-    def _by_strategy(self, stratum: Stratum) -> bool:
-        from tidelog.engines.spark.sets import Lay
-        from tidelog.engines.spark.strategies import choose, materialise
+    def _by_strategy(self, stratum: Stratum, watch: Watch) -> None:
+        from tidelog.engines.spark import strategies
 
         engine, forced = self.engine, self.options.strategy
         wanted = None if forced in ("auto", "driver") else forced
-        chosen = choose(stratum, engine.kinds, wanted)
+        inside = set(stratum.relations)
+        sizes = {
+            name: (engine.explicit if name in inside else engine.all).of(name).most
+            for name in reads(stratum)
+        }
+        if wanted is not None and wanted != "shuffle" and not _fits(stratum, engine, wanted):
+            wanted = None  # it was asked for, for those that it fits
+        chosen = strategies.choose(stratum, engine.kinds, wanted, sizes=sizes)
 
-        def read(name: str) -> object:
-            inside = name in stratum.relations
-            facts = engine.explicit if inside else engine.all
+        def read(name: str) -> DataFrame:
+            facts = engine.explicit if name in inside else engine.all
             return engine.frame(name, facts.of(name))
 
-        made = materialise(chosen, engine.spark, stratum, engine.kinds, read)
+        limits = getattr(watch, "limits", None)
+        asked = strategies.Options(sizes=sizes, **({"limits": limits} if limits else {}))
+        made = strategies.materialise(chosen, engine.spark, stratum, engine.kinds, read, asked)
         for name, found in made.items():
             engine.all.put(name, Lay((), found.frame, found.count) if found.count else Lay())
+        self._kept[stratum.relations] = Kept(chosen, made)
         self._tell(stratum, f"{chosen.name}: {chosen.why}")
-        return True
 
     def _tell(self, stratum: Stratum, what: str) -> None:
         self.told[stratum.relations] = what
 
     def _in_driver(self, stratum: Stratum, rules: Sequence[Rule] = ()) -> bool:
         return self.driver.most > 0 and self.driver.fits(stratum, rules)
+
+    # Updates.
 
     def placed(self, algorithm: Algorithm) -> Algorithm:
         """The algorithm, where it should run."""
@@ -102,6 +159,8 @@ class Placing:
             if self._in_driver(stratum, gone):
                 self.driver.maintain(algorithm, u, stratum, gone, come)
                 return
+            if not gone and not come and self._by_slices(algorithm, u, stratum):
+                return
             u.work.place = "frames"
             (self._auto if algorithm is auto.maintain else algorithm)(u, stratum, gone, come)
             if u.work.algorithm == "recompute":
@@ -110,27 +169,154 @@ class Placing:
 
         return maintain
 
+    def _by_slices(self, algorithm: Algorithm, u: Update, stratum: Stratum) -> bool:
+        """Maintain the slices of a pivot stratum that the change can reach, if they are few."""
+        from tidelog.engines.spark.strategies import slices
+
+        kept, engine, most = (
+            self._kept.get(stratum.relations),
+            self.engine,
+            self.options.driver_facts,
+        )
+        if kept is None or kept.strategy.name != "pivot" or not most:
+            return False
+        lower = reads(stratum) - set(stratum.relations)
+        deltas, overlays = self._deltas(u, stratum), self._overlays(stratum, kept)
+        if deltas is None or overlays is None:
+            return False
+        room = most - sum(engine.all.of(name).most for name in lower)
+        if room <= 0:
+            return False
+        tables = slices.affected(
+            *(kept.strategy, engine.spark, stratum, engine.kinds, deltas, kept.made),
+            overlays=overlays,
+            most=room,
+        )
+        if tables is None:
+            return False
+        form, closure = stratum, kept.strategy.closure
+        if closure is not None and closure.kind == "transitive":
+            name = closure.relation
+            form = slices.linear_form(stratum, closure, engine.kinds[name].kinds[0])
+        self.driver.maintain_slices(algorithm, u, stratum, form, tables)
+        return True
+
+    def _deltas(self, u: Update, stratum: Stratum) -> dict[str, pa.Table] | None:
+        """What the change is for the stratum, if the driver has it."""
+        found: dict[str, pa.Table] = {}
+        inside = set(stratum.relations)
+        for name in reads(stratum):
+            rows: set[values.Row] = set()
+            for facts in (u.X,) if name in inside else (u.D, u.A):
+                lay = _lay(facts, name)
+                if not lay.small:
+                    return None
+                rows |= lay.plus
+            if rows:
+                found[name] = values.as_arrow(self.engine.kinds[name], rows)
+        return found
+
+    def _overlays(self, stratum: Stratum, kept: Kept) -> dict[str, slices.Overlay] | None:
+        """What has changed since the blobs were written; None if they are of another state."""
+        from tidelog.engines.spark.strategies import slices
+
+        found = {}
+        for name in stratum.relations:
+            lay, made, relation = self.engine.all.of(name), kept.made[name], self.engine.kinds[name]
+            if made.count and lay.base is not made.frame:
+                return None
+            if not self.engine.explicit.of(name).small:
+                return None
+            if lay.plus or lay.minus:
+                removed, added = (values.as_arrow(relation, rows) for rows in (lay.minus, lay.plus))
+                found[name] = slices.Overlay(removed, added)
+        return found
+
     def _auto(
         self, u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]
     ) -> None:
-        """Few jobs matter more than few instances: one step where there is no recursion, the
-        stratum anew where much changes or rules are many, and DRed otherwise."""
+        """Few jobs matter more than few instances: one step where there is no recursion, DRed
+        where little changes and rules are few, and the stratum anew otherwise."""
         if not stratum.recursive:
             bf.maintain(u, stratum, gone, come)
             u.work.why = "no recursion"
             return
-        size = sum(self.engine.all.of(name).most for name in _reads(stratum))
-        change = sum(lay.most for s in (u.X, u.D, u.A) for lay in s.lays.values())  # type: ignore[attr-defined]
-        if len(stratum.rules) > MANY_RULES or change > LARGE * size:
-            recompute.maintain(u, stratum, gone, come)
-            u.work.why = "many rules" if change <= LARGE * size else "much changes"
-        else:
+        size = sum(self.engine.all.of(name).most for name in reads(stratum))
+        change = sum(_lay(facts, n).most for facts in (u.X, u.D, u.A) for n in _names(facts))
+        if len(stratum.rules) <= MANY_RULES and change <= SMALL_PART * size:
             dred.maintain(u, stratum, gone, come)
             u.work.why = "little changes"
+        else:
+            recompute.maintain(u, stratum, gone, come)
+            many = len(stratum.rules) > MANY_RULES
+            u.work.why = "many rules" if many else "much changes"
 
 
-def _reads(stratum: Stratum) -> set[str]:
-    found = set(stratum.relations)
-    for rule in stratum.rules:
-        found.update(name for name, _ in rule.reads())
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """`auto` for all strata at once: where many of them are too large for the driver, they are
+    derived anew, as few strata as can be."""
+
+    placing: Placing
+    name: str = "auto"
+
+    def maintain(
+        self, u: Update, strata: Sequence[Stratum], gone: Sequence[Rule], come: Sequence[Rule]
+    ) -> None:
+        stratum_of = {name: i for i, s in enumerate(strata) for name in s.relations}
+        readers: dict[str, set[str]] = {}
+        for stratum in strata:
+            for rule in stratum.rules:
+                for name, _ in rule.reads():
+                    readers.setdefault(name, set()).add(rule.head.relation)
+        changed = [rule.head.relation for rule in (*gone, *come)]
+        reached = _reached([*_names(u.X), *changed], readers)
+        mine = [s for s in strata if not reached.isdisjoint(s.relations)]
+        outside = [s for s in mine if s.rules and not self.placing._in_driver(s)]
+        if len(outside) <= MANY_STRATA or self.placing.options.strategy == "frames":
+            way = self.placing.placed(auto.maintain)
+            update(u, strata, stratum_of, readers, gone, come, way)
+        else:
+            self._anew(u, mine)
+
+    def _anew(self, u: Update, strata: Sequence[Stratum]) -> None:
+        names = tuple(name for stratum in strata for name in stratum.relations)
+        engine = self.placing.engine
+        u.begin(Work(names, "recompute", "many strata, too large for the driver"))
+        taken = engine.take(names)
+        self.placing.driver.forget()
+        self.placing.materialise(strata, u.watch, u.memory)
+        u.net(*engine.compare(taken))
+        u.work.place = "shuffle"
+        u.report.works.append(u.work)
+
+
+def _reached(names: Sequence[str], readers: Mapping[str, set[str]]) -> set[str]:
+    """Relations that a change of these can reach."""
+    found, waiting = set(names), list(names)
+    while waiting:
+        for head in readers.get(waiting.pop(), ()):
+            if head not in found:
+                found.add(head)
+                waiting.append(head)
     return found
+
+
+def _fits(stratum: Stratum, engine: SparkEngine, strategy: str) -> bool:
+    from tidelog.engines.spark.strategies import choose
+
+    try:
+        choose(stratum, engine.kinds, strategy)
+    except TidelogError:
+        return False
+    return True
+
+
+def _lay(facts: object, name: str) -> Lay:
+    assert isinstance(facts, SparkSet)
+    return facts.of(name)
+
+
+def _names(facts: object) -> list[str]:
+    assert isinstance(facts, SparkSet)
+    return facts.names()

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tidelog.deltas import Delta, Part
 from tidelog.engines.spark.engine import Saved, SparkEngine
+from tidelog.engines.spark.placing import Everything
 from tidelog.engines.spark.sets import Lay, SparkSet
 from tidelog.io.frames import is_spark
 from tidelog.limits import Interrupts
 from tidelog.maintain.algorithms import BY_STRATUM
-from tidelog.maintain.update import Algorithm, Update
+from tidelog.maintain.update import Algorithm, Update, WholeAlgorithm
 from tidelog.program.changes import FactChange, Op
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Relation
@@ -81,8 +82,11 @@ class SparkTransaction(Transaction):
     def _undo_explicit(self) -> None:
         """The end of the update restores them."""
 
-    def _way(self) -> Algorithm:
-        return self._spark.placing.placed(BY_STRATUM[self._algorithm])
+    def _way(self) -> Algorithm | WholeAlgorithm:
+        placing = self._spark.placing
+        if self._algorithm == "auto":
+            return Everything(placing)
+        return placing.placed(BY_STRATUM[self._algorithm])
 
     def _finished(self, u: Update) -> None:
         self._spark.placing.driver.follow(u)
