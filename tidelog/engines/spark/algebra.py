@@ -166,15 +166,16 @@ class Algebra:
         frames: dict[str, list[DataFrame]] = {}
         for name, (lay, rows) in asked.items():
             found[name] = rows & lay.plus
-            if lay.base is None or not rows:
+            if lay.small or not rows:
                 continue
             rest = rows - lay.plus - lay.minus
             known = self._known(name, lay, rest) if rest else set()
             if known is not None:
                 found[name] |= known
             else:
-                few = self.few(self.kinds[name], rest)
-                frames[name] = [lay.base.join(F.broadcast(few), on=few.columns)]
+                few, base = self.few(self.kinds[name], rest), lay.base
+                assert base is not None
+                frames[name] = [base.join(F.broadcast(few), on=few.columns)]
         if frames:
             for name, lay in self.gather(Found(frames, []), large=False).items():
                 found[name] |= lay.plus if lay.small else set(self.rows(name, lay))

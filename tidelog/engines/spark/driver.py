@@ -82,7 +82,7 @@ class Driver:
             local.watch(None)
         for name in stratum.relations:
             relation = self.engine.kinds[name]
-            self.engine.all.put(name, self.engine.hand_over(relation, local.table(name)))
+            self.engine.all.put(name, self.engine.hand_over(relation, local.table(name), True))
         return True
 
     def _hold(self, name: str) -> None:
@@ -133,13 +133,17 @@ class Driver:
         self._bring(u, v, reads(form) - inside, inside)
         for name, facts in tables.items():
             self._lend(u, v, name, facts)
-        D, A = self._run(algorithm, u, v, stratum, form, (), ())
+        # Closures of whole relations would cost more than slices of them.
+        v.memory = Memory(modules=False)
+        try:
+            D, A = self._run(algorithm, u, v, stratum, form, (), ())
+        finally:
+            v.memory = self.memory
         u.work.place = "driver, by slices"
         for name in stratum.relations:
             r = self.local.numbers[name]
             for mine in (self.local.explicit, self.local.all):
                 mine.remove(r, mine.rows(r))
-        self.memory.forget(stratum.relations)
         u.I -= D
         u.I |= A
         u.net(D, A)
@@ -249,7 +253,7 @@ class Driver:
             r = self.local.numbers[name]
             if facts.count(r):
                 table = self.local.table(name, facts.rows(r))
-                made.put(name, self.engine.hand_over(self.engine.kinds[name], table))
+                made.put(name, self.engine.hand_over(self.engine.kinds[name], table, True))
         return made
 
     def follow(self, u: Update) -> None:

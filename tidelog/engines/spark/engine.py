@@ -9,7 +9,8 @@ decided in `placing`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ class SparkEngine(Evaluators):
         """Which of the rows the lay's base has, if the driver knows."""
         for facts in (self.explicit, self.all):
             mine = self._committed(facts).get(name)
-            if mine is not None and mine.base is lay.base and not rows & mine.over:
+            if mine is not None and mine.shares(lay) and not rows & mine.over:
                 return self.placing.driver.has(facts, name, rows)
         return None
 
@@ -74,8 +75,8 @@ class SparkEngine(Evaluators):
         for name in relations:
             counter.forget(name)
 
-    def whole(self, stratum: Stratum, watch: Watch) -> bool:
-        return self.placing.evaluate(stratum, watch)
+    def whole(self, stratum: Stratum, watch: object) -> bool:
+        return self.placing.evaluate(stratum, cast("Watch", watch))
 
     def date(self, relations: Sequence[str]) -> bool:
         return False
@@ -104,13 +105,16 @@ class SparkEngine(Evaluators):
         made.put(relation, self.hand_over(known, Table(known.kinds, columns, len(ids))))
         return made
 
-    def hand_over(self, relation: Relation, table: Table) -> Lay:
-        """Facts that the driver has, as a lay."""
+    def hand_over(self, relation: Relation, table: Table, distinct: bool = False) -> Lay:
+        """Facts that the driver has, as a lay; `distinct` if each is there once, surely."""
         found = values.to_arrow(relation, table)
         if found.num_rows <= SMALL:
             return Lay(values.rows_of(relation, found))
-        frame = values.to_frame(self.spark, relation, found).distinct()
-        return self.gather(Found({relation.name: [frame]}, []), True, False)[relation.name]
+        if distinct:  # it becomes a frame when someone needs one
+            make = cache(partial(values.to_frame, self.spark, relation, found))
+            return Lay((), size=found.num_rows, make=make)
+        frame = values.to_frame(self.spark, relation, found)
+        return self.gather(Found({relation.name: [frame]}, []), True)[relation.name]
 
     def worked(self, rule: Rule, seconds: float, facts: int) -> None:
         """Told when something else than the engine has derived facts of a rule."""

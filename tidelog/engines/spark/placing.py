@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from tidelog.engines.spark.engine import SparkEngine
     from tidelog.engines.spark.strategies import Made, Strategy
+    from tidelog.engines.spark.strategies.slices import Overlay
 
 DRIVER_FACTS = 2_000_000
 STRATEGIES = ("auto", "driver", "pivot", "components", "shuffle", "frames")
@@ -216,7 +217,7 @@ class Placing:
                 found[name] = values.as_arrow(self.engine.kinds[name], rows)
         return found
 
-    def _overlays(self, stratum: Stratum, kept: Kept) -> dict[str, slices.Overlay] | None:
+    def _overlays(self, stratum: Stratum, kept: Kept) -> dict[str, Overlay] | None:
         """What has changed since the blobs were written; None if they are of another state."""
         from tidelog.engines.spark.strategies import slices
 

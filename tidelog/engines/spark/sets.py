@@ -6,7 +6,7 @@ is all `plus`; the materialisation of a large relation is a base, and what updat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Self
 
 from tidelog.engines.spark.values import Row
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 
 class Lay:
-    """Facts of one relation: base - minus - plus, and plus."""
+    """Facts of one relation: base - minus - plus, and plus.
 
-    __slots__ = ("_count", "_made", "base", "done", "minus", "plus", "size")
+    A base that the driver could make of what it has is made when someone needs it.
+    """
+
+    __slots__ = ("_base", "_count", "_made", "_make", "done", "minus", "plus", "size")
 
     def __init__(
         self,
@@ -29,8 +32,10 @@ class Lay:
         base: DataFrame | None = None,
         size: int = 0,
         done: bool = True,
+        make: Callable[[], DataFrame] | None = None,
     ) -> None:
-        self.base = base
+        self._base = base
+        self._make = make
         self.size = size  # of base, at most
         self.done = done  # whether the base is computed, and its size is right
         self.plus: set[Row] = set(plus)
@@ -39,19 +44,31 @@ class Lay:
         self._count: int | None = None
 
     def copy(self) -> Lay:
-        made = Lay(self.plus, self.base, self.size, self.done)
+        made = Lay(self.plus, self._base, self.size, self.done, self._make)
         made.minus = set(self.minus)
         made._made, made._count = self._made, self._count
         return made
 
     @property
+    def base(self) -> DataFrame | None:
+        if self._base is None and self._make is not None:
+            self._base = self._make()
+        return self._base
+
+    def shares(self, other: Lay) -> bool:
+        """Have both the same base?"""
+        if self._make is not None or other._make is not None:
+            return self._make is other._make
+        return self._base is other._base
+
+    @property
     def small(self) -> bool:
-        return self.base is None
+        return self._base is None and self._make is None
 
     @property
     def empty(self) -> bool:
         """Certainly nothing."""
-        return self.base is None and not self.plus
+        return self.small and not self.plus
 
     @property
     def most(self) -> int:
@@ -72,7 +89,7 @@ class Lay:
         self._changed()
         rows = rows if isinstance(rows, set) else set(rows)
         self.plus -= rows
-        if self.base is not None:
+        if not self.small:
             self.minus |= rows
 
     def _changed(self) -> None:
