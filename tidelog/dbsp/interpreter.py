@@ -274,6 +274,8 @@ class Interpreter:
             assert node.parent is not None
             trace = node.parent.trace
             assert trace is not None
+            if not len(trace):
+                continue
             for match, sign in node.backward:
                 for found in match.pairs(batch, trace, shift=shift, late=self._pause, sign=sign):
                     self._found(node, found)

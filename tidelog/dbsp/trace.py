@@ -28,6 +28,7 @@ Slots = NDArray[np.int32]
 HEAVIEST = int(hashing.HEAVIEST)
 FEWEST = 16  # cells that a trace has room for
 PACKED = 1024  # cells below which empty ones are not worth giving back
+SAMPLE = 1024  # cells that tell how many keys others will have
 PIECE = 1 << 21  # pairs joined at a time, about, so that limits are kept in between
 
 
@@ -225,8 +226,17 @@ class Trace:
             )
             if index.done == self.used:
                 return
-            index.slots = np.zeros(4 * len(index.slots), dtype=np.int32)
-            index.done = index.keys = 0
+            wider = np.zeros(self._wanted(index), dtype=np.int32)
+            kernels.move(self.cells, index.columns, index.slots, wider)
+            index.slots = wider
+
+    def _wanted(self, index: Index) -> int:
+        """Slots for an index that is full: room for the keys that all cells will have, if they go
+        on as they began."""
+        more = 4 * len(index.slots)
+        if index.done < SAMPLE:
+            return more
+        return max(more, 3 * index.keys * self.used // index.done)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from tidelog.dbsp.kernels.hashing import (
     place,
     same_key,
     seek,
+    seek_keys,
 )
 
 NEVER = np.int64(1) << np.int64(62)  # a time that does not come
@@ -112,10 +113,13 @@ def enter(cells, columns, slots, links, keys, start, stop):
     Returns how far it came, and how many keys there are.
     """
     size = len(slots)
+    homes = np.empty(BLOCK, dtype=np.int64)
     for i in range(start, stop):
         if 2 * keys >= size:
             return i, keys
-        slot = place(hash_key(cells, i, columns), size)
+        if (i - start) % BLOCK == 0:
+            seek_keys(cells, slots, i, stop, columns, homes)
+        slot = homes[(i - start) % BLOCK]
         while slots[slot] != 0 and not same_key(cells, slots[slot] - 1, i, columns):
             slot += 1
             if slot == size:
@@ -124,6 +128,20 @@ def enter(cells, columns, slots, links, keys, start, stop):
         links[i] = slots[slot]
         slots[slot] = i + 1
     return stop, keys
+
+
+@njit(cache=True)
+def move(cells, columns, slots, wider):
+    """Put the chains of an index into a larger table, which is empty."""
+    size = len(wider)
+    for first in slots:
+        if first != 0:
+            slot = place(hash_key(cells, first - 1, columns), size)
+            while wider[slot] != 0:
+                slot += 1
+                if slot == size:
+                    slot = 0
+            wider[slot] = first
 
 
 @njit(cache=True)

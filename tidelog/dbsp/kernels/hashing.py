@@ -76,6 +76,21 @@ def seek(cells, slots, rows, i, width, homes):
 
 
 @njit
+def seek_keys(cells, slots, i, stop, columns, homes):
+    """The same for keys of the cells themselves, of which there are no more than `stop`."""
+    stop = min(i + BLOCK, stop)
+    size = len(slots)
+    table, places, line = slots.ctypes.data, cells.ctypes.data, 8 * cells.shape[1]
+    for j in range(i, stop):
+        homes[j - i] = place(hash_key(cells, j, columns), size)
+        prefetch(table + 4 * homes[j - i])
+    for j in range(i, stop):
+        first = slots[homes[j - i]]
+        if first != 0:
+            prefetch(places + line * (first - 1))
+
+
+@njit
 def find_row(cells, slots, rows, i, width):
     """The slot of a row's first cell, or the empty slot where it would go."""
     return find_from(cells, slots, rows, i, width, place(hash_row(rows, i, width), len(slots)))
