@@ -356,13 +356,14 @@ class Interpreter:
         round is derived in all later ones."""
         self._touched[table] = None
         again = table.again.pop(time, None)
-        rows = batch
+        rows, count = batch, 0
         if again is not None:
             looked = np.concatenate(again)
             looked[:, -2:] = time, 0
-            rows = kept(np.concatenate((batch, looked)))
+            looked = kept(looked)
+            rows, count = kept(np.concatenate((looked, batch))), len(looked)
         facts = table.facts
-        changes, later = table.inputs.distinct(facts, rows, time, rising=True)
+        changes, later = table.inputs.distinct(facts, rows, time, rising=True, again=count)
         self._note(table.inputs, batch)
         self._look_again(table, rows, later)
         changed = rows

@@ -157,7 +157,7 @@ class Trace:
         return self.cells.nbytes + self.slots.nbytes + indexes
 
     def distinct(
-        self, outputs: Trace, rows: Batch, time: int, *, rising: bool = False
+        self, outputs: Trace, rows: Batch, time: int, *, rising: bool = False, again: int = 0
     ) -> tuple[Words, Words]:
         """Add rows at a time to these inputs of distinct, whose outputs so far are given.
 
@@ -175,6 +175,7 @@ class Trace:
             rows,
             time,
             rising,
+            again,
             changes,
             later,
         )

@@ -15,6 +15,7 @@ from tidelog.dbsp.kernels.hashing import (
     same_key,
     seek,
     seek_keys,
+    seek_some,
 )
 
 NEVER = np.int64(1) << np.int64(62)  # a time that does not come
@@ -145,13 +146,16 @@ def move(cells, columns, slots, wider):
 
 
 @njit(cache=True)
-def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, changes, later):
+def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, again, changes, later):
     """Add rows to the inputs at a time, and say what `distinct` has to change there.
 
     At a time, a row that weighs more than nothing in all inputs until then counts once. `changes`
     becomes what its output at this time lacks; `later`, the next time at which the row has
-    anything. A row without a weight is only looked at. Where sums are `rising`, never less at a
-    later time, a row that counts needs no later look at its inputs.
+    anything. A row without a weight is only looked at.
+
+    Where sums are `rising`, never less at a later time, a row that counts needs no later look at
+    its inputs; and one that counts as it did, by what is there until this time, has the output that
+    it should have, unless it is one of the first `again`: rows that were to be looked at now.
 
     Returns how many cells of the inputs are used, by how many those without a weight have become
     more, and the largest sum of weights; there must be room.
@@ -161,10 +165,10 @@ def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, cha
     empty = 0
     top = np.int64(0)
     homes, out_homes = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
+    doubtful, count = np.empty(BLOCK, dtype=np.int64), 0
     for i in range(len(rows)):
         if i % BLOCK == 0:
             seek(inputs, in_slots, rows, i, width, homes)
-            seek(outputs, out_slots, rows, i, width, out_homes)
         before, now, following = np.int64(0), rows[i, weight], NEVER
         slot = find_from(inputs, in_slots, rows, i, width, homes[i % BLOCK])
         first = in_slots[slot] - 1
@@ -195,20 +199,39 @@ def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, cha
             else:
                 inputs[first, link] = used
         top = max(top, abs(now), abs(before + now))
-        if rising and before + now > 0:
-            following = NEVER
-        have = np.int64(0)
-        cell = out_slots[find_from(outputs, out_slots, rows, i, width, out_homes[i % BLOCK])] - 1
+        counts = before + now > 0
+        changes[i] = np.int64(counts) - np.int64(before > 0)
+        later[i] = NEVER if rising and counts else following
+        counted = before + now - rows[i, weight] > 0
+        if rising and i >= again and counts and counted:
+            changes[i] = 0
+        else:
+            doubtful[count] = i
+            count += 1
+        if count == BLOCK or i + 1 == len(rows):
+            which = doubtful[:count]
+            _compare(outputs, out_slots, rows, time, which, out_homes, changes, later)
+            count = 0
+    return used, empty, top
+
+
+@njit
+def _compare(outputs, slots, rows, time, which, homes, changes, later):
+    """Take what outputs have at a time from the changes of some rows, and see when they have
+    anything later."""
+    width = rows.shape[1] - 2
+    at_time, weight, link = width, width + 1, width + 2
+    seek_some(outputs, slots, rows, which, width, homes)
+    for k in range(len(which)):
+        i = which[k]
+        cell = slots[find_from(outputs, slots, rows, i, width, homes[k])] - 1
         while cell >= 0:
             when = outputs[cell, at_time]
             if when == time:
-                have = outputs[cell, weight]
-            elif time < when < following and outputs[cell, weight] != 0:
-                following = when
+                changes[i] -= outputs[cell, weight]
+            elif time < when < later[i] and outputs[cell, weight] != 0:
+                later[i] = when
             cell = outputs[cell, link] - 1
-        changes[i] = np.int64(before + now > 0) - np.int64(before > 0) - have
-        later[i] = following
-    return used, empty, top
 
 
 @njit(cache=True)
