@@ -7,6 +7,7 @@ from numba import njit
 
 from tidelog.dbsp.kernels.hashing import (
     BLOCK,
+    ask_next,
     find_from,
     find_row,
     hash_key,
@@ -169,6 +170,7 @@ def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, aga
     for i in range(len(rows)):
         if i % BLOCK == 0:
             seek(inputs, in_slots, rows, i, width, homes)
+            ask_next(inputs, in_slots, homes, min(BLOCK, len(rows) - i))
         before, now, following = np.int64(0), rows[i, weight], NEVER
         slot = find_from(inputs, in_slots, rows, i, width, homes[i % BLOCK])
         first = in_slots[slot] - 1

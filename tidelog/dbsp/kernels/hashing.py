@@ -98,6 +98,17 @@ def _ask(cells, slots, homes, count):
 
 
 @njit
+def ask_next(cells, slots, homes, count):
+    """Ask for the second cells of rows whose first ones have been asked for."""
+    places, line = cells.ctypes.data, 8 * cells.shape[1]
+    link = cells.shape[1] - 1
+    for k in range(count):
+        first = slots[homes[k]]
+        if first != 0 and cells[first - 1, link] != 0:
+            prefetch(places + line * (cells[first - 1, link] - 1))
+
+
+@njit
 def find_row(cells, slots, rows, i, width):
     """The slot of a row's first cell, or the empty slot where it would go."""
     return find_from(cells, slots, rows, i, width, place(hash_row(rows, i, width), len(slots)))
