@@ -138,11 +138,11 @@ def changed(u: Update) -> dict[str, Batch]:
     """Explicit facts that went and came."""
     from tidelog.dbsp.trace import weighted
 
-    names = u.engine.relations(u.X)
-    came = {name: u.engine.ids(u.X & u.E, name) for name in names}
+    names, now, before = u.engine.relations(u.X), u.X & u.E, u.X - u.E
+    came = {name: u.engine.ids(now, name) for name in names}
     if sum(map(len, came.values())) == len(u.X):
         return {name: weighted(ids, 1) for name, ids in came.items()}
-    went = {name: u.engine.ids(u.X - u.E, name) for name in names}
+    went = {name: u.engine.ids(before, name) for name in names}
     return {
         name: np.concatenate((weighted(went[name], -1), weighted(came[name], 1))) for name in names
     }
