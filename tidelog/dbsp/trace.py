@@ -28,6 +28,7 @@ Slots = NDArray[np.int32]
 HEAVIEST = int(hashing.HEAVIEST)
 FEWEST = 16  # cells that a trace has room for
 PACKED = 1024  # cells below which empty ones are not worth giving back
+LIKELY = 1 << 16  # sums that a join has room for at once, if it may have so many pairs
 SAMPLE = 1024  # cells that tell how many keys others will have
 PIECE = 1 << 21  # pairs joined at a time, about, so that limits are kept in between
 
@@ -276,9 +277,11 @@ class Match:
     ) -> Iterator[Batch]:
         """The pairs' rows, in pieces; see `kernels.joining.join` for times."""
         index = trace.indexes[self.columns]
-        piece = max(1, PIECE * max(1, index.keys) // max(1, trace.used))
+        keys, cells = max(1, index.keys), max(1, trace.used)
+        piece = max(1, PIECE * keys // cells)
         for start in range(0, len(given), piece):
             stop = min(start + piece, len(given))
+            rows = stop - start
             found, top = join(
                 given,
                 start,
@@ -294,6 +297,7 @@ class Match:
                 shift,
                 late,
                 sign,
+                max(rows, min(rows * cells // keys, LIKELY)),
             )
             check(top)
             if len(found):

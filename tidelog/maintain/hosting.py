@@ -19,6 +19,7 @@ from tidelog.program.rules import Constraint, Literal, Relation, Rule
 from tidelog.program.syntax import Constant, Variable
 
 ROW = Variable("%row", kind="number")
+MANY = 1024  # facts that are worth a look at where they are from
 
 
 class EngineHost:
@@ -76,6 +77,8 @@ class EngineHost:
         """The engine has those that are explicit since this update: they need not be looked up. All
         of them come at time 0, and seldom anything else does."""
         u = self.u
+        if len(batch) < MANY:
+            return self._pick(name, batch)
         given = u.engine.collect((u.X & u.E) - u.I, (name,))
         later = batch[:, -2] != 0
         if not given or len(batch) - np.count_nonzero(later) != len(given):
