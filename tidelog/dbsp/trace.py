@@ -184,11 +184,10 @@ class Trace:
         return changes, later
 
     def _reserve(self, more: int) -> None:
-        room = len(self.cells)
-        if self.used + more <= room:
+        needed = self.used + more
+        if needed <= len(self.cells):
             return
-        while room < self.used + more:
-            room *= 2
+        room = max(2 * len(self.cells), needed + needed // 2)
         cells = np.empty((room, self.width + 3), dtype=np.int64)
         cells[: self.used] = self.cells[: self.used]
         self.cells = cells
