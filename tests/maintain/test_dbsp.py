@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog import Database, Limits
+from tidelog.maintain.hosting import MANY
 from tidelog.program.diagnostics import EvaluationError, LimitError
 
 PATHS = """
@@ -88,3 +89,22 @@ def test_another_algorithm_in_between() -> None:
             tx.insert("edge", [(i, i + 1)])
         assert len(db["path"]) == (i + 1) * (i + 2) // 2
         assert tx.delta.counts["path"] == (i + 1, 0)
+
+
+@pytest.mark.parametrize(
+    "rule", ["", "edge(x, x) :- x = range(1, 9).", "edge(x, x) :- 1 < x, x = 2."]
+)
+def test_many_facts_come_at_once(rule: str) -> None:
+    """Explicit ones, some of which follow as well, beside those that rules give."""
+    program = f"{PATHS} edge(y, x) :- edge(x, y), x > 4000. {rule}"
+    edges = [(2 * i, 2 * i + 1) for i in range(MANY, 3 * MANY)]
+    dbs = {name: Database(program) for name in ("dbsp", "recompute")}
+    for given in (edges[:MANY], [*edges, (edges[-1][1], edges[-1][0])]):
+        deltas = []
+        for name, db in dbs.items():
+            with db.transaction(algorithm=name) as tx:
+                tx.insert("edge", given)
+                tx.delete("edge", edges[:2])
+            deltas.append(sorted(str(tx.delta).splitlines()))
+        assert deltas[0] == deltas[1]
+        assert len(deltas[0]) > MANY

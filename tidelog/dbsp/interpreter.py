@@ -265,7 +265,7 @@ class Interpreter:
             elif order == FACTS:
                 self._spread(target, layer, gather(batches), 1)
             else:
-                self._distinct(target, time, gather(batches))
+                self._distinct(target, time, batches)
 
     def _spread(self, table: Table, layer: int, batch: Batch, shift: int) -> None:
         """Facts have changed: the product with rewrites that are there. Facts of the layer itself
@@ -274,6 +274,8 @@ class Interpreter:
             assert node.parent is not None
             trace = node.parent.trace
             assert trace is not None
+            if not len(trace):
+                continue
             for match, sign in node.backward:
                 for found in match.pairs(batch, trace, shift=shift, late=self._pause, sign=sign):
                     self._found(node, found)
@@ -291,7 +293,11 @@ class Interpreter:
     def _found(self, node: Node, batch: Batch) -> None:
         self.pairs += len(batch)
         self._host.tick(self._new, next(iter(node.rules)))
-        self._put(node, 1 + node.depth, batch)
+        if node.children:
+            self._put(node, 1 + node.depth, batch)
+            return
+        for signal in node.signals:
+            self._ground(signal, batch)
 
     def _product(self, node: Node, batch: Batch) -> Iterator[Batch]:
         """Rewrites of its parent, one stage further."""
@@ -342,6 +348,9 @@ class Interpreter:
 
     def _ground(self, signal: Signal, batch: Batch, sign: int = 1) -> None:
         """Complete rewrites become facts."""
+        if sign == 1 and signal.is_rewrite(batch.shape[1] - 2):
+            self._put(self._table(signal.relation, len(signal.words)), HEADS, batch)
+            return
         made = np.empty((len(batch), len(signal.words) + 2), dtype=np.int64)
         for c, (source, which) in enumerate(signal.words):
             made[:, c] = batch[:, which] if source == HELD else which
@@ -349,19 +358,22 @@ class Interpreter:
         made[:, -1] = batch[:, -1] * sign
         self._put(self._table(signal.relation, len(signal.words)), HEADS, made)
 
-    def _distinct(self, table: Table, time: int, batch: Batch) -> None:
+    def _distinct(self, table: Table, time: int, batches: Sequence[Batch]) -> None:
         """Facts count once, from the first round on in which they are derived: what is derived in a
         round is derived in all later ones."""
         self._touched[table] = None
         again = table.again.pop(time, None)
-        rows = batch
-        if again is not None:
+        count = 0
+        if again is None:
+            rows = gather(batches)
+        else:
             looked = np.concatenate(again)
             looked[:, -2:] = time, 0
-            rows = kept(np.concatenate((batch, looked)))
+            looked = kept(looked)
+            rows, count = kept(np.concatenate((looked, *batches))), len(looked)
         facts = table.facts
-        changes, later = table.inputs.distinct(facts, rows, time, rising=True)
-        self._note(table.inputs, batch)
+        changes, later = table.inputs.distinct(facts, rows, time, rising=True, again=count)
+        self._note(table.inputs, rows)
         self._look_again(table, rows, later)
         changed = rows
         if not (changes == rows[:, -1]).all() or again is not None:

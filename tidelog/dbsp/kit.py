@@ -111,6 +111,10 @@ class Signal:
     relation: str
     words: tuple[Word, ...]
 
+    def is_rewrite(self, width: int) -> bool:
+        """Is the fact the rewrite, word for word?"""
+        return self.words == tuple((HELD, c) for c in range(width))
+
 
 @dataclass(frozen=True, slots=True)
 class Kit:

@@ -28,6 +28,8 @@ Slots = NDArray[np.int32]
 HEAVIEST = int(hashing.HEAVIEST)
 FEWEST = 16  # cells that a trace has room for
 PACKED = 1024  # cells below which empty ones are not worth giving back
+LIKELY = 1 << 16  # sums that a join has room for at once, if it may have so many pairs
+SAMPLE = 1024  # cells that tell how many keys others will have
 PIECE = 1 << 21  # pairs joined at a time, about, so that limits are kept in between
 
 
@@ -156,7 +158,7 @@ class Trace:
         return self.cells.nbytes + self.slots.nbytes + indexes
 
     def distinct(
-        self, outputs: Trace, rows: Batch, time: int, *, rising: bool = False
+        self, outputs: Trace, rows: Batch, time: int, *, rising: bool = False, again: int = 0
     ) -> tuple[Words, Words]:
         """Add rows at a time to these inputs of distinct, whose outputs so far are given.
 
@@ -174,6 +176,7 @@ class Trace:
             rows,
             time,
             rising,
+            again,
             changes,
             later,
         )
@@ -181,11 +184,10 @@ class Trace:
         return changes, later
 
     def _reserve(self, more: int) -> None:
-        room = len(self.cells)
-        if self.used + more <= room:
+        needed = self.used + more
+        if needed <= len(self.cells):
             return
-        while room < self.used + more:
-            room *= 2
+        room = max(2 * len(self.cells), needed + needed // 2)
         cells = np.empty((room, self.width + 3), dtype=np.int64)
         cells[: self.used] = self.cells[: self.used]
         self.cells = cells
@@ -225,8 +227,17 @@ class Trace:
             )
             if index.done == self.used:
                 return
-            index.slots = np.zeros(4 * len(index.slots), dtype=np.int32)
-            index.done = index.keys = 0
+            wider = np.zeros(self._wanted(index), dtype=np.int32)
+            kernels.move(self.cells, index.columns, index.slots, wider)
+            index.slots = wider
+
+    def _wanted(self, index: Index) -> int:
+        """Slots for an index that is full: room for the keys that all cells will have, if they go
+        on as they began."""
+        more = 4 * len(index.slots)
+        if index.done < SAMPLE:
+            return more
+        return max(more, 3 * index.keys * self.used // index.done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,9 +276,11 @@ class Match:
     ) -> Iterator[Batch]:
         """The pairs' rows, in pieces; see `kernels.joining.join` for times."""
         index = trace.indexes[self.columns]
-        piece = max(1, PIECE * max(1, index.keys) // max(1, trace.used))
+        keys, cells = max(1, index.keys), max(1, trace.used)
+        piece = max(1, PIECE * keys // cells)
         for start in range(0, len(given), piece):
             stop = min(start + piece, len(given))
+            rows = stop - start
             found, top = join(
                 given,
                 start,
@@ -283,6 +296,7 @@ class Match:
                 shift,
                 late,
                 sign,
+                max(rows, min(rows * cells // keys, LIKELY)),
             )
             check(top)
             if len(found):

@@ -48,7 +48,7 @@ class Circuit:
             rules = [r for s in strata for r in s.rules if r not in coming]
             u.memory.circuit = None
             u.memory.forget(names_of(strata))
-            before = (u.E - u.X) | (u.X - u.E)
+            before = (u.E - u.X, u.X - u.E)
             running = self.start(u, names_of(strata), (*rules, *gone), before)
         u.memory.circuit = running
         host, circuit = running.host, running.circuit
@@ -63,7 +63,7 @@ class Circuit:
             rounds = circuit.rounds
             u.work.why = "rules came that move relations to other layers"
             rules = list(circuit.rules)
-            running = u.memory.circuit = self.start(u, names_of(strata), rules, u.E, come)
+            running = u.memory.circuit = self.start(u, names_of(strata), rules, (u.E,), come)
             host, circuit = running.host, running.circuit
             pairs, host.again = 0, True
             circuit.step({}, come)
@@ -83,11 +83,11 @@ class Circuit:
         u: Update,
         names: Iterable[str],
         rules: Collection[Rule],
-        E: View,
+        E: Iterable[View],
         later: Collection[Rule] = (),
     ) -> Running:
-        """A circuit with these rules and explicit facts; I is what follows from them. Its layers
-        have room for rules that come later."""
+        """A circuit with these rules and explicit facts, in views that have nothing in common; I is
+        what follows from them. Its layers have room for rules that come later."""
         from tidelog.dbsp.interpreter import Interpreter
         from tidelog.dbsp.trace import weighted
         from tidelog.maintain.hosting import EngineHost
@@ -96,7 +96,10 @@ class Circuit:
         circuit = Interpreter(host, indexed=self.indexed)
         circuit.layers.expect((*rules, *later))
         host.silent = True
-        facts = {name: weighted(u.engine.ids(E, name), 1) for name in names}
+        facts = {
+            name: weighted(np.concatenate([u.engine.ids(view, name) for view in E]), 1)
+            for name in names
+        }
         circuit.step(facts, rules)
         circuit.finish()
         host.silent = False
@@ -135,11 +138,11 @@ def changed(u: Update) -> dict[str, Batch]:
     """Explicit facts that went and came."""
     from tidelog.dbsp.trace import weighted
 
-    names = u.engine.relations(u.X)
-    came = {name: u.engine.ids(u.X & u.E, name) for name in names}
+    names, now, before = u.engine.relations(u.X), u.X & u.E, u.X - u.E
+    came = {name: u.engine.ids(now, name) for name in names}
     if sum(map(len, came.values())) == len(u.X):
         return {name: weighted(ids, 1) for name, ids in came.items()}
-    went = {name: u.engine.ids(u.X - u.E, name) for name in names}
+    went = {name: u.engine.ids(before, name) for name in names}
     return {
         name: np.concatenate((weighted(went[name], -1), weighted(came[name], 1))) for name in names
     }

@@ -13,12 +13,13 @@ import numpy as np
 
 from tidelog.dbsp.kit import Fold, Where
 from tidelog.dbsp.trace import Batch, Words
-from tidelog.maintain.seam import Ids
+from tidelog.maintain.seam import FactSet, Ids
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Constraint, Literal, Relation, Rule
 from tidelog.program.syntax import Constant, Variable
 
 ROW = Variable("%row", kind="number")
+MANY = 1024  # facts that are worth a look at where they are from
 
 
 class EngineHost:
@@ -56,9 +57,9 @@ class EngineHost:
             return
         u, engine = self.u, self.u.engine
         for name, batch in changes.items():
-            ids, comes = batch[:, :-2].astype(np.uint32), batch[:, -1] > 0
-            D = engine.pick(name, ids[:0] if comes.all() else ids[~comes])
-            A = engine.pick(name, ids if comes.all() else ids[comes])
+            comes = batch[:, -1] > 0
+            D = engine.none() if comes.all() else self._pick(name, batch[~comes])
+            A = self._came(name, batch if not D else batch[comes])
             u.I -= D
             u.I |= A
             if self.again:
@@ -68,6 +69,22 @@ class EngineHost:
                 u.A -= off
                 D -= off
             u.net(D, A)
+
+    def _pick(self, name: str, batch: Batch) -> FactSet:
+        return self.u.engine.pick(name, batch[:, :-2].astype(np.uint32))
+
+    def _came(self, name: str, batch: Batch) -> FactSet:
+        """The engine has those that are explicit since this update: they need not be looked up. All
+        of them come at time 0, and seldom anything else does."""
+        u = self.u
+        if len(batch) < MANY:
+            return self._pick(name, batch)
+        given = u.engine.collect((u.X & u.E) - u.I, (name,))
+        later = batch[:, -2] != 0
+        if not given or len(batch) - np.count_nonzero(later) != len(given):
+            return self._pick(name, batch)
+        given |= self._pick(name, batch[later])
+        return given
 
     # Comparisons and arithmetic.
 

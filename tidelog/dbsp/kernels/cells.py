@@ -7,6 +7,7 @@ from numba import njit
 
 from tidelog.dbsp.kernels.hashing import (
     BLOCK,
+    ask_next,
     find_from,
     find_row,
     hash_key,
@@ -14,6 +15,8 @@ from tidelog.dbsp.kernels.hashing import (
     place,
     same_key,
     seek,
+    seek_keys,
+    seek_some,
 )
 
 NEVER = np.int64(1) << np.int64(62)  # a time that does not come
@@ -112,10 +115,13 @@ def enter(cells, columns, slots, links, keys, start, stop):
     Returns how far it came, and how many keys there are.
     """
     size = len(slots)
+    homes = np.empty(BLOCK, dtype=np.int64)
     for i in range(start, stop):
         if 2 * keys >= size:
             return i, keys
-        slot = place(hash_key(cells, i, columns), size)
+        if (i - start) % BLOCK == 0:
+            seek_keys(cells, slots, i, stop, columns, homes)
+        slot = homes[(i - start) % BLOCK]
         while slots[slot] != 0 and not same_key(cells, slots[slot] - 1, i, columns):
             slot += 1
             if slot == size:
@@ -127,13 +133,30 @@ def enter(cells, columns, slots, links, keys, start, stop):
 
 
 @njit(cache=True)
-def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, changes, later):
+def move(cells, columns, slots, wider):
+    """Put the chains of an index into a larger table, which is empty."""
+    size = len(wider)
+    for first in slots:
+        if first != 0:
+            slot = place(hash_key(cells, first - 1, columns), size)
+            while wider[slot] != 0:
+                slot += 1
+                if slot == size:
+                    slot = 0
+            wider[slot] = first
+
+
+@njit(cache=True)
+def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, again, changes, later):
     """Add rows to the inputs at a time, and say what `distinct` has to change there.
 
     At a time, a row that weighs more than nothing in all inputs until then counts once. `changes`
     becomes what its output at this time lacks; `later`, the next time at which the row has
-    anything. A row without a weight is only looked at. Where sums are `rising`, never less at a
-    later time, a row that counts needs no later look at its inputs.
+    anything. A row without a weight is only looked at.
+
+    Where sums are `rising`, never less at a later time, a row that counts needs no later look at
+    its inputs; and one that counts as it did, by what is there until this time, has the output that
+    it should have, unless it is one of the first `again`: rows that were to be looked at now.
 
     Returns how many cells of the inputs are used, by how many those without a weight have become
     more, and the largest sum of weights; there must be room.
@@ -143,10 +166,11 @@ def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, cha
     empty = 0
     top = np.int64(0)
     homes, out_homes = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int64)
+    doubtful, count = np.empty(BLOCK, dtype=np.int64), 0
     for i in range(len(rows)):
         if i % BLOCK == 0:
             seek(inputs, in_slots, rows, i, width, homes)
-            seek(outputs, out_slots, rows, i, width, out_homes)
+            ask_next(inputs, in_slots, homes, min(BLOCK, len(rows) - i))
         before, now, following = np.int64(0), rows[i, weight], NEVER
         slot = find_from(inputs, in_slots, rows, i, width, homes[i % BLOCK])
         first = in_slots[slot] - 1
@@ -177,20 +201,39 @@ def distinct(inputs, in_slots, used, outputs, out_slots, rows, time, rising, cha
             else:
                 inputs[first, link] = used
         top = max(top, abs(now), abs(before + now))
-        if rising and before + now > 0:
-            following = NEVER
-        have = np.int64(0)
-        cell = out_slots[find_from(outputs, out_slots, rows, i, width, out_homes[i % BLOCK])] - 1
+        counts = before + now > 0
+        changes[i] = np.int64(counts) - np.int64(before > 0)
+        later[i] = NEVER if rising and counts else following
+        counted = before + now - rows[i, weight] > 0
+        if rising and i >= again and counts and counted:
+            changes[i] = 0
+        else:
+            doubtful[count] = i
+            count += 1
+        if count == BLOCK or i + 1 == len(rows):
+            which = doubtful[:count]
+            _compare(outputs, out_slots, rows, time, which, out_homes, changes, later)
+            count = 0
+    return used, empty, top
+
+
+@njit
+def _compare(outputs, slots, rows, time, which, homes, changes, later):
+    """Take what outputs have at a time from the changes of some rows, and see when they have
+    anything later."""
+    width = rows.shape[1] - 2
+    at_time, weight, link = width, width + 1, width + 2
+    seek_some(outputs, slots, rows, which, width, homes)
+    for k in range(len(which)):
+        i = which[k]
+        cell = slots[find_from(outputs, slots, rows, i, width, homes[k])] - 1
         while cell >= 0:
             when = outputs[cell, at_time]
             if when == time:
-                have = outputs[cell, weight]
-            elif time < when < following and outputs[cell, weight] != 0:
-                following = when
+                changes[i] -= outputs[cell, weight]
+            elif time < when < later[i] and outputs[cell, weight] != 0:
+                later[i] = when
             cell = outputs[cell, link] - 1
-        changes[i] = np.int64(before + now > 0) - np.int64(before > 0) - have
-        later[i] = following
-    return used, empty, top
 
 
 @njit(cache=True)

@@ -63,16 +63,49 @@ def same_key(rows, i, j, columns):
 def seek(cells, slots, rows, i, width, homes):
     """Where rows i to i + BLOCK should be, into `homes`. Those places are asked for now, so that
     waiting for one of them is waiting for all."""
-    stop = min(i + BLOCK, len(rows))
-    size = len(slots)
+    count = min(BLOCK, len(rows) - i)
+    for k in range(count):
+        homes[k] = place(hash_row(rows, i + k, width), len(slots))
+    _ask(cells, slots, homes, count)
+
+
+@njit
+def seek_some(cells, slots, rows, which, width, homes):
+    """The same for some rows, BLOCK at most."""
+    for k in range(len(which)):
+        homes[k] = place(hash_row(rows, which[k], width), len(slots))
+    _ask(cells, slots, homes, len(which))
+
+
+@njit
+def seek_keys(cells, slots, i, stop, columns, homes):
+    """The same for keys of cells i to i + BLOCK, the last of which is before `stop`."""
+    count = min(BLOCK, stop - i)
+    for k in range(count):
+        homes[k] = place(hash_key(cells, i + k, columns), len(slots))
+    _ask(cells, slots, homes, count)
+
+
+@njit
+def _ask(cells, slots, homes, count):
     table, places, line = slots.ctypes.data, cells.ctypes.data, 8 * cells.shape[1]
-    for j in range(i, stop):
-        homes[j - i] = place(hash_row(rows, j, width), size)
-        prefetch(table + 4 * homes[j - i])
-    for j in range(i, stop):
-        first = slots[homes[j - i]]
+    for k in range(count):
+        prefetch(table + 4 * homes[k])
+    for k in range(count):
+        first = slots[homes[k]]
         if first != 0:
             prefetch(places + line * (first - 1))
+
+
+@njit
+def ask_next(cells, slots, homes, count):
+    """Ask for the second cells of rows whose first ones have been asked for."""
+    places, line = cells.ctypes.data, 8 * cells.shape[1]
+    link = cells.shape[1] - 1
+    for k in range(count):
+        first = slots[homes[k]]
+        if first != 0 and cells[first - 1, link] != 0:
+            prefetch(places + line * (cells[first - 1, link] - 1))
 
 
 @njit

@@ -139,18 +139,20 @@ def join(
     shift,
     late,
     sign,
+    expected,
 ):
     """Pairs of given rows and the cells that an index has for their keys.
 
     Given rows have a time and a weight as their last columns, and so has the result. The time of
     a pair is the later of both, after `shift` is added to the given one's; a cell's time is read
     as `late` more, or, if that is negative, as no time at all. Weights are multiplied; as with
-    `total`, the largest is told.
+    `total`, the largest is told. There is room for as many sums as are expected, and for more if
+    need be.
     """
     wide = given.shape[1] - 2
     depth = cells.shape[1] - 3
     width = len(result)
-    room = max(BUFFER, stop - start)
+    room = max(BUFFER, expected)
     sums = np.empty((room, width + 2), dtype=np.int64)
     table = np.zeros(2 * room, dtype=np.int32)
     found = np.empty((BUFFER, width + 2), dtype=np.int64)
