@@ -40,6 +40,11 @@ def schema_of(kinds: Sequence[Kind]) -> pa.Schema:
     return pa.schema([*own, ("sign", pa.int8()), ("seq", pa.int64())])
 
 
+def nothing(relation: Relation) -> pa.Table:
+    """No change."""
+    return schema_of(relation.kinds).empty_table()
+
+
 def arity_of(changes: pa.Table) -> int:
     return int(changes.num_columns) - 2
 

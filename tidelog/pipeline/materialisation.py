@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tidelog.accept import Accepted, accept
 from tidelog.api import Database
 from tidelog.limits import Limits
-from tidelog.pipeline.changes import came, frame, insertions, signed, went
+from tidelog.pipeline.changes import came, frame, insertions, nothing, signed, went
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import Commit, FactChange, Op
 from tidelog.program.rules import Relation
@@ -105,7 +105,7 @@ class Materialisation:
         """The facts of a relation that came and went."""
         relation = self.schema[name]
         if name not in applied.delta.counts:
-            return signed(relation, [[]] * relation.arity, pa.array([], pa.int8()))
+            return nothing(relation)
         found = applied.delta.to_arrow(name)
         ops = found.column(0).cast(pa.string())
         signs = pc.if_else(pc.equal(ops, "+"), 1, -1)

@@ -9,6 +9,7 @@ in the sinks; when Spark gives the batch again, it is known by its number.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -449,7 +450,9 @@ class StreamLog:
         self._before = self._log4j.LogManager.getLogger(self.NAME).getLevel()
 
     def hush(self) -> None:
+        logging.getLogger("py4j.clientserver").disabled = True
         self._log4j.core.config.Configurator.setLevel(self.NAME, self._log4j.Level.OFF)
 
     def restore(self) -> None:
+        logging.getLogger("py4j.clientserver").disabled = False
         self._log4j.core.config.Configurator.setLevel(self.NAME, self._before)

@@ -110,7 +110,7 @@ class TableSink:
         self, folder: Path, version: int, parts: int, rows: int, stamps: dict[str, Stamp]
     ) -> Held:
         text = json.dumps(stamps)
-        files.write(folder / "_files.json", text.encode())  # readers skip what starts with _
+        files.write(folder / "_manifest", text.encode())  # readers skip what starts with _
         files.sync_folder(folder)
         manifest = stamp_of(text.encode())
         return {"version": version, "parts": parts, "rows": rows, "manifest": manifest}
@@ -149,7 +149,7 @@ class TableSink:
                 files.remove(path)
 
     def _manifest(self, held: Held) -> dict[str, Stamp]:
-        path = self._folder(held["version"]) / "_files.json"
+        path = self._folder(held["version"]) / "_manifest"
         found: dict[str, Stamp] = json.loads(files.read(path, held["manifest"], self._advice))
         return found
 

@@ -198,12 +198,11 @@ def line_of(text: str, key: str) -> int | None:
     parts = key.split(".")
     lines = text.split("\n")
     for known in range(len(parts), 0, -1):
-        table, name = parts[: known - 1], parts[known - 1]
-        start = _header(lines, table)
-        if start is not None:
-            found = _assigned(lines, start, name) or _header(lines, parts[:known])
-            if found:
-                return found
+        start = _header(lines, parts[: known - 1])
+        within = _assigned(lines, start, parts[known - 1]) if start is not None else None
+        found = within or _header(lines, parts[:known])
+        if found:
+            return found
     return None
 
 
