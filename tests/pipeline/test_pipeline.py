@@ -8,13 +8,11 @@ import shutil
 import signal
 import socket
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.pipeline.conftest import NEWS, PATHS, REACH, Folder, closure, edges
-from tidelog import Database
 from tidelog.pipeline import Map, Sink, Source, Trigger
 from tidelog.program.diagnostics import TidelogError
 
@@ -121,7 +119,7 @@ def test_before_and_after_in_one_row(folder: Folder) -> None:
         name="rows",
         format="json",
         path="changes",
-        schema="op string, before struct<x: long, y: long>, after struct<x: long, y: long>, ts long",
+        schema="op string, before struct<x: long, y: long>, after struct<x: long, y: long>",
         mode="cdc",
         before="before",
         after="after",

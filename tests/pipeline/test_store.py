@@ -93,7 +93,7 @@ def test_two_processes(state: Path) -> None:
 def needed(state: Path) -> list[Path]:
     """Files that the last version is made of."""
     kept = ["commits/00000003.json", "data/00000003.p.0.parquet"]
-    programs = [path for path in (state / "programs").iterdir()]
+    programs = list((state / "programs").iterdir())
     return [*(state / name for name in kept), *programs, *(state / "snapshots").rglob("*.*")]
 
 

@@ -136,7 +136,12 @@ class Run:
             return
         self._check_base(last)
         self._restore()
-        self._catch_up(last, self._own_sinks())
+        empty = self._own_sinks()
+        if empty:
+            self._catch_up(last, empty)
+        else:
+            self._store.clean(self._pipeline.keep)  # a crash may have kept the last run from it
+            self._tidy_up(last)
         for source in self._pipeline.sources:
             if not source.stream and source.name not in last.sources:
                 reader = self._readers[source.name]
@@ -402,8 +407,6 @@ class Run:
 
     def _catch_up(self, last: Commit, empty: set[str]) -> None:
         """A version for sinks that are new, or that someone has removed."""
-        if not empty:
-            return
         began = time.perf_counter()
         kept = {name: held for name, held in last.sinks.items() if name not in empty}
         self._store.last = replace(last, sinks=kept)
