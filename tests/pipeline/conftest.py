@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow.parquet as parquet
 import pytest
 
+from tests.spark import conftest as shared
 from tidelog import Database
 from tidelog.pipeline import Map, Pipeline, Sink, Source
 from tidelog.pipeline.pipeline import Summary
 
-QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 REACH = """\
 .decl edge(x: number, y: number)
 .decl path(x: number, y: number)
@@ -24,13 +24,7 @@ path(x, z) :- path(x, y), edge(y, z).
 PATHS = Sink(name="paths", relation="path", path="out/paths")
 NEWS = Sink(name="news", relation="path", kind="changes", format="changes", path="out/news")
 Row = tuple[Any, ...]
-
-
-@pytest.fixture(scope="session")
-def spark() -> Any:
-    from tidelog.engines.spark.session import session
-
-    return session("local[2]", "tidelog tests", QUICK)
+spark = shared.spark
 
 
 class Folder:

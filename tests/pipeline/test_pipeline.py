@@ -395,3 +395,17 @@ def test_sockets(folder: Folder) -> None:
         done.set()
         thread.join()
     assert folder.rows() == closure([(1, 2), (2, 3)])
+
+
+@pytest.mark.parametrize("order", ["seq", None])
+def test_on_sparks_engine(folder: Folder, order: str | None) -> None:
+    """The same, with the materialisation kept by Spark; the second run restores it."""
+    source = edges(mode="cdc", order=order)
+    lines, left = cdc_history(2, 30)
+    for start in (0, 20):
+        folder.arrive("".join(f"{line}\n" for line in lines[start : start + 20]))
+        folder.run(source, engine="spark")
+    folder.arrive("".join(f"{line}\n" for line in lines[40:]) + "insert,99,100,101\n")
+    folder.run(source, engine="spark")
+    left |= {(100, 101)}
+    assert folder.rows() == closure(left) == folder.replayed()

@@ -6,16 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidelog.accept import Accepted, accept
 from tidelog.api import Database
+from tidelog.io.frames import to_arrow
 from tidelog.limits import Limits
-from tidelog.pipeline.changes import came, frame, insertions, nothing, signed, went
+from tidelog.pipeline.changes import came, frame, names, nothing, signed, went
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import Commit, FactChange, Op
 from tidelog.program.rules import Relation
+from tidelog.program.table import Table
 from tidelog.text import parse, to_text
 from tidelog.text.changes import Changes
 from tidelog.transactions import Transaction
@@ -95,21 +98,23 @@ class Materialisation:
 
     def whole(self, name: str) -> pa.Table:
         """All facts of a relation, as changes that brought them."""
-        relation = self.schema[name]
-        if not relation.arity:
-            signs = pa.array([1] * self._database.size(name), pa.int8())
-            return signed(relation, [], signs)
-        return insertions(relation, self._database.relation(name).to_arrow())
+        return _signed(self.schema[name], self._database.table(name), 1)
 
     def changed(self, applied: Applied, name: str) -> pa.Table:
-        """The facts of a relation that came and went."""
+        """The facts of a relation that came and went, in their order."""
         relation = self.schema[name]
         if name not in applied.delta.counts:
             return nothing(relation)
-        found = applied.delta.to_arrow(name)
-        ops = found.column(0).cast(pa.string())
-        signs = pc.if_else(pc.equal(ops, "+"), 1, -1)
-        return signed(relation, found.columns[1:], signs)
+        part, signs = applied.delta._part(name), {"-": -1, "+": 1}
+        sides = [_signed(relation, part.decode(op), signs[op]) for op in signs if part.sizes[op]]
+        both = pa.concat_tables(sides)
+        keys = [(each, "ascending") for each in (*names(relation.arity), "sign")]
+        return both.take(pc.sort_indices(both, sort_keys=keys))
+
+
+def _signed(relation: Relation, table: Table, sign: int) -> pa.Table:
+    signs = pa.array(np.full(table.size, sign, np.int8))
+    return signed(relation, to_arrow(relation, table).columns, signs)
 
 
 def _schema(text: str) -> Mapping[str, Relation]:

@@ -246,7 +246,9 @@ class Run:
 
     def _arrived(self, reader: Reader, frame: DataFrame, batch: int) -> None:
         """Spark calls it in a thread of its own, once for each batch of a source."""
-        query = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+        context = frame.sparkSession.sparkContext
+        query = context.getLocalProperty("sql.streaming.queryId")
+        context.setJobDescription(f"tidelog: batch {batch} of {reader.name}")
         try:
             self.take(reader, frame, str(query), batch)
         except BaseException as error:
