@@ -21,8 +21,10 @@ state = "state"
 keep = 2
 master = "local[1]"
 
-[spark]
-"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1"
+[spark]  # what starts soonest
+"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"spark.sql.codegen.wholeStage" = false
+"spark.sql.codegen.factoryMode" = "NO_CODEGEN"
 
 [source.edges]
 format = "csv"

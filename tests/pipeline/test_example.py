@@ -16,7 +16,7 @@ EXAMPLE = ROOT / "examples" / "pipeline"
 @pytest.mark.slow
 def test_the_example(tmp_path: Path) -> None:
     # Java starts sooner so, and says that it was told to.
-    quick = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+    quick = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     done = subprocess.run(
         [sys.executable, EXAMPLE / "run.py"],
         cwd=tmp_path,
