@@ -16,23 +16,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from tidelog.accept import Accepted
 from tidelog.io.directives import inputs, read_inputs
 from tidelog.io.frames import to_arrow
-from tidelog.pipeline import crash, files
+from tidelog.pipeline import crash
 from tidelog.pipeline.changes import Ledger, fold, insertions, of_facts, signed
-from tidelog.pipeline.feeds import FeedSink
 from tidelog.pipeline.materialisation import Applied, Materialisation, bare
-from tidelog.pipeline.outside import OutsideSink
-from tidelog.pipeline.settings import Sink
-from tidelog.pipeline.sources import Batch, Reader, located
+from tidelog.pipeline.sinks import Sinks
+from tidelog.pipeline.sources import Batch, Reader
 from tidelog.pipeline.store import Commit, Draft, Store, Taken
-from tidelog.pipeline.tables import TableSink
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
@@ -69,23 +65,6 @@ class Done:
         )
 
 
-class Writes(Protocol):
-    """What all kinds of sinks do; `Held` of each is a JSON value in the commit."""
-
-    def stage(
-        self,
-        version: int,
-        relation: Relation,
-        before: Any,
-        delta: pa.Table | None,
-        whole: Callable[[], pa.Table],
-    ) -> Any: ...
-    def publish(self, held: Any) -> None: ...
-    def missing(self, held: Any) -> bool: ...
-    def clean(self, held: Any, keep: int) -> None: ...
-    def tidy(self, held: Any) -> None: ...
-
-
 @dataclass(slots=True)
 class Counted:
     """Changes of explicit facts that count, and what they did; no delta where all is new."""
@@ -119,7 +98,7 @@ class Run:
         self.failure: BaseException | None = None
         self._text = bare(accepted)
         self._base = blake2b(self._text.encode(), digest_size=16).hexdigest()
-        self._sinks = {sink.name: self._sink(sink) for sink in pipeline.sinks}
+        self._sinks = Sinks(pipeline.sinks, pipeline.folder, store, spark)
         late = {m.relation: s.late for s in pipeline.sources for m in s.maps if s.late is not None}
         self._ledger = Ledger(late)
         self._log = StreamLog(spark)
@@ -131,12 +110,12 @@ class Run:
         """Bring the materialisation to the last version, or make the first one."""
         last = self._store.last
         if last is None:
-            self._own_sinks()
+            self._sinks.open({})
             self._first()
             return
         self._check_base(last)
         self._restore()
-        empty = self._own_sinks()
+        empty = self._sinks.open(last.sinks)
         if empty:
             self._catch_up(last, empty)
         else:
@@ -333,7 +312,7 @@ class Run:
         counts = self._counts(counted.applied)
         made = Commit(0, self._base, program, taken, held, {}, 0, cause, counts)
         made = store.commit(draft, made)
-        self._publish(made)
+        self._sinks.publish(made.sinks)
         self._tidy_up(made)
         seconds = time.perf_counter() - began
         self._show(Done(made.version, cause, batch, counted.changes, counts, seconds))
@@ -345,27 +324,11 @@ class Run:
 
     def _stage(self, draft: Draft, applied: Applied | None) -> dict[str, Any]:
         """Let the sinks write what they will show."""
-        last = self._store.last
+        last, now = self._store.last, self._materialisation
         before = last.sinks if last is not None else {}
-        held, deltas = {}, dict[str, pa.Table]()
-        for sink in self._pipeline.sinks:
-            name = sink.relation
-            if applied is not None and name not in deltas:
-                deltas[name] = self._materialisation.changed(applied, name)
-            held[sink.name] = self._sinks[sink.name].stage(
-                draft.version,
-                self._materialisation.schema[name],
-                before.get(sink.name),
-                deltas.get(name),
-                partial(self._materialisation.whole, name),
-            )
-        return held
-
-    def _publish(self, commit: Commit) -> None:
-        """Let readers see the version; after a crash, the next run does it."""
-        for name, sink in self._sinks.items():
-            sink.publish(commit.sinks[name])
-            crash.point("in-publish")
+        names = {sink.relation for sink in self._pipeline.sinks}
+        deltas = {n: now.changed(applied, n) for n in names} if applied is not None else {}
+        return self._sinks.stage(draft.version, now.schema, before, deltas, now.whole)
 
     def _tidy_up(self, commit: Commit) -> None:
         store, keep = self._store, self._pipeline.keep
@@ -375,37 +338,7 @@ class Run:
             self._ledger.prune()
         if due or commit.version % 8 == 0:
             store.clean(keep)
-        for name, sink in self._sinks.items():
-            sink.clean(commit.sinks[name], keep)
-
-    # Sinks.
-
-    def _sink(self, sink: Sink) -> Writes:
-        folder = self._pipeline.folder
-        if not sink.own:
-            home = self._store.folder / "outside" / sink.name
-            target = located(sink.path, folder)
-            append = sink.kind == "changes"
-            return OutsideSink(self._spark, home, sink.format, target, sink.options, append)
-        assert sink.path is not None
-        path = (folder / sink.path).absolute()
-        kinds: dict[str, Callable[[Path, str], Writes]] = {"table": TableSink, "changes": FeedSink}
-        return kinds[sink.kind](path, sink.format)
-
-    def _own_sinks(self) -> set[str]:
-        """Make sure that folders of sinks are ours, show what a crash kept from being shown, and
-        remove what else it left; returns the sinks that have nothing, or nothing any more."""
-        shown = self._store.last.sinks if self._store.last is not None else {}
-        empty = {n for n, sink in self._sinks.items() if n not in shown or sink.missing(shown[n])}
-        for sink in self._pipeline.sinks:
-            if sink.own and sink.path is not None:
-                path = (self._pipeline.folder / sink.path).absolute()
-                _claim(path, f"{self._store.id} {sink.name} {sink.kind} {sink.format}", sink.name)
-        for name in self._sinks.keys() - empty:
-            self._sinks[name].publish(shown[name])
-        for name, writes in self._sinks.items():
-            writes.tidy(shown.get(name))
-        return empty
+        self._sinks.clean(commit.sinks, keep)
 
     def _catch_up(self, last: Commit, empty: set[str]) -> None:
         """A version for sinks that are new, or that someone has removed."""
@@ -424,25 +357,6 @@ def _changes_of(relation: Relation, table: Table) -> pa.Table:
     if not relation.arity:
         return signed(relation, [], pa.array([1] * table.size, pa.int8()))
     return fold([insertions(relation, to_arrow(relation, table))])
-
-
-def _claim(path: Path, mine: str, name: str) -> None:
-    """Mark a sink's folder as ours; one with other things in it is refused."""
-    mark = path / ".tidelog"
-    path.mkdir(parents=True, exist_ok=True)
-    if mark.exists():
-        if mark.read_text(encoding="utf-8") != mine:
-            raise TidelogError(
-                f"error: sink {name}: {path} holds another sink, of this pipeline or another one\n"
-                "    choose another path, or remove the folder"
-            )
-        return
-    if any(not each.name.startswith(".") for each in path.iterdir()):
-        raise TidelogError(
-            f"error: sink {name}: {path} has files that are not the pipeline's\n"
-            "    choose another path, or an empty folder"
-        )
-    files.write(mark, mine.encode())
 
 
 class StreamLog:
