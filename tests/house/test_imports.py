@@ -42,6 +42,10 @@ ALLOWED: dict[str, set[str]] = {
         *("program", "text", "plan", "maintain", "engines", "io", "report"),
         *("limits", "accept", "questions", "deltas", "transactions", "stream", "reading"),
     },
+    "pipeline": {
+        *("program", "text", "plan", "engines", "io", "maintain", "limits", "accept", "api"),
+        "transactions",
+    },
     "cli": {
         *("program", "text", "plan", "closure", "dbsp", "engines", "io", "report", "naive"),
         *(
@@ -53,6 +57,7 @@ ALLOWED: dict[str, set[str]] = {
             "transactions",
             "stream",
             "maintain",
+            "pipeline",
             "__version__",
         ),
     },

@@ -1,4 +1,4 @@
-"""The command line: `tidelog run`, `apply`, `repl`, `check`, `plan` and `doctor`.
+"""The command line: `tidelog run`, `apply`, `repl`, `check`, `pipeline`, `plan` and `doctor`.
 
 Exit codes: 0 fine, 1 a check failed or the reader of deltas left, 2 bad input, 130
 interrupted. Heavy modules are imported by the commands that need them, so that the others
@@ -25,6 +25,7 @@ COMMANDS = {
     "apply": "evaluate a program, then change its facts and rules, update by update",
     "repl": "change and ask a program at a prompt",
     "check": "look for errors and doubtful places, without evaluating",
+    "pipeline": "keep tables and feeds up to date while sources change, on Spark",
     "plan": "show strata, join orders and closures, as text or as a picture",
     "doctor": "show versions, the kernel cache, Java and Spark",
 }

@@ -1,0 +1,127 @@
+"""A real process is killed at every named point: nothing is lost, nothing is doubled."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.conftest import REACH, Row, closure, replayed, table
+from tidelog.pipeline import crash
+
+ROOT = Path(__file__).parent.parent.parent
+PIPELINE = """\
+program = "reach.dl"
+state = "state"
+keep = 2
+master = "local[1]"
+
+[spark]  # what starts soonest
+"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"spark.sql.codegen.wholeStage" = false
+"spark.sql.codegen.factoryMode" = "NO_CODEGEN"
+
+[source.edges]
+format = "csv"
+path = "changes"
+schema = "kind string, seq long, x long, y long"
+mode = "cdc"
+op = "kind"
+order = "seq"
+relation = "edge"
+
+[sink.paths]
+relation = "path"
+path = "out/paths"
+
+[sink.news]
+kind = "changes"
+relation = "path"
+format = "changes"
+path = "out/news"
+"""
+# Where each run dies. Files of the state come before those of the sinks, and `in-write:3` is
+# in the midst of a sink's.
+POINTS = (
+    "before-commit",  # of the first version
+    "after-read",
+    "in-write:3",
+    "before-rename:4",
+    "after-commit",
+    "in-publish",
+    "in-snapshot",
+    "in-cleanup",
+)
+
+
+class Changes:
+    """Change data capture of edges in many small clusters, file by file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._rng = random.Random(7)
+        self._seq = 0
+        self.now: set[Row] = set()
+        folder.mkdir()
+
+    def arrive(self) -> None:
+        """A file with some hundred changes, whose order in it says nothing."""
+        lines = []
+        for _ in range(500):
+            self._seq += 1
+            block = 5 * self._rng.randrange(60)
+            edge = (block + self._rng.randrange(5), block + self._rng.randrange(5))
+            if self.now and self._rng.random() < 0.4:
+                old = self._rng.choice(sorted(self.now))
+                lines += [f"update_preimage,{self._seq},{old[0]},{old[1]}"]
+                lines += [f"update_postimage,{self._seq},{edge[0]},{edge[1]}"]
+                self.now = (self.now - {old}) | {edge}
+            else:
+                lines += [f"insert,{self._seq},{edge[0]},{edge[1]}"]
+                self.now |= {edge}
+        self._rng.shuffle(lines)
+        hidden = self._folder / f".{self._seq:06d}"
+        hidden.write_text("".join(f"{line}\n" for line in lines))
+        hidden.rename(self._folder / f"{self._seq:06d}.csv")
+
+
+def run(folder: Path, crash_at: str | None) -> subprocess.CompletedProcess[str]:
+    around = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if crash_at is not None:
+        around["TIDELOG_CRASH_AT"] = crash_at
+    return subprocess.run(
+        [sys.executable, "-m", "tidelog", "pipeline", "run", str(folder / "pipeline.toml")],
+        env=around,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_killed_at_every_point(tmp_path: Path) -> None:
+    (tmp_path / "reach.dl").write_text(REACH)
+    (tmp_path / "pipeline.toml").write_text(PIPELINE)
+    assert {point.partition(":")[0] for point in POINTS} == set(crash.POINTS)
+    changes = Changes(tmp_path / "changes")
+    seen = [closure(())]
+    for point in POINTS:
+        changes.arrive()
+        assert run(tmp_path, point).returncode == -signal.SIGKILL, point
+        seen.append(closure(changes.now))
+        if (tmp_path / "out" / "paths" / "current").exists():
+            # What a reader finds after the crash is a whole version.
+            assert table(tmp_path / "out" / "paths") in seen, point
+    done = run(tmp_path, None)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert table(tmp_path / "out" / "paths") == closure(changes.now)
+    assert replayed(tmp_path / "out" / "news") == closure(changes.now)
+    assert not list(tmp_path.glob("state/*/.*.tmp"))
+    assert not list(tmp_path.glob("out/**/.*.tmp"))
+    assert len(list(tmp_path.glob("out/paths/versions/*"))) == 2

@@ -1,0 +1,183 @@
+"""Every mistake in a pipeline's file is told with its place and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.conftest import REACH
+from tidelog.cli import main
+from tidelog.pipeline import Pipeline, Source
+from tidelog.program.diagnostics import TidelogError
+
+GOOD = """\
+program = "reach.dl"
+state = "state"
+
+[source.edges]
+format = "csv"
+path = "changes"
+schema = "op string, x long, y long"
+mode = "signed"
+relation = "edge"
+
+[sink.paths]
+relation = "path"
+path = "out/path"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "reach.dl").write_text(REACH)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(text: str) -> str:
+    Path("p.toml").write_text(text)
+    with pytest.raises(TidelogError) as refusal:
+        Pipeline.load("p.toml").check()
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'mode = "signed"',
+            'mode = "singed"',
+            "p.toml:8: error: source.edges.mode: there is no 'singed'\n    did you mean signed?",
+        ),
+        (
+            'mode = "signed"',
+            'moed = "signed"',
+            "p.toml:8: error: source.edges.moed: there is no such setting\n    did you mean mode?",
+        ),
+        (
+            'state = "state"',
+            "state = 3",
+            "p.toml:2: error: state: it is text; 3 is none",
+        ),
+        (
+            'state = "state"\n',
+            "",
+            'p.toml: error: state: it is missing\n    such as state = "reach.dl"',
+        ),
+        (
+            'state = "state"',
+            'state = "state',
+            "p.toml:2:15: error: illegal character '\\n'",
+        ),
+        (
+            'schema = "op string, x long, y long"\n',
+            "",
+            "p.toml:4: error: source.edges: a stream of csv files needs a schema\n"
+            '    schema = "op string, x long, y long"',
+        ),
+        (
+            'relation = "edge"\n',
+            "",
+            "p.toml:4: error: source.edges: it maps to no relation\n"
+            '    relation = "edge", or [[source.edges.map]] for each of several',
+        ),
+        (
+            'relation = "edge"',
+            'relation = "egde"',
+            "error: there is no relation egde\n    did you mean edge?",
+        ),
+        (
+            'relation = "edge"',
+            'relation = "edge"\ncolumns = ["x"]',
+            "error: source edges: 1 columns are mapped to edge(x, y), which has 2",
+        ),
+        (
+            'path = "out/path"',
+            'path = "out/path"\nkind = "feed"',
+            "p.toml:14: error: sink.paths.kind: there is no 'feed'\n    there are table, changes",
+        ),
+        (
+            'path = "out/path"',
+            'path = "out/path"\nformat = "changes"',
+            "p.toml:14: error: sink.paths.format: the change notation is no table\n"
+            "    a table is in parquet, csv, json, or a format that Spark writes",
+        ),
+        (
+            'state = "state"',
+            'state = "state"\ntrigger = "continous"',
+            "p.toml:3: error: trigger: there is no 'continous'\n    did you mean continuous?",
+        ),
+        (
+            'state = "state"',
+            'state = "state"\ntrigger = "continuous"\ninterval = "soon"',
+            "p.toml:4: error: interval: 'soon' is no time\n    such as 5 seconds",
+        ),
+        (
+            'state = "state"',
+            'state = "state"\nalgorithm = "dread"',
+            "p.toml:3: error: algorithm: there is no 'dread'\n    did you mean dred?",
+        ),
+        (
+            'mode = "signed"',
+            'mode = "signed"\nlate = 5',
+            "p.toml:9: error: source.edges.late: it needs order, by which changes can be late",
+        ),
+    ],
+)
+def test_mistakes(folder: Path, old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    assert refused(GOOD.replace(old, new)) == message
+
+
+def test_two_sinks_in_one_folder(folder: Path) -> None:
+    twin = '[sink.twin]\nrelation = "edge"\npath = "out/../out/path"\n'
+    assert refused(GOOD + twin) == "p.toml:13: error: sink.paths.path: two sinks have this path"
+
+
+def test_everything_that_can_be_set(folder: Path) -> None:
+    Path("p.toml").write_text(
+        GOOD.replace('relation = "edge"\n', "")
+        + """
+        [spark]
+        spark.sql.shuffle.partitions = 4
+        [source.edges.values]
+        delete = ["GONE", "x"]
+        [[source.edges.map]]
+        relation = "edge"
+        columns = ["x", "y"]
+        where = "x > 0"
+        [[source.edges.map]]
+        relation = "path"
+        """
+    )
+    pipeline = Pipeline.load("p.toml")
+    assert pipeline.spark == {"spark.sql.shuffle.partitions": "4"}
+    (source,) = pipeline.sources
+    assert [each.relation for each in source.maps] == ["edge", "path"]
+    assert source.values["delete"] == ("gone", "x")
+    assert source.values["insert"][0] == "insert"
+
+
+def test_in_python_the_key_says_where() -> None:
+    with pytest.raises(TidelogError) as refusal:
+        Source(name="a", format="csv", path="p", schema="x int", mode="apend")
+    assert (
+        str(refusal.value) == "error: source.a.mode: there is no 'apend'\n    did you mean append?"
+    )
+
+
+def test_check_needs_no_spark(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("p.toml").write_text(GOOD)
+    assert main(["pipeline", "check", "p.toml"]) == 0
+    assert main(["pipeline", "status", "p.toml"]) == 0
+    assert capsys.readouterr() == ("no version yet in state\n", "")
+    Path("p.toml").write_text(GOOD.replace("signed", "cdcc"))
+    assert main(["pipeline", "check", "p.toml"]) == 2
+    advice = "    did you mean cdc?\n"
+    said = f"p.toml:8: error: source.edges.mode: there is no 'cdcc'\n{advice}"
+    assert capsys.readouterr() == ("", said)
+    assert main(["pipeline", "check", "none.toml"]) == 2
+    missing = "error: none.toml cannot be read: no such file or directory\n"
+    assert capsys.readouterr() == ("", missing)
+    assert sorted(p.name for p in folder.iterdir()) == ["p.toml", "reach.dl"]

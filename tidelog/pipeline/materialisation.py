@@ -1,0 +1,140 @@
+"""The one place that knows the database: a program with facts, changed batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.accept import Accepted, accept
+from tidelog.api import Database
+from tidelog.io.frames import to_arrow
+from tidelog.limits import Limits
+from tidelog.pipeline.changes import came, frame, names, nothing, signed, went
+from tidelog.plan.rulebook import Rulebook
+from tidelog.program.changes import Commit, FactChange, Op
+from tidelog.program.rules import Relation
+from tidelog.program.table import Table
+from tidelog.text import parse, to_text
+from tidelog.text.changes import Changes
+from tidelog.transactions import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(slots=True)
+class Applied:
+    """What a batch did: `said` are the changes of explicit facts that texts held."""
+
+    delta: Any
+    said: dict[str, list[FactChange]] = field(default_factory=dict)
+    rules: bool = False  # they have changed
+
+
+class Materialisation:
+    """The consequences of a program, on the engine that the pipeline asks for."""
+
+    def __init__(
+        self,
+        text: str,
+        facts: Mapping[str, pa.Table],
+        *,
+        engine: str = "local",
+        algorithm: str = "auto",
+        limits: Limits | None = None,
+        spark: SparkSession | None = None,
+    ) -> None:
+        self._declared = parse(text).program
+        on: dict[str, Any] = {} if engine == "local" else {"engine": engine, "spark": spark}
+        schema = _schema(text)
+        given = {name: frame(schema[name], came(table)) for name, table in facts.items()}
+        self._database = Database(text, given, algorithm=algorithm, limits=limits, **on)
+
+    @property
+    def schema(self) -> Mapping[str, Relation]:
+        return self._database.schema
+
+    @property
+    def text(self) -> str:
+        """The program of now, without facts: it opens as it is."""
+        declared = {decl.name for decl in self._declared.relations}
+        brought = [r for name, r in self.schema.items() if name not in declared]
+        head = to_text(replace(self._declared, clauses=(), facts=(), directives=()))
+        rules = self._database.rules.values()
+        return head + "".join(f"{line}\n" for line in (*map(to_text, brought), *rules))
+
+    def apply(
+        self,
+        facts: Mapping[str, pa.Table],
+        rules: Sequence[tuple[Op, str]] = (),
+        texts: Sequence[tuple[str, str]] = (),
+    ) -> Applied:
+        """Apply a batch as one transaction: all of it, or nothing and an error."""
+        said: dict[str, list[FactChange]] = {}
+        before = self._database.rules
+        with self._database.transaction() as tx:
+            for op, rule in rules:
+                if op == "+":
+                    tx.add_rule(rule)
+                else:
+                    tx.remove_rule(rule)
+            for file, text in texts:
+                for change in _read(file, text, tx):
+                    said.setdefault(change.relation, []).append(change)
+            for name, changes in facts.items():
+                relation = tx.schema[name]
+                tx.delete(name, frame(relation, went(changes)))
+                tx.insert(name, frame(relation, came(changes)))
+        return Applied(tx.delta, said, before != self._database.rules)
+
+    def sizes(self) -> dict[str, int]:
+        """How many facts each relation has."""
+        return {name: self._database.size(name) for name in self.schema}
+
+    def whole(self, name: str) -> pa.Table:
+        """All facts of a relation, as changes that brought them."""
+        return _signed(self.schema[name], self._database.table(name), 1)
+
+    def changed(self, applied: Applied, name: str) -> pa.Table:
+        """The facts of a relation that came and went, in their order."""
+        relation = self.schema[name]
+        if name not in applied.delta.counts:
+            return nothing(relation)
+        part, signs = applied.delta._part(name), {"-": -1, "+": 1}
+        sides = [_signed(relation, part.decode(op), signs[op]) for op in signs if part.sizes[op]]
+        both = pa.concat_tables(sides)
+        keys = [(each, "ascending") for each in (*names(relation.arity), "sign")]
+        return both.take(pc.sort_indices(both, sort_keys=keys))
+
+
+def _signed(relation: Relation, table: Table, sign: int) -> pa.Table:
+    signs = pa.array(np.full(table.size, sign, np.int8))
+    return signed(relation, to_arrow(relation, table).columns, signs)
+
+
+def _schema(text: str) -> Mapping[str, Relation]:
+    return accept(parse(text)).checked.relations
+
+
+def bare(accepted: Accepted) -> str:
+    """The program as text without facts, which the state has, and without directives."""
+    rules = Rulebook.of(accepted.typed, accepted.checked).clauses.values()
+    return to_text(replace(accepted.typed, clauses=tuple(rules), facts=(), directives=()))
+
+
+def _read(file: str, text: str, tx: Transaction) -> Iterator[FactChange]:
+    """Apply changes in the notation; gives those of facts."""
+    changes = Changes(file, lambda: tx.schema)
+    changes.feed(text if text.endswith("\n") else text + "\n")
+    changes.end()
+    while (change := changes.next()) is not None:
+        if isinstance(change, Commit):
+            continue  # the batch is the update
+        tx.change(change, changes.sources)
+        if isinstance(change, FactChange):
+            yield change
