@@ -79,7 +79,7 @@ class Place:
         spark = self.spark or session()
         from tidelog.engines.spark.engine import SparkEngine
         from tidelog.engines.spark.placing import DRIVER_FACTS, Options
-        from tidelog.engines.spark.transactions import check_algorithm
+        from tidelog.spark import check_algorithm
 
         check_algorithm(algorithm)
         most = DRIVER_FACTS if self.driver_facts is None else self.driver_facts
@@ -388,7 +388,7 @@ class Database:
             "progress": progress,
         }
         if self._spark is not None:
-            from tidelog.engines.spark.transactions import SparkTransaction
+            from tidelog.spark import SparkTransaction
 
             return SparkTransaction(self._spark, self._state, **options)
         return Transaction(self._engine, self._state, **options)

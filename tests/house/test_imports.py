@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "naive": {"program", "text", "naive_values"},
     "naive_values": {"program"},
     "questions": {"program", "text", "plan"},
-    "deltas": {"program", "text", "io"},
+    "deltas": {"program", "text", "io", "engines"},
     "transactions": {
         *("program", "text", "plan", "maintain", "engines", "io", "limits", "deltas"),
     },
@@ -37,10 +37,11 @@ ALLOWED: dict[str, set[str]] = {
         *("program", "text", "plan", "maintain", "engines", "io", "limits", "deltas"),
         "transactions",
     },
-    "reading": {"program", "io", "transactions", "stream"},
+    "spark": {"program", "maintain", "engines", "io", "limits", "deltas", "transactions"},
+    "reading": {"program", "io", "engines", "transactions", "stream"},
     "api": {
         *("program", "text", "plan", "maintain", "engines", "io", "report"),
-        *("limits", "accept", "questions", "deltas", "transactions", "stream", "reading"),
+        *("limits", "accept", "questions", "deltas", "transactions", "stream", "reading", "spark"),
     },
     "pipeline": {
         *("program", "text", "plan", "engines", "io", "maintain", "limits", "accept", "api"),

@@ -17,7 +17,7 @@ from tests.law.histories import history
 from tests.law.replay import always, replay
 from tests.maintain.histories import History
 from tidelog import Database, Limits
-from tidelog.engines.spark.transactions import ALGORITHMS
+from tidelog.spark import ALGORITHMS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
