@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tidelog.engines.spark.strategies.choose import Strategy
+from tidelog.engines.spark.strategies.dividing import divide
 from tidelog.engines.spark.strategies.exchange import MESSAGE, OWNED, Piece, Sent, step
 from tidelog.engines.spark.strategies.faults import Told
 from tidelog.engines.spark.strategies.kernel import Cargo
@@ -35,7 +36,6 @@ from tidelog.engines.spark.strategies.made import (
     parts_of,
     title,
 )
-from tidelog.engines.spark.strategies.pivot import divide
 from tidelog.engines.spark.strategies.placing import place
 from tidelog.engines.spark.strategies.sizes import measured
 from tidelog.program.rules import Relation, Stratum
@@ -57,9 +57,9 @@ def materialise(
     cargo = _cargo(spark, stratum, relations, read, options)
     context = spark.sparkContext
     sent = context.broadcast(cargo)
-    divided = [n for n in cargo.placing.routes if n in relations and options.sizes.get(n) != 0]
+    divided = [n for n in cargo.placing.routes if n in relations and options.size(n) != 0]
     with described(spark, f"{title(stratum)}: round 1"):
-        inputs = divide(spark, divided, relations, read, cargo.placing, cargo.parts, False)
+        inputs = divide(spark, divided, relations, read, cargo.placing, cargo.parts, options)
         first = inputs.rdd.mapPartitions(_messages).partitionBy(cargo.parts, _part)
     inboxes, counts = _rounds(spark, sent, first, stratum, options)
     with described(spark, f"{title(stratum)}: result"):
@@ -112,11 +112,10 @@ def _rounds(
             inbox = inbox.mapPartitionsWithIndex(_round(sent, tally, number - 1))
             inbox = inbox.partitionBy(parts, _part)
             inbox.count()
-        told = tally.value.values()
-        new = check(told, options.limits, stratum, sum(counts.values()))
+        new = check(tally.value, parts, options.limits, stratum, sum(counts.values()))
         for name, count in new.items():
             counts[name] = counts.get(name, 0) + count
-        N = sum(one.sent for one in told)
+        N = sum(told.sent for told in tally.value.values())
         if options.show is not None:
             seconds = time.perf_counter() - began
             options.show(Round(title(stratum), number, sum(new.values()), seconds))
@@ -133,7 +132,7 @@ def _part(part: int) -> int:
 
 def _messages(rows: Iterable[Any]) -> Iterator[Sent]:
     for row in rows:
-        if row.name is not None:
+        if row.name:
             yield row.part, Piece(0, MESSAGE, row.name, 0, bytes(row.blob))
 
 
