@@ -211,3 +211,9 @@ def test_rounds_are_shown(spark: Any) -> None:
     assert [one.round for one in rounds] == list(range(1, len(rounds) + 1))
     assert {one.relation for one in rounds} == {"path"}
     assert sum(one.facts for one in rounds) == len(local(SQUARE, {"edge": graph(20, 40)})["path"])
+
+
+def test_time_is_up_between_rounds(spark: Any) -> None:
+    limits = Limits(max_seconds=0.0)
+    with pytest.raises(LimitError, match="stopped at more than 0 seconds, in round 1 of path"):
+        run(spark, SQUARE, {"edge": EDGES}, "shuffle", Options(limits=limits))

@@ -24,11 +24,12 @@ def sometimes(atom: Literal) -> bool:
     return constant and zlib.crc32(repr(atom).encode()) % 2 == 0
 
 
-@pytest.mark.parametrize("seed", range(120))
+SEEDS = [s for s in range(130) if not any(word in from_seed(s).text for word in REFUSED)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_parts_equal_one_engine(seed: int) -> None:
     generated, random = from_seed(seed), Random(seed)
-    if any(word in generated.text for word in REFUSED):
-        pytest.skip("numbers of symbols")
     program = checked(generated.text)
     expected = materialise(generated.text, generated.facts)
     known: Known = {

@@ -208,9 +208,18 @@ def check(
 
 
 def too_many(most: int, stratum: Stratum) -> LimitError:
+    return _stopped(f"more than {most:,} facts, in {title(stratum)}", stratum, "--max-facts")
+
+
+def check_time(seconds: float, limits: Limits, stratum: Stratum, number: int) -> None:
+    """Between rounds; within one, its tasks look at the time themselves."""
+    most = limits.max_seconds
+    if most is not None and seconds > most:
+        where = f"in round {number} of {title(stratum)}"
+        raise _stopped(f"more than {most:g} seconds, {where}", stratum, "--max-seconds")
+
+
+def _stopped(what: str, stratum: Stratum, option: str) -> LimitError:
     rules = stratum.recursive or stratum.rules
     where = f", in the rule\n    {rules[0].text}" if rules else ""
-    return LimitError(
-        f"error: stopped at more than {most:,} facts, in {title(stratum)}{where}\n"
-        "    a larger limit is set by --max-facts"
-    )
+    return LimitError(f"error: stopped at {what}{where}\n    a larger limit is set by {option}")

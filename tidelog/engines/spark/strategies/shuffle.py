@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.engines.spark.strategies.choose import Strategy
 from tidelog.engines.spark.strategies.dividing import divide
-from tidelog.engines.spark.strategies.exchange import MESSAGE, OWNED, Piece, Sent, step
+from tidelog.engines.spark.strategies.exchange import MESSAGE, OWNED, Piece, Sent, forget, step
 from tidelog.engines.spark.strategies.faults import Told
 from tidelog.engines.spark.strategies.kernel import Cargo
 from tidelog.engines.spark.strategies.made import (
@@ -30,6 +30,7 @@ from tidelog.engines.spark.strategies.made import (
     Read,
     Round,
     check,
+    check_time,
     collected,
     described,
     frames,
@@ -102,10 +103,12 @@ def _rounds(
     context, parts = spark.sparkContext, first.getNumPartitions()
     known: list[Any] = []  # what parts have sent to themselves and to each other
     counts: dict[str, int] = {}
+    started = time.perf_counter()
     N, number = 1, 0
     while N:
         number += 1
         began = time.perf_counter()
+        check_time(began - started, options.limits, stratum, number)
         tally = context.accumulator({}, ByPart())
         with described(spark, f"{title(stratum)}: round {number}"):
             inbox = context.union(known) if number > 1 else first
@@ -137,6 +140,7 @@ def _messages(rows: Iterable[Any]) -> Iterator[Sent]:
 
 
 def _owned(pieces: Iterable[Sent]) -> Iterator[tuple[int, str, int, bytearray]]:
+    forget()
     for part, piece in pieces:
         if piece.kind == OWNED and not piece.name.startswith("%part:"):
             yield part, piece.name, piece.size, bytearray(piece.blob)
