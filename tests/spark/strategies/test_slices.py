@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.spark.strategies.programs import Rows, checked, local
 from tidelog.engines.spark import values
 from tidelog.engines.spark.strategies import Made, Options, choose, materialise
 from tidelog.engines.spark.strategies.patching import patched
+from tidelog.engines.spark.strategies.renewing import Renewed, renewed
 from tidelog.engines.spark.strategies.slices import Overlay, affected
 from tidelog.program.rules import CheckedProgram
 
@@ -22,7 +24,7 @@ path(x, y) :- edge(x, y), !shut(x).
 path(x, z) :- path(x, y), edge(y, z), !shut(z).
 """
 SQUARE = """
-.decl edge(x: symbol, y: symbol)
+.decl edge(x: symbol, y: symbol) .decl path(x: symbol, y: symbol)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), path(y, z).
 """
@@ -48,6 +50,19 @@ class Stored:
 
     def arrow(self, name: str, rows: Rows) -> Any:
         return values.as_arrow(self.program.relations[name], rows)
+
+    def renewed(self, deltas: Facts, facts: Facts) -> Renewed | None:
+        names = self.program.relations
+        return renewed(
+            self.strategy,
+            self.spark,
+            self.stratum,
+            names,
+            lambda name: pytest.fail(f"{name} was read"),
+            {name: self.arrow(name, rows) for name, rows in deltas.items()},
+            self.state,
+            Options(tables={name: self.arrow(name, facts.get(name, ())) for name in names}),
+        )
 
     def affected(self, deltas: Facts, **more: Any) -> Facts | None:
         tables = {name: self.arrow(name, rows) for name, rows in deltas.items()}
@@ -139,3 +154,52 @@ def test_changes_are_laid_over_and_written(spark: Any) -> None:
     assert rows(stored.program, made["path"]) == after
     back = patched(*arguments, made, {"path": Overlay(overlay.added, overlay.removed)})
     assert rows(stored.program, back["path"]) == before
+
+
+MUTUAL = """
+.decl edge(x: symbol, y: symbol) .decl shut(x: symbol)
+.decl odd(x: symbol, y: symbol) .decl even(y: symbol, x: symbol)
+odd(x, y) :- edge(x, y), !shut(x).
+even(z, x) :- odd(x, y), edge(y, z).
+odd(x, z) :- even(y, x), edge(y, z), x != z.
+"""
+
+
+def history(random: Random, kind: type) -> list[tuple[Facts, Facts]]:
+    """States of the facts, each with what came and went since the one before."""
+
+    def some(count: int, width: int) -> set[Any]:
+        return {tuple(kind(random.randrange(40)) for _ in range(width)) for _ in range(count)}
+
+    states: list[tuple[Facts, Facts]] = []
+    facts: Facts = {"edge": some(45, 2), "shut": some(3, 1), "path": set()}
+    for _ in range(3):
+        states.append((facts, {}))
+        deltas = {name: some(2, 1 if name == "shut" else 2) for name in facts}
+        deltas["edge"] |= set(random.sample(sorted(facts["edge"]), 2))
+        facts = {name: rows ^ deltas[name] for name, rows in facts.items()}
+        states[-1] = (states[-1][0], deltas)
+    return [*states, (facts, {})]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [(LINEAR, int), (SQUARE, str), (MUTUAL, str)],
+    ids=["linear", "square", "mutual"],
+)
+def test_slices_are_derived_anew(spark: Any, text: str, kind: type) -> None:
+    def own(facts: Facts) -> Facts:
+        return {name: rows for name, rows in facts.items() if f"{name}(" in text}
+
+    past = [(own(facts), own(deltas)) for facts, deltas in history(Random(3), kind)]
+    stored = Stored(spark, text, past[0][0])
+    for (facts, deltas), (later, _) in pairwise(past):
+        before, after = local(text, facts), local(text, later)
+        found = stored.renewed(deltas, later)
+        assert found is not None
+        for name in stored.stratum.relations:
+            relation = stored.program.relations[name]
+            assert rows(stored.program, found.state[name]) == after[name]
+            assert set(values.rows_of(relation, found.added[name])) == after[name] - before[name]
+            assert set(values.rows_of(relation, found.removed[name])) == before[name] - after[name]
+        stored.state = found.state

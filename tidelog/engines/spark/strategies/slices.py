@@ -11,7 +11,7 @@ update has to write them anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,13 @@ class Reach:
     values: list[Any] = field(default_factory=list)  # Arrow arrays
     scans: list[Scan] = field(default_factory=list)
 
+    def known(
+        self, strategy: Strategy, relations: Mapping[str, Relation], more: Iterable[Any] = ()
+    ) -> Any:
+        """All pivots that the driver knows of, each once."""
+        none = pa.array([], type=values.ARROW[pivot_kind(strategy, relations)])
+        return pa.concat_arrays([none, *self.values, *more]).unique()
+
 
 def affected(
     strategy: Strategy,
@@ -78,18 +85,14 @@ def affected(
     not tell which slices are reached: a lower atom stands between that the driver does not have.
     A transitive closure's slices are those of its linear form: maintain them by `linear_form`.
     """
-    if strategy.closure is not None and strategy.closure.kind == "transitive":
-        if any(len(deltas.get(name, ())) for name in stratum.relations):
-            return None
-        stratum = linear_form(stratum, strategy.closure, _pivot_kind(strategy, relations))
+    if is_square(strategy) and any(len(deltas.get(name, ())) for name in stratum.relations):
+        return None
     reach = reached_by(strategy, stratum, relations, deltas, lower or {})
     if reach is None:
         return None
     over = overlays or {}
     added = {name: overlay.added for name, overlay in over.items()}
-    none = pa.array([], type=values.ARROW[_pivot_kind(strategy, relations)])
-    pivots = [none, *reach.values, *_led_to(reach.scans, added, strategy)]
-    direct = pa.concat_arrays(pivots).unique()
+    direct = reach.known(strategy, relations, led_to(reach.scans, added, strategy))
     if not reach.scans and not len(direct):
         return {name: _none(relations[name]) for name in stratum.relations}
     blobs = next(iter(state.values())).blobs
@@ -117,6 +120,10 @@ def reached_by(
     for name in stratum.relations:
         if name in deltas:
             found.values.append(_column(deltas[name], strategy.pivots[name]))
+            if is_square(strategy):
+                found.scans.append(Scan(name, ((1, _column(deltas[name], 0)),)))
+    if strategy.closure is not None and is_square(strategy):
+        stratum = linear_form(stratum, strategy.closure, pivot_kind(strategy, relations))
     for rule in stratum.rules:
         way = _Way(strategy, rule, relations, lower, frozenset(stratum.relations), found)
         for part in rule.body:
@@ -196,7 +203,7 @@ def _column(table: pa.Table, column: int) -> Any:
     return pa.chunked_array(table.column(column)).combine_chunks()
 
 
-def _led_to(scans: list[Scan], tables: Mapping[str, pa.Table], strategy: Strategy) -> Iterator[Any]:
+def led_to(scans: list[Scan], tables: Mapping[str, pa.Table], strategy: Strategy) -> Iterator[Any]:
     """Pivots of facts in these tables that the change joins."""
     for scan in scans:
         table = tables.get(scan.relation)
@@ -212,7 +219,12 @@ def _joined(scan: Scan, table: pa.Table) -> Any:
     return mask
 
 
-def _pivot_kind(strategy: Strategy, relations: Mapping[str, Relation]) -> Kind:
+def is_square(strategy: Strategy) -> bool:
+    """Is it a transitive closure, which has a pivot in its linear form alone?"""
+    return strategy.closure is not None and strategy.closure.kind == "transitive"
+
+
+def pivot_kind(strategy: Strategy, relations: Mapping[str, Relation]) -> Kind:
     name, column = next(iter(strategy.pivots.items()))
     return relations[name].kinds[column]
 
@@ -230,7 +242,7 @@ def _finder(strategy: Strategy, reach: Reach, direct: Any, most: int) -> Any:
         tables = [(row["part"], row["name"], plain(from_bytes(row["blob"]))) for row in held]
         pivots = [direct]
         for _, name, table in tables:
-            pivots += _led_to(reach.scans, {name: table}, strategy)
+            pivots += led_to(reach.scans, {name: table}, strategy)
         wanted = pa.concat_arrays(pivots).unique()
         count = 0
         for part, name, table in tables:
