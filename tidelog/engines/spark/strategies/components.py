@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidelog.engines.spark import values
 from tidelog.engines.spark.strategies import loops
 from tidelog.engines.spark.strategies.choose import Strategy
+from tidelog.engines.spark.strategies.dividing import by_number
 from tidelog.engines.spark.strategies.faults import Fault, Told
 from tidelog.engines.spark.strategies.kernel import Cargo, Share
 from tidelog.engines.spark.strategies.made import (
@@ -36,6 +36,7 @@ from tidelog.engines.spark.strategies.made import (
     parts_of,
     title,
     too_many,
+    union,
 )
 from tidelog.engines.spark.strategies.placing import Placing
 from tidelog.engines.spark.strategies.wire import CHUNK, pack, unpack, unpack_arrow
@@ -71,7 +72,7 @@ def materialise(
         tasks = spark.range(0, parts, 1, parts)
         blobs = tasks.mapInArrow(_pairs(sent, tally, classes.shares(parts)), BLOBS)
         blobs = blobs.localCheckpoint()
-    counts = check(tally.value.values(), options.limits, stratum)
+    counts = check(tally.value, parts, options.limits, stratum)
     sent.destroy()
     return frames(blobs, counts, stratum.relations, relations)
 
@@ -145,7 +146,7 @@ def _forests(
     with described(spark, f"{title(stratum)}: facts for every part"):
         whole = collected(spark, broadcast, relations, read, options)
     read_by = {name: None for rule in far for name, _ in rule.reads()}
-    names = [n for n in (*read_by, *stratum.relations) if options.sizes.get(n) != 0]
+    names = [n for n in (*read_by, *stratum.relations) if options.size(n) != 0]
     parts = parts_of(spark, options)
 
     def sent(rules: list[Rule], blobs: Mapping[str, list[bytes]]) -> Any:
@@ -159,7 +160,7 @@ def _forests(
     tasks = []
     if names:
         run = _forest(sent(far, {}), names)
-        shares = by_signature(names, relations, read)
+        shares = by_signature(names, relations, _reader(spark, relations, read, options))
         tasks += [share.coalesce(parts).mapInArrow(run, schema) for share in shares]
     if near:
         # Rules that join are few here as a rule: one task does them.
@@ -171,14 +172,23 @@ def _forests(
 def _united(tasks: list[DataFrame], relation: Relation) -> pa.Table:
     edges = [pa.table([[], []], schema=values.arrow_schema(relation))]
     if tasks:
-        frame = tasks[0]
-        for other in tasks[1:]:
-            frame = frame.unionAll(other)
-        for kind, blob in frame.collect():
+        for kind, blob in union(tasks).collect():
             if kind is not None:
                 raise Fault(kind, blob.decode()).error()
             edges.append(unpack_arrow(relation, blob))
     return pa.concat_tables(edges)
+
+
+def _reader(
+    spark: SparkSession, relations: Mapping[str, Relation], read: Read, options: Options
+) -> Read:
+    """Frames of facts, of those that the driver has, too."""
+
+    def found(name: str) -> DataFrame:
+        held = options.tables.get(name)
+        return read(name) if held is None else values.to_frame(spark, relations[name], held)
+
+    return found
 
 
 def _divided(stratum: Stratum) -> tuple[list[Rule], list[Rule]]:
@@ -202,8 +212,9 @@ def _forest(sent: Any, names: list[str]) -> Any:
         share = Share(cargo, 0)
         try:
             for batch in batches:
-                for name, table in _by_name(cargo, names, batch) if names else ():
-                    share.load({name: [table]})
+                for i, table in by_number(batch) if names else ():
+                    known = cargo.relations[names[i]]
+                    share.load({known.name: [values.from_arrow(known, table)]})
             blob = pack(relation, _spanning(share, relation))
             yield _row(None, blob)
         except TidelogError as error:
@@ -216,14 +227,6 @@ def _forest(sent: Any, names: list[str]) -> Any:
 def _row(kind: str | None, blob: bytes) -> pa.RecordBatch:
     arrays = [pa.array([kind], type=pa.string()), pa.array([blob], type=pa.binary())]
     return pa.RecordBatch.from_arrays(arrays, schema=_FOREST)
-
-
-def _by_name(cargo: Cargo, names: list[str], batch: pa.RecordBatch) -> Iterator[tuple[str, Table]]:
-    table = pa.Table.from_batches([batch])
-    numbers = table.column("r")
-    for i in numbers.unique().to_pylist():
-        mine = table.filter(pc.equal(numbers, i)).drop_columns("r")
-        yield names[i], values.from_arrow(cargo.relations[names[i]], mine)
 
 
 def _spanning(share: Share, relation: Relation) -> Table:

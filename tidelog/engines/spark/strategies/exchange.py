@@ -87,6 +87,11 @@ def _leave(cargo: Cargo, share: Share, number: int, told: Told) -> Iterator[Sent
             yield part, Piece(after, MESSAGE, name, piece.size, blob)
 
 
+def forget() -> None:
+    """Let go of what this worker has kept; rounds go on without it."""
+    _kept.clear()
+
+
 def _keep(cargo: Cargo, part: int, number: int, share: Share) -> None:
     """For the next round, should it come to this worker; engines of other runs are let go."""
     for key in [key for key in _kept if key[0] != cargo.run]:

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidelog.compiled import kernels_of, load_quickly, load_safely
 from tidelog.engines.local.engine import LocalEngine
+from tidelog.engines.spark import values
 from tidelog.engines.spark.strategies import loops
 from tidelog.engines.spark.strategies.placing import Placing, targets
 from tidelog.engines.spark.strategies.wire import concat, select, unpack
@@ -51,6 +53,7 @@ class Share:
     def __init__(self, cargo: Cargo, part: int) -> None:
         self.cargo = cargo
         self.part = part
+        self.only: Any = None  # of what is at home here, an Arrow array of pivots that matter
         self.engine = engine = LocalEngine()
         self.watch = Watch(cargo.limits, engine.facts)
         engine.watch(self.watch.tick)
@@ -120,11 +123,20 @@ class Share:
             r = engine.numbers[name]
             table = engine.table(name, N.rows(r))
             rows, parts = targets(placing.routes[name], table, self.cargo.parts)
-            found[name] = [select(table, rows[parts == self.part])]
+            table = select(table, rows[parts == self.part])
+            found[name] = [select(table, self.matters(name, table))]
         N.clear()
         for name in found:
             engine.store.clear(engine.numbers[name])
         return found
+
+    def matters(self, name: str, table: Table) -> NDArray[np.bool_]:
+        """Of each fact, whether its pivot is one of those that matter."""
+        pivot = self.cargo.placing.routes[name][0].column
+        if self.only is None or pivot is None:
+            return np.ones(table.size, dtype=np.bool_)
+        column = values.to_arrow(self.engine.kinds[name], table).column(pivot)
+        return np.asarray(pc.is_in(column, value_set=self.only))
 
     # What is new since the last arrivals.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -54,14 +55,24 @@ class Options:
     small: int = 100_000  # facts of a relation that may be sent to every part
     show: Callable[[Round], None] | None = None
 
+    def size(self, name: str) -> int | None:
+        """How many facts `read` would give, if that is known."""
+        held = self.tables.get(name)
+        return self.sizes.get(name) if held is None else len(held)
 
-@dataclass(slots=True)
+
+@dataclass
 class Made:
     """A relation's facts, each once; no plan stands behind them."""
 
-    frame: DataFrame
+    relation: Relation
     count: int
     blobs: DataFrame  # of all relations of the stratum, in the parts where they are at home
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The facts as rows, opened when someone reads them."""
+        return opened(self.blobs, self.relation)
 
 
 def parts_of(spark: SparkSession, options: Options) -> int:
@@ -100,10 +111,10 @@ def by_signature(
     for i, name in enumerate(names):
         frame = read(name).select(F.lit(i).alias("r"), *values.names(relations[name]))
         alike.setdefault(tuple(values.types(relations[name])), []).append(frame)
-    return [_union(frames) for frames in alike.values()]
+    return [union(frames) for frames in alike.values()]
 
 
-def _union(frames: list[DataFrame]) -> DataFrame:
+def union(frames: list[DataFrame]) -> DataFrame:
     """A bag, balanced: Spark walks down a plan by recursion."""
     while len(frames) > 1:
         pairs = [frames[i : i + 2] for i in range(0, len(frames), 2)]
@@ -120,9 +131,7 @@ def collected(
 ) -> dict[str, list[bytes]]:
     """Facts of whole relations as blobs in the driver, to be broadcast."""
     found = {name: options.tables.get(name) for name in names}
-    missing = [
-        name for name, table in found.items() if table is None and options.sizes.get(name) != 0
-    ]
+    missing = [name for name, table in found.items() if table is None and options.size(name) != 0]
     for frame in by_signature(missing, relations, read):
         table = frame.toArrow()
         numbers = table.column("r")
@@ -157,7 +166,7 @@ def frames(
     blobs: DataFrame, counts: Mapping[str, int], names: Sequence[str], kinds: Mapping[str, Relation]
 ) -> dict[str, Made]:
     """Every relation's facts, out of blobs that are there already."""
-    return {name: Made(opened(blobs, kinds[name]), counts.get(name, 0), blobs) for name in names}
+    return {name: Made(kinds[name], counts.get(name, 0), blobs) for name in names}
 
 
 def opened(blobs: DataFrame, relation: Relation) -> DataFrame:
@@ -177,13 +186,15 @@ def opened(blobs: DataFrame, relation: Relation) -> DataFrame:
 
 
 def check(
-    told: Iterable[Told], limits: Limits, stratum: Stratum, before: int = 0
+    tally: Mapping[int, Told], parts: int, limits: Limits, stratum: Stratum, before: int = 0
 ) -> dict[str, int]:
     """New facts by relation; raises what a task would have raised, and looks at the limit on all
     facts, of which a task knows its own part only."""
+    if len(tally) != parts:
+        raise RuntimeError(f"{len(tally)} of {parts} parts told what they did")
     counts: dict[str, int] = {}
     faults: list[Fault] = []
-    for one in told:
+    for one in tally.values():
         if one.fault is not None:
             faults.append(one.fault)
         for name, count in one.facts.items():
@@ -197,9 +208,18 @@ def check(
 
 
 def too_many(most: int, stratum: Stratum) -> LimitError:
+    return _stopped(f"more than {most:,} facts, in {title(stratum)}", stratum, "--max-facts")
+
+
+def check_time(seconds: float, limits: Limits, stratum: Stratum, number: int) -> None:
+    """Between rounds; within one, its tasks look at the time themselves."""
+    most = limits.max_seconds
+    if most is not None and seconds > most:
+        where = f"in round {number} of {title(stratum)}"
+        raise _stopped(f"more than {most:g} seconds, {where}", stratum, "--max-seconds")
+
+
+def _stopped(what: str, stratum: Stratum, option: str) -> LimitError:
     rules = stratum.recursive or stratum.rules
     where = f", in the rule\n    {rules[0].text}" if rules else ""
-    return LimitError(
-        f"error: stopped at more than {most:,} facts, in {title(stratum)}{where}\n"
-        "    a larger limit is set by --max-facts"
-    )
+    return LimitError(f"error: stopped at {what}{where}\n    a larger limit is set by {option}")

@@ -16,9 +16,18 @@ import pyarrow.compute as pc
 from tidelog.engines.spark import values
 from tidelog.engines.spark.strategies.choose import Strategy
 from tidelog.engines.spark.strategies.faults import Told
-from tidelog.engines.spark.strategies.made import BLOBS, Made, batch, described, frames, title
+from tidelog.engines.spark.strategies.made import (
+    BLOBS,
+    Made,
+    batch,
+    check,
+    described,
+    frames,
+    title,
+)
 from tidelog.engines.spark.strategies.slices import Overlay, changed, plain
 from tidelog.engines.spark.strategies.wire import CHUNK, from_bytes, home, to_bytes
+from tidelog.limits import Limits
 from tidelog.program.rules import Relation, Stratum
 
 if TYPE_CHECKING:
@@ -46,10 +55,7 @@ def patched(
     sent = context.broadcast(Patches(known, dict(strategy.pivots), dict(overlays), parts))
     with described(spark, f"{title(stratum)}: changes written"):
         fresh = blobs.mapInArrow(_patcher(sent, tally), BLOBS).localCheckpoint()
-    counts: dict[str, int] = {}
-    for told in tally.value.values():
-        for name, count in told.facts.items():
-            counts[name] = counts.get(name, 0) + count
+    counts = check(tally.value, parts, Limits(), stratum)
     sent.destroy()
     return frames(fresh, counts, stratum.relations, relations)
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tidelog.engines.spark import values
 from tidelog.engines.spark.strategies import loops
 from tidelog.engines.spark.strategies.kernel import Share, Tables
 from tidelog.engines.spark.strategies.wire import CHUNK, home
 from tidelog.maintain.seam import Ids
 from tidelog.plan.closures import Closure
+from tidelog.program.rules import Relation
 from tidelog.program.table import Table
 
 
@@ -50,7 +53,13 @@ def _at_home(share: Share, closure: Closure, seeds: Ids) -> Ids:
     relation = share.cargo.relations[closure.relation]
     kind = relation.kinds[1 if closure.kind == "right-linear" else 0]
     sources, which = np.unique(seeds[:, 0], return_inverse=True)
-    mine = home(share.engine.dictionary.decode(kind, sources), share.cargo.parts) == share.part
+    column = share.engine.dictionary.decode(kind, sources)
+    mine = home(column, share.cargo.parts) == share.part
+    if share.only is not None:
+        known = values.to_arrow(
+            Relation("x", ("x",), (kind,)), Table((kind,), (column,), len(mine))
+        )
+        mine &= np.asarray(pc.is_in(known.column(0), value_set=share.only))
     return np.asarray(seeds[mine[which]])
 
 

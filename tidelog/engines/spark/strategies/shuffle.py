@@ -19,7 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tidelog.engines.spark.strategies.choose import Strategy
-from tidelog.engines.spark.strategies.exchange import MESSAGE, OWNED, Piece, Sent, step
+from tidelog.engines.spark.strategies.dividing import divide
+from tidelog.engines.spark.strategies.exchange import MESSAGE, OWNED, Piece, Sent, forget, step
 from tidelog.engines.spark.strategies.faults import Told
 from tidelog.engines.spark.strategies.kernel import Cargo
 from tidelog.engines.spark.strategies.made import (
@@ -29,13 +30,13 @@ from tidelog.engines.spark.strategies.made import (
     Read,
     Round,
     check,
+    check_time,
     collected,
     described,
     frames,
     parts_of,
     title,
 )
-from tidelog.engines.spark.strategies.pivot import divide
 from tidelog.engines.spark.strategies.placing import place
 from tidelog.engines.spark.strategies.sizes import measured
 from tidelog.program.rules import Relation, Stratum
@@ -57,9 +58,9 @@ def materialise(
     cargo = _cargo(spark, stratum, relations, read, options)
     context = spark.sparkContext
     sent = context.broadcast(cargo)
-    divided = [n for n in cargo.placing.routes if n in relations and options.sizes.get(n) != 0]
+    divided = [n for n in cargo.placing.routes if n in relations and options.size(n) != 0]
     with described(spark, f"{title(stratum)}: round 1"):
-        inputs = divide(spark, divided, relations, read, cargo.placing, cargo.parts, False)
+        inputs = divide(spark, divided, relations, read, cargo.placing, cargo.parts, options)
         first = inputs.rdd.mapPartitions(_messages).partitionBy(cargo.parts, _part)
     inboxes, counts = _rounds(spark, sent, first, stratum, options)
     with described(spark, f"{title(stratum)}: result"):
@@ -102,21 +103,22 @@ def _rounds(
     context, parts = spark.sparkContext, first.getNumPartitions()
     known: list[Any] = []  # what parts have sent to themselves and to each other
     counts: dict[str, int] = {}
+    started = time.perf_counter()
     N, number = 1, 0
     while N:
         number += 1
         began = time.perf_counter()
+        check_time(began - started, options.limits, stratum, number)
         tally = context.accumulator({}, ByPart())
         with described(spark, f"{title(stratum)}: round {number}"):
             inbox = context.union(known) if number > 1 else first
             inbox = inbox.mapPartitionsWithIndex(_round(sent, tally, number - 1))
             inbox = inbox.partitionBy(parts, _part)
             inbox.count()
-        told = tally.value.values()
-        new = check(told, options.limits, stratum, sum(counts.values()))
+        new = check(tally.value, parts, options.limits, stratum, sum(counts.values()))
         for name, count in new.items():
             counts[name] = counts.get(name, 0) + count
-        N = sum(one.sent for one in told)
+        N = sum(told.sent for told in tally.value.values())
         if options.show is not None:
             seconds = time.perf_counter() - began
             options.show(Round(title(stratum), number, sum(new.values()), seconds))
@@ -133,11 +135,12 @@ def _part(part: int) -> int:
 
 def _messages(rows: Iterable[Any]) -> Iterator[Sent]:
     for row in rows:
-        if row.name is not None:
+        if row.name:
             yield row.part, Piece(0, MESSAGE, row.name, 0, bytes(row.blob))
 
 
 def _owned(pieces: Iterable[Sent]) -> Iterator[tuple[int, str, int, bytearray]]:
+    forget()
     for part, piece in pieces:
         if piece.kind == OWNED and not piece.name.startswith("%part:"):
             yield part, piece.name, piece.size, bytearray(piece.blob)

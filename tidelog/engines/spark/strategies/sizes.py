@@ -12,7 +12,7 @@ from typing import Any
 
 from tidelog.engines.spark import values
 from tidelog.engines.spark.strategies.made import Options, Read, by_signature
-from tidelog.engines.spark.strategies.placing import Where, where
+from tidelog.engines.spark.strategies.placing import Route, Where, where
 from tidelog.program.rules import Literal, Relation, Rule, Stratum
 from tidelog.program.syntax import Constant, Variable
 
@@ -29,19 +29,16 @@ class Sizes:
     def few(self, atom: Literal) -> bool:
         """Atoms with constants only: of others, rules may derive any number of facts."""
         pattern = where(atom)
-        return bool(pattern) and self._count((atom.relation, pattern), frozenset()) <= self.most
+        return bool(pattern) and self._count((atom.relation, pattern)) <= self.most
 
-    def _count(self, pattern: Pattern, above: frozenset[str]) -> int:
+    def _count(self, pattern: Pattern) -> int:
         """Facts that match, explicit ones and those that rules copy from lower relations."""
         name, constants = pattern
         found = self.counts.get(pattern, 0)
         for rule in self.stratum.nonrecursive:
-            if rule.head.relation == name and name not in above:
+            if rule.head.relation == name:
                 below = matched(rule, constants)
-                if below is None:
-                    continue
-                known = self.counts.get(below, self.most + 1)
-                found += known
+                found += 0 if below is None else self.counts.get(below, self.most + 1)
         return found
 
 
@@ -74,12 +71,31 @@ def measured(
     patterns = _patterns(stratum)
     inside = frozenset(stratum.relations)
     lower = {n for rule in stratum.rules for n, _ in rule.reads()} - inside
-    known: dict[Pattern, int] = {(n, ()): s for n, s in options.sizes.items()}
-    asked = {p for p in patterns if options.sizes.get(p[0]) != 0}
-    asked |= {(name, ()) for name in lower if name not in options.sizes}
-    counts = known | _counted(sorted(asked, key=repr), relations, read)
+    wanted = {*patterns, *((name, ()) for name in lower)}
+    counts: dict[Pattern, int] = {}
+    asked = []
+    for pattern in sorted(wanted, key=repr):
+        size = _known(pattern, relations, options)
+        if size is None:
+            asked.append(pattern)
+        else:
+            counts[pattern] = size
+    counts |= _counted(asked, relations, read)
     small = {name for name in lower if counts[name, ()] <= options.small}
     return Sizes(frozenset(small), counts, stratum, options.small)
+
+
+def _known(pattern: Pattern, relations: Mapping[str, Relation], options: Options) -> int | None:
+    """The count, if the driver can tell."""
+    name, constants = pattern
+    size = options.size(name)
+    if not constants or size == 0:
+        return size
+    held = options.tables.get(name)
+    if held is None:
+        return None
+    table = values.from_arrow(relations[name], held)
+    return int(Route(None, constants).meets(table).sum())
 
 
 def _patterns(stratum: Stratum) -> set[Pattern]:

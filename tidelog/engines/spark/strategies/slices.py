@@ -11,7 +11,7 @@ update has to write them anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Facts = dict[str, pa.Table]
+Atom = Literal | Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,13 @@ class Reach:
     values: list[Any] = field(default_factory=list)  # Arrow arrays
     scans: list[Scan] = field(default_factory=list)
 
+    def known(
+        self, strategy: Strategy, relations: Mapping[str, Relation], more: Iterable[Any] = ()
+    ) -> Any:
+        """All pivots that the driver knows of, each once."""
+        none = pa.array([], type=values.ARROW[pivot_kind(strategy, relations)])
+        return pa.concat_arrays([none, *self.values, *more]).unique()
+
 
 def affected(
     strategy: Strategy,
@@ -65,28 +73,26 @@ def affected(
     deltas: Mapping[str, pa.Table],
     state: Mapping[str, Made],
     *,
+    lower: Mapping[str, pa.Table] | None = None,
     overlays: Mapping[str, Overlay] | None = None,
     most: int = 1_000_000,
 ) -> Facts | None:
     """The facts, as they are before the change, of every slice that it can reach.
 
     `deltas` has, for lower relations and for those of the stratum, the facts that come or go
-    (the explicit ones, of the stratum). None if there are more than `most` facts, or if the rules
-    do not tell which slices are reached. A transitive closure's slices are those of its linear
-    form: maintain them by `linear_form`.
+    (the explicit ones, of the stratum); `lower` what the driver has of lower relations, with the
+    facts that come and those that go. None if there are more than `most` facts, or if a rule does
+    not tell which slices are reached: a lower atom stands between that the driver does not have.
+    A transitive closure's slices are those of its linear form: maintain them by `linear_form`.
     """
-    if strategy.closure is not None and strategy.closure.kind == "transitive":
-        if any(len(deltas.get(name, ())) for name in stratum.relations):
-            return None
-        stratum = linear_form(stratum, strategy.closure, _pivot_kind(strategy, relations))
-    reach = reached_by(strategy, stratum, relations, deltas)
+    if is_square(strategy) and any(len(deltas.get(name, ())) for name in stratum.relations):
+        return None
+    reach = reached_by(strategy, stratum, relations, deltas, lower or {})
     if reach is None:
         return None
     over = overlays or {}
     added = {name: overlay.added for name, overlay in over.items()}
-    none = pa.array([], type=values.ARROW[_pivot_kind(strategy, relations)])
-    pivots = [none, *reach.values, *_led_to(reach.scans, added, strategy)]
-    direct = pa.concat_arrays(pivots).unique()
+    direct = reach.known(strategy, relations, led_to(reach.scans, added, strategy))
     if not reach.scans and not len(direct):
         return {name: _none(relations[name]) for name in stratum.relations}
     blobs = next(iter(state.values())).blobs
@@ -107,55 +113,74 @@ def reached_by(
     stratum: Stratum,
     relations: Mapping[str, Relation],
     deltas: Mapping[str, pa.Table],
+    lower: Mapping[str, pa.Table],
 ) -> Reach | None:
     """Where the change can matter, as far as the driver can tell; None if it may be anywhere."""
-    inside, found = frozenset(stratum.relations), Reach()
+    found = Reach()
     for name in stratum.relations:
         if name in deltas:
             found.values.append(_column(deltas[name], strategy.pivots[name]))
+            if is_square(strategy):
+                found.scans.append(Scan(name, ((1, _column(deltas[name], 0)),)))
+    if strategy.closure is not None and is_square(strategy):
+        stratum = linear_form(stratum, strategy.closure, pivot_kind(strategy, relations))
     for rule in stratum.rules:
+        way = _Way(strategy, rule, relations, lower, frozenset(stratum.relations), found)
         for part in rule.body:
-            if not isinstance(part, Literal | Group) or part.relation in inside:
-                continue
-            table = deltas.get(part.relation)
-            if table is None:
-                continue
-            table = _matching(part, relations[part.relation], table)
-            if table.num_rows and not _reach(strategy, rule, part, table, inside, found):
-                return None
+            if isinstance(part, Literal | Group) and part.relation not in stratum.relations:
+                table = deltas.get(part.relation)
+                if table is not None and not way.follow(part, table, (part,)):
+                    return None
     return found
 
 
-def _reach(
-    strategy: Strategy,
-    rule: Rule,
-    part: Literal | Group,
-    table: pa.Table,
-    inside: frozenset[str],
-    found: Reach,
-) -> bool:
-    kept = rule.head.terms[strategy.pivots[rule.head.relation]]
-    if isinstance(kept, Constant):
-        kinds = values.ARROW[kept.kind or "number"]
-        found.values.append(pa.array([values.inner(kept.kind or "number", kept.value)], kinds))
-        return True
-    if kept in part.terms:
-        found.values.append(_column(table, part.terms.index(kept)))
-        return True
-    shared = [
-        (atom, both)
-        for atom in rule.literals()
-        if atom.relation in inside and (both := _shared(atom, part))
-    ]
-    if not shared:
-        return False
-    atom, both = max(shared, key=lambda one: len(one[1]))
-    columns = tuple((mine, _column(table, theirs)) for mine, theirs in both)
-    found.scans.append(Scan(atom.relation, columns))
-    return True
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """From facts of a lower atom of a rule to the pivots of heads that they have to do with."""
+
+    strategy: Strategy
+    rule: Rule
+    relations: Mapping[str, Relation]
+    lower: Mapping[str, pa.Table]
+    inside: frozenset[str]
+    found: Reach
+
+    def follow(self, part: Atom, table: pa.Table, behind: tuple[Atom, ...]) -> bool:
+        """Note where these facts lead; False if nobody can tell."""
+        table = _matching(part, self.relations[part.relation], table)
+        if not table.num_rows:
+            return True
+        kept = self.rule.head.terms[self.strategy.pivots[self.rule.head.relation]]
+        if isinstance(kept, Constant):
+            kind = kept.kind or "number"
+            value = values.inner(kind, kept.value)
+            self.found.values.append(pa.array([value], type=values.ARROW[kind]))
+            return True
+        if kept in part.terms:
+            self.found.values.append(_column(table, part.terms.index(kept)))
+            return True
+        near = [(atom, both) for atom in self.rule.literals() if (both := _shared(atom, part))]
+        own = [(atom, both) for atom, both in near if atom.relation in self.inside]
+        if own:
+            atom, both = max(own, key=lambda one: len(one[1]))
+            columns = tuple((mine, _column(table, theirs)) for mine, theirs in both)
+            self.found.scans.append(Scan(atom.relation, columns))
+            return True
+        return any(self._pass(atom, both, table, behind) for atom, both in near)
+
+    def _pass(
+        self, atom: Literal, both: list[tuple[int, int]], table: pa.Table, behind: tuple[Atom, ...]
+    ) -> bool:
+        """Go on by what the driver has of another lower atom."""
+        held = self.lower.get(atom.relation)
+        if atom.negated or held is None or any(atom is one for one in behind):
+            return False
+        columns = tuple((mine, _column(table, theirs)) for mine, theirs in both)
+        met = held.filter(_joined(Scan(atom.relation, columns), held))
+        return self.follow(atom, met, (*behind, atom))
 
 
-def _shared(atom: Literal, part: Literal | Group) -> list[tuple[int, int]]:
+def _shared(atom: Literal, part: Atom) -> list[tuple[int, int]]:
     return [
         (mine, part.terms.index(term))
         for mine, term in enumerate(atom.terms)
@@ -163,7 +188,7 @@ def _shared(atom: Literal, part: Literal | Group) -> list[tuple[int, int]]:
     ]
 
 
-def _matching(part: Literal | Group, relation: Relation, table: pa.Table) -> pa.Table:
+def _matching(part: Atom, relation: Relation, table: pa.Table) -> pa.Table:
     """Facts that have the constants of an atom."""
     for column, value in where(part):
         held = values.inner(relation.kinds[column], value)
@@ -178,7 +203,7 @@ def _column(table: pa.Table, column: int) -> Any:
     return pa.chunked_array(table.column(column)).combine_chunks()
 
 
-def _led_to(scans: list[Scan], tables: Mapping[str, pa.Table], strategy: Strategy) -> Iterator[Any]:
+def led_to(scans: list[Scan], tables: Mapping[str, pa.Table], strategy: Strategy) -> Iterator[Any]:
     """Pivots of facts in these tables that the change joins."""
     for scan in scans:
         table = tables.get(scan.relation)
@@ -194,7 +219,12 @@ def _joined(scan: Scan, table: pa.Table) -> Any:
     return mask
 
 
-def _pivot_kind(strategy: Strategy, relations: Mapping[str, Relation]) -> Kind:
+def is_square(strategy: Strategy) -> bool:
+    """Is it a transitive closure, which has a pivot in its linear form alone?"""
+    return strategy.closure is not None and strategy.closure.kind == "transitive"
+
+
+def pivot_kind(strategy: Strategy, relations: Mapping[str, Relation]) -> Kind:
     name, column = next(iter(strategy.pivots.items()))
     return relations[name].kinds[column]
 
@@ -212,7 +242,7 @@ def _finder(strategy: Strategy, reach: Reach, direct: Any, most: int) -> Any:
         tables = [(row["part"], row["name"], plain(from_bytes(row["blob"]))) for row in held]
         pivots = [direct]
         for _, name, table in tables:
-            pivots += _led_to(reach.scans, {name: table}, strategy)
+            pivots += led_to(reach.scans, {name: table}, strategy)
         wanted = pa.concat_arrays(pivots).unique()
         count = 0
         for part, name, table in tables:
