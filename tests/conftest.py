@@ -13,6 +13,10 @@ settings.register_profile("tidelog", deadline=None)
 settings.load_profile("tidelog")
 
 
+# Parts of a test's name, and what all tests with it share.
+SHARED = {"cluster": "cluster", "spark": "spark", "tests/pipeline/": "spark"}
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Kernels are compiled before several processes want them, or each would compile them all."""
     if getattr(session.config.option, "numprocesses", None):
@@ -30,7 +34,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return next((shared for shared in ("cluster", "spark") if shared in nodeid), nodeid)
+            return next((to for part, to in SHARED.items() if part in nodeid), nodeid)
 
     return Scheduling(config, log)
 
