@@ -36,7 +36,7 @@ lint: setup
 # Those that measure time first, by themselves; then all others, two at a time.
 test: lint
 	$(BIN)/python -m pytest -m alone
-	$(BIN)/python -m pytest -m "not alone" -n $(PROCESSES) --dist loadgroup
+	$(BIN)/python -m pytest -m "not alone" -n $(PROCESSES)
 
 PROCESSES ?= 2
 

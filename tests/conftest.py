@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import zlib
+from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says more of what else the machine does than of the code.
+settings.register_profile("tidelog", deadline=None)
+settings.load_profile("tidelog")
+
+
+# Parts of a test's name, and what all tests with it share.
+SHARED = {"cluster": "cluster", "spark": "spark", "tests/pipeline/": "spark"}
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -15,18 +25,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         warm()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a Spark session, or a cluster, run in one process, so that there is one."""
-    for item in items:
-        for shared in {"spark", "cluster"} & {*getattr(item, "fixturenames", ())}:
-            item.add_marker(pytest.mark.xdist_group(shared))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests go to whichever process is free, but all that use Spark to the same one, so that one
+    session is enough, and all that use a cluster to the same. Names tell which they are: the marks
+    for groups that the plugin offers have no effect with this version of pytest."""
+    from xdist.scheduler import LoadScopeScheduling
 
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next((to for part, to in SHARED.items() if part in nodeid), nodeid)
 
-def _name(request: pytest.FixtureRequest) -> str:
-    """The test's name, whether it runs in a group or by itself."""
-    name: str = request.node.nodeid
-    return name.removesuffix("@spark").removesuffix("@cluster")
+    return Scheduling(config, log)
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +44,7 @@ def odd_rows_of_small_relations(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In half of the tests, relations are never too small for their odd rows to be noted."""
-    if zlib.crc32(_name(request).encode()) % 2:
+    if zlib.crc32(request.node.nodeid.encode()) % 2:
         import tidelog.engines.local.engine as engine
 
         monkeypatch.setattr(engine, "FEW_ROWS", 0)
@@ -47,7 +57,7 @@ def closures_that_take_no_time(
 ) -> None:
     """In half of the tests that tell nobody what was done, no closure takes too little time for a
     module."""
-    name = _name(request)
+    name: str = request.node.nodeid
     quiet = name.startswith(("tests/law", "tests/maintain", "tests/conformance"))
     if quiet and zlib.crc32(name.encode()) % 4 < 2:
         import tidelog.maintain.materialise as materialise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,11 @@ def test_defaults(spark: SparkSession) -> None:
     assert spark.sparkContext.getConf().get("spark.driver.host") == "127.0.0.1"
     assert spark.sparkContext.pythonExec == sys.executable
     assert os.environ.get("JAVA_HOME") != str(java.home(java.find()))  # as it was before
+
+
+def test_ctrl_c_is_handled_as_before(spark: SparkSession) -> None:
+    """PySpark's own handler would raise at once, wherever a change is."""
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 # All that a session does at once, for each takes seconds to start: works, fails, writes a table.

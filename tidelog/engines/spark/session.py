@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -154,7 +155,8 @@ def _create(
     for key, value in options.items():
         builder = builder.config(key, value)
     try:
-        made: SparkSession = builder.getOrCreate()
+        with _ctrl_c_as_it_was():
+            made: SparkSession = builder.getOrCreate()
     except Exception as error:  # of PySpark's or Java's, by what went wrong
         raise TidelogError(f"Spark did not start: {_reason(error)}") from error
     told = _told(made)
@@ -174,6 +176,18 @@ def _reason(error: Exception) -> str:
     cause = getattr(error, "java_exception", None)
     text = str(cause.getMessage() if cause is not None else error)
     return text.strip().partition("\n")[0]
+
+
+@contextlib.contextmanager
+def _ctrl_c_as_it_was() -> Iterator[None]:
+    """PySpark puts a handler of its own in place, for ever, which raises in the middle of anything:
+    a change could be left half done (see `limits.Interrupts`)."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager
