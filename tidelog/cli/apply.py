@@ -12,7 +12,7 @@ from tidelog.accept import Accepted, accept, read_program
 from tidelog.cli import arguments
 from tidelog.cli.files import Files, decide, output_folder
 from tidelog.cli.live import Live
-from tidelog.cli.opening import open_database, refuse_stdin, warn, write_all
+from tidelog.cli.opening import open_database, progress_of, refuse_stdin, warn, write_all
 from tidelog.cli.reports import Reports
 from tidelog.cli.terminal import Interrupted, Unread, fault, say, stdin, stdout
 from tidelog.io.changes import FORMATS, Place, place_of
@@ -137,7 +137,7 @@ def main(options: argparse.Namespace) -> int:
         require_writable(files.outputs, sources=accepted.sources)
         database = _opened(accepted, files, options)
         with (
-            Live() as live,
+            Live(type(progress_of(options))) as live,
             _streamed(database, places, options, live) as stream,
             _told(stream, reports, files),
             reports.saved(stream),

@@ -14,10 +14,20 @@ from tidelog.cli.terminal import say, stdin
 from tidelog.io.directives import read_inputs, write_outputs
 from tidelog.plan.closures import modules
 from tidelog.program.diagnostics import Diagnostic, ProgramError, render
-from tidelog.progress import Progress, is_terminal
+from tidelog.progress import Progress, Rounds, is_terminal
 
 if TYPE_CHECKING:
     from tidelog.api import Database, Place
+
+
+def place_of(files: Files, options: argparse.Namespace) -> Place | None:
+    """Where the work is done; for Spark a session, which can write what is asked for."""
+    place = arguments.place(options)
+    if place is not None and place.spark is not None:
+        from tidelog.engines.spark.outputs import require_lasting
+
+        require_lasting(place.spark, files.outputs)
+    return place
 
 
 def facts_of(accepted: Accepted, files: Files, place: Place | None) -> Any:
@@ -29,13 +39,17 @@ def facts_of(accepted: Accepted, files: Files, place: Place | None) -> Any:
     return partial(inputs.read_inputs, wanted=files.inputs, stdin=stdin(), sources=accepted.sources)
 
 
+def progress_of(options: argparse.Namespace) -> Progress:
+    return Rounds() if options.engine == "spark" else Progress()
+
+
 def open_database(accepted: Accepted, files: Files, options: argparse.Namespace) -> Database:
     """The program with its facts, evaluated, under the limits that the options set."""
     from tidelog.api import Database
 
     announce(accepted, options)
-    place = arguments.place(options)
-    with Progress() as progress:
+    place = place_of(files, options)
+    with progress_of(options) as progress:
         return Database.of(
             accepted,
             facts_of(accepted, files, place),

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from tidelog.accept import Accepted, accept, read_program
 from tidelog.cli import arguments
 from tidelog.cli.files import Files, decide, output_folder
-from tidelog.cli.opening import announce, facts_of, write_all
+from tidelog.cli.opening import announce, facts_of, place_of, progress_of, write_all
 from tidelog.cli.terminal import Interrupted, out, say, stdin, stdout
 from tidelog.io.atomic import Staged, check_target
 from tidelog.io.directives import require_writable
 from tidelog.program.diagnostics import Diagnostic, render
-from tidelog.progress import Progress
 
 if TYPE_CHECKING:
     from tidelog.api import Database
@@ -129,12 +128,12 @@ def _evaluate(
 
     announce(accepted, options)
     limits = arguments.limits(options)
-    place = arguments.place(options)
+    place = place_of(files, options)
     tables = facts_of(accepted, files, place)
     kept: list[tuple[str, Table]] | None = None
     if options.check and place is None:
         tables = kept = list(tables)
-    with Progress() as progress:
+    with progress_of(options) as progress:
         database = Database.of(
             accepted,
             tables,

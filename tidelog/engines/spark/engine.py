@@ -221,10 +221,6 @@ class SparkEngine(Evaluators):
             return Lay(values.rows_of(relation, kept.toArrow()))
         return Lay((), kept, found["rows"])
 
-    def describe(self, what: str) -> None:
-        """What Spark's own pages call the jobs that follow."""
-        self.spark.sparkContext.setJobDescription(what)
-
     def table(self, name: str) -> Table:
         return self.table_of(name, self.all.of(name))
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from tidelog.engines.spark import errors, values
 from tidelog.engines.spark.inputs import address
+from tidelog.engines.spark.session import PREFIX
 from tidelog.io.atomic import Staged
 from tidelog.io.directives import Output, placed, stage
 from tidelog.io.facts import fact_lines
@@ -26,12 +27,12 @@ from tidelog.io.formats import FILES, TABLE, Format
 from tidelog.io.frames import to_arrow
 from tidelog.io.jsonl import object_text
 from tidelog.io.source import FileFault
-from tidelog.program.diagnostics import Diagnostic, Sources
+from tidelog.program.diagnostics import Diagnostic, Sources, TidelogError
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from tidelog.api import Database
     from tidelog.engines.spark.engine import SparkEngine
@@ -61,6 +62,18 @@ def write_outputs(
     stdout.writelines(printed)
     stdout.flush()
     return tuple(warnings)
+
+
+def require_lasting(spark: SparkSession, wanted: Iterable[Output]) -> None:
+    """Refuse, before any work is done, tables that would end with the session."""
+    tables = [each.format.table for each in wanted if each.format and each.format.table]
+    warehouse = spark.conf.get("spark.sql.warehouse.dir") or ""
+    passing = [table for table in tables if table.count(".") < 2]  # of no catalog of its own
+    if passing and PREFIX in warehouse:
+        raise TidelogError(
+            f"error: the table {passing[0]} would end with the session\n"
+            "    say where tables are kept: --conf spark.sql.warehouse.dir=FOLDER"
+        )
 
 
 class _placed:

@@ -48,6 +48,7 @@ class SparkTransaction(Transaction):
         super().__init__(cast("LocalEngine", engine), state, **options)
 
     def commit(self) -> Delta:
+        self._spark.describe("update")
         with errors.told(), Jobs(self._spark.spark) as ran:
             delta = super().commit()
         self.report.engine = ran.record()

@@ -1,0 +1,31 @@
+"""What the Spark engine would do with a stratum, before there are any facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidelog.engines.spark.placing import DRIVER_FACTS, Options
+from tidelog.engines.spark.strategies import choose
+from tidelog.program.rules import Relation, Stratum
+
+
+def planned(stratum: Stratum, relations: Mapping[str, Relation], options: Options) -> str:
+    """Where the work would be done, and why."""
+    driver = options.driver_facts if options.strategy in ("auto", "driver") else 0
+    beyond = _beyond(stratum, relations, options)
+    return f"driver up to {driver:,} facts; beyond, {beyond}" if driver else beyond
+
+
+def _beyond(stratum: Stratum, relations: Mapping[str, Relation], options: Options) -> str:
+    if not stratum.recursive:
+        return "frames: no recursion"
+    if options.strategy == "frames":
+        return "frames: it was asked for"
+    forced = None if options.strategy in ("auto", "driver") else options.strategy
+    chosen = choose(stratum, relations, forced)
+    return f"{chosen.name}: {chosen.why}"
+
+
+def options_of(strategy: str | None, driver_facts: int | None) -> Options:
+    most = DRIVER_FACTS if driver_facts is None else driver_facts
+    return Options(strategy or "auto", most)
