@@ -103,13 +103,13 @@ def _orders(accepted: Accepted, options: argparse.Namespace) -> Found:
 
 def _on_spark(accepted: Accepted, options: argparse.Namespace) -> Found:
     """Nothing of Spark is started if there are no facts."""
+    from tidelog.engines.spark.planned import options_of, planned, told_of
+
     if options.facts is not None:
         database = _evaluated(accepted, options)
         assert database._spark is not None
         told = database._spark.placing.told
-        return Found(database.size, place=lambda stratum: told[stratum.relations])
-    from tidelog.engines.spark.planned import options_of, planned
-
+        return Found(database.size, place=lambda stratum: told_of(told, stratum))
     asked = options_of(options.strategy, options.driver_facts)
     relations = accepted.checked.relations
     return Found(None, place=lambda stratum: planned(stratum, relations, asked))

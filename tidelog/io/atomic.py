@@ -39,14 +39,17 @@ class Staged:
             _remove(temporary)
         self._staged.clear()
 
-    def write(self, path: str, pieces: Iterable[bytes], *, compress: bool) -> None:
-        """Stage a file; nothing is seen under its name before the commit."""
+    def write(
+        self, path: str, pieces: Iterable[bytes], *, compress: bool, for_folder: bool = False
+    ) -> None:
+        """Stage a file; nothing is seen under its name before the commit. It may take the place
+        of a folder only if that is said."""
         # A link is written through, as opening it would.
         target = os.path.realpath(path)
         folder = os.path.dirname(target)
         temporary = _beside(target)
         try:
-            mode = _mode_of(target, path)
+            mode = None if for_folder and os.path.isdir(target) else _mode_of(target, path)
             flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
             # Noted first: an interrupt may come before the next line has run.
             self._staged.append((temporary, target))

@@ -26,6 +26,7 @@ _KNOWN: tuple[tuple[str, str | None, str], ...] = (
     ),
     ("TABLE_OR_VIEW_NOT_FOUND", None, "check the table's name, and the session's catalog"),
     ("CANNOT_READ_FILE_FOOTER", None, "it is no whole file of this format; copy it again in full"),
+    ("FAILED_READ_FILE", None, "its rows do not have the columns, or it has another format"),
     ("UNABLE_TO_INFER_SCHEMA", None, "the folder has no data files"),
     (
         "Checkpoint block",

@@ -74,6 +74,8 @@ def _read(engine: SparkEngine, each: Input, stdin: BinaryIO | None, sources: Sou
         return _Json(each, format_).read(engine)
     try:
         return engine.taken_in(relation.name, read_frame(engine.spark, format_, relation))
+    except FileFault:
+        raise
     except DataError as error:
         what = format_.table or each.path or format_.place or f"the {format_.name} source"
         told = str(error).removeprefix("error: ").removeprefix(f"{relation.name}: ")

@@ -125,7 +125,7 @@ class _Writing:
         make = _ONE_FILE.get(format_.name)
         if make is not None and not format_.options and size <= GATHERED:
             table = self.database.table(relation.name)
-            self.staged.write(path, make(relation, table), compress=False)
+            self.staged.write(path, make(relation, table), compress=False, for_folder=True)
             return
         folder = self.staged.folder(path)
         if format_.name == "json" and not format_.options:
