@@ -67,18 +67,16 @@ class Progress:
 
 
 class Rounds(Progress):
-    """For rounds that take seconds: each is shown when it begins, with what was found before."""
+    """For rounds that take seconds: each is shown, with what was found last."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         super().__init__(stream)
-        self._at = ("", 0)
         self._facts = self._new = 0
 
     def __call__(self, position: Position) -> None:
         if not self.on:
             return
-        if (position.relation, position.round) != self._at:
-            self._at = (position.relation, position.round)
+        if position.facts != self._facts:
             self._new = max(0, position.facts - self._facts)
             self._facts = position.facts
         self._write(round_line(position, self._new)[: self.columns - 1])
