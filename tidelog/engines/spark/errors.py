@@ -35,8 +35,12 @@ _KNOWN: tuple[tuple[str, str | None, str], ...] = (
     ),
     ("ExecutorLostFailure", "an executor was lost", _MEMORY),
     ("Python worker exited unexpectedly", "a Python process of an executor died", _MEMORY),
-    ("Could not connect to Python worker", "executors cannot start Python", "see docs/spark.md"),
-    ("No module named 'tidelog'", "executors have no Tidelog", "see docs/spark.md: packaging"),
+    ("Could not connect to Python worker", "executors cannot start Python", "set PYSPARK_PYTHON"),
+    (
+        "ModuleNotFoundError",
+        None,
+        "executors need Python with Tidelog, named by PYSPARK_PYTHON; docs/spark.md tells how",
+    ),
     ("maxResultSize", None, "raise it: --conf spark.driver.maxResultSize=4g"),
     ("Java heap space", "Java's memory is used up", _DRIVER_MEMORY),
     ("GC overhead limit", "Java's memory is used up", _DRIVER_MEMORY),
@@ -112,6 +116,9 @@ def _words(text: str) -> str:
     >>> _words("a.SomeException: [PATH_NOT_FOUND] Path does not exist: f. SQLSTATE: 42K03\\n …")
     'Path does not exist: f'
     """
+    if "Traceback (most recent call last):" in text:  # of Python, in an executor
+        ends = [line for line in text.rstrip().splitlines() if line and line[0].isalpha()]
+        return ends[-1][:500]
     condition = _CONDITION.search(text)
     said = text[condition.end() :] if condition else text[_last_cause(text) :]
     line = _STATE.sub("", said).strip().partition("\n")[0]
