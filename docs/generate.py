@@ -36,6 +36,7 @@ DOCUMENTS = (
     "docs/changes.md",
     "docs/streams.md",
     "docs/dbsp.md",
+    "docs/spark.md",
 )
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SECONDS = 120  # for one command

@@ -7,7 +7,7 @@ import re
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -135,7 +135,7 @@ class Database:
     def of(
         cls,
         accepted: Accepted,
-        tables: Iterable[tuple[str, Table]] = (),
+        tables: Iterable[tuple[str, Table]] | Callable[[SparkEngine], Iterable[Any]] = (),
         *,
         algorithm: str = "auto",
         modules: bool = True,
@@ -145,10 +145,14 @@ class Database:
         progress: Show | None = None,
         place: Place | None = None,
     ) -> Database:
-        """A database of a program that has been read already, with tables for its relations."""
+        """A database of a program that has been read already, with tables for its relations, or
+        what makes them for Spark's engine."""
         database = cls.__new__(cls)
         began = time.perf_counter()
         database._begin(accepted, began, algorithm, modules, strict, place or Place())
+        if callable(tables):
+            assert database._spark is not None
+            tables = tables(database._spark)
         database._finish(tables, limits, profile, progress)
         return database
 
@@ -189,24 +193,42 @@ class Database:
             (name, Table.from_rows(self._checked.relations[name].kinds, rows))
             for name, rows in self._checked.facts.items()
         )
-        self._load(written)
-        self._load(tables)
-        self.stats.load_seconds = time.perf_counter() - self._began
         self._limits = limits or Limits()
-        self._evaluate(self._limits, profile, progress)
+        with self._told():
+            self._load(written)
+            self._load(tables)
+            self.stats.load_seconds = time.perf_counter() - self._began
+            self._evaluate(self._limits, profile, progress)
+
+    def _told(self) -> AbstractContextManager[None]:
+        """In the block, errors of Spark become Tidelog's."""
+        if self._spark is None:
+            return nullcontext()
+        from tidelog.engines.spark import errors
+
+        return errors.told()
 
     def _tables(
         self, facts: Mapping[str, Any] | str | Path | None, given: Mapping[str, Any], paths: bool
     ) -> Iterator[tuple[str, Table]]:
         if isinstance(facts, str | Path):
-            asked = inputs(self._checked, facts, allow_paths=paths, sources=self._sources)
-            yield from read_inputs(asked, sources=self._sources)
+            yield from self._read(facts, paths)
         for name, data in given.items():
             if self._spark is not None and is_spark(data):
                 self._named(name)
                 yield name, data
             else:
                 yield name, to_table(self._named(name), data)
+
+    def _read(self, folder: str | Path, paths: bool) -> Iterator[tuple[str, Any]]:
+        """What .input asks for."""
+        sources, on_spark = self._sources, self._spark is not None
+        asked = inputs(self._checked, folder, allow_paths=paths, sources=sources, spark=on_spark)
+        if self._spark is None:
+            return read_inputs(asked, sources=sources)
+        from tidelog.engines.spark.inputs import read_inputs as read_by_spark
+
+        return read_by_spark(self._spark, asked, sources=sources)
 
     def _load(self, tables: Iterable[tuple[str, Table]]) -> None:
         engine = self._engine
@@ -267,7 +289,7 @@ class Database:
         >>> Database("p(1). p(2). q(x) :- p(x), x > 1.").size("q")
         1
         """
-        with self._state.lock:
+        with self._state.lock, self._told():
             return self._engine.size(self._named(name).name)
 
     def __iter__(self) -> Iterator[str]:
@@ -281,7 +303,7 @@ class Database:
 
     def table(self, name: str) -> Table:
         """A relation's facts as sorted columns."""
-        with self._state.lock:
+        with self._state.lock, self._told():
             found = self._engine.table(self._named(name).name)
         return sorted_table(found)
 
@@ -310,7 +332,7 @@ class Database:
         asked = compile_question(question, self._state.book.program)
         if asked.holds:
             return Answer(asked.columns, [()])
-        with self._state.lock, Interrupts() as interrupts:
+        with self._state.lock, self._told(), Interrupts() as interrupts:
             watch = Watch(self._limits, self._engine.facts, None, interrupts)
             self._engine.watch(watch.tick)
             try:

@@ -66,15 +66,47 @@ class Progress:
             self.on = False
 
 
+class Rounds(Progress):
+    """For rounds that take seconds: each is shown, with what was found last."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        super().__init__(stream)
+        self._facts = self._new = 0
+
+    def __call__(self, position: Position) -> None:
+        if not self.on:
+            return
+        if position.facts != self._facts:
+            self._new = max(0, position.facts - self._facts)
+            self._facts = position.facts
+        self._write(round_line(position, self._new)[: self.columns - 1])
+        self._shown = True
+
+
+def round_line(position: Position, new: int) -> str:
+    """
+    >>> round_line(Position("path", 3, 12_000, 4.52), 8_000)
+    'path, round 3: 12,000 facts, 8,000 new, 4.5 s'
+    """
+    return (
+        f"{_printable(position.relation)}, round {position.round:,}: {position.facts:,} facts, "
+        f"{new:,} new, {position.seconds:.1f} s"
+    )
+
+
 def line(position: Position, rate: float) -> str:
     """
     >>> line(Position("path", 12, 1_234_567, 2.0), 400_000.4)
     'path, round 12: 1,234,567 facts, 400,000 facts/s'
     """
-    name = "".join(c if c.isprintable() else "?" for c in position.relation)
     return (
-        f"{name}, round {position.round:,}: {position.facts:,} facts, {max(rate, 0):,.0f} facts/s"
+        f"{_printable(position.relation)}, round {position.round:,}: {position.facts:,} facts, "
+        f"{max(rate, 0):,.0f} facts/s"
     )
+
+
+def _printable(name: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in name)
 
 
 def is_terminal(stream: TextIO | None) -> bool:

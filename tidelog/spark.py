@@ -7,7 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from tidelog.deltas import Delta, Part
+from tidelog.engines.spark import errors
 from tidelog.engines.spark.engine import Saved, SparkEngine
+from tidelog.engines.spark.jobs import Jobs
 from tidelog.engines.spark.placing import Everything
 from tidelog.engines.spark.sets import Lay, SparkSet
 from tidelog.io.frames import is_spark
@@ -45,13 +47,20 @@ class SparkTransaction(Transaction):
         # What a transaction asks of an engine, this one has.
         super().__init__(cast("LocalEngine", engine), state, **options)
 
+    def commit(self) -> Delta:
+        self._spark.describe("update")
+        with errors.told(), Jobs(self._spark.spark) as ran:
+            delta = super().commit()
+        self.report.engine = ran.record()
+        return delta
+
     def _change_table(self, op: Op, name: str, rows: Any) -> None:
         if not is_spark(rows):
             super()._change_table(op, name, rows)
             return
         self._check_open()
         self._relation(name)
-        with Interrupts(whole=True):
+        with Interrupts(whole=True), errors.told():
             self._flush()
             lay = self._spark.taken_in(name, rows)
             if self._strict:

@@ -118,11 +118,21 @@ def _guarded(argv: Sequence[str] | None) -> int:
         if os.environ.get("TIDELOG_TRACEBACK"):
             raise
         say(
-            f"error: a fault in Tidelog itself: {type(error).__name__}: {error}\n"
+            _of_spark(error)
+            or f"error: a fault in Tidelog itself: {type(error).__name__}: {error}\n"
             "    please report it, with the program and what TIDELOG_TRACEBACK=1 in the\n"
             "    environment shows"
         )
     return 2
+
+
+def _of_spark(error: Exception) -> str:
+    """What to say if Spark failed where nobody expected it."""
+    if "pyspark" not in sys.modules:
+        return ""
+    from tidelog.engines.spark import errors
+
+    return fault(str(errors.explained(error))) if errors.is_spark(error) else ""
 
 
 def _main(argv: Sequence[str] | None) -> int:

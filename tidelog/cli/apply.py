@@ -12,11 +12,11 @@ from tidelog.accept import Accepted, accept, read_program
 from tidelog.cli import arguments
 from tidelog.cli.files import Files, decide, output_folder
 from tidelog.cli.live import Live
-from tidelog.cli.opening import open_database, refuse_stdin, warn
+from tidelog.cli.opening import open_database, progress_of, refuse_stdin, warn, write_all
 from tidelog.cli.reports import Reports
 from tidelog.cli.terminal import Interrupted, Unread, fault, say, stdin, stdout
 from tidelog.io.changes import FORMATS, Place, place_of
-from tidelog.io.directives import require_writable, write_outputs
+from tidelog.io.directives import require_writable
 from tidelog.program.diagnostics import Diagnostic, TidelogError, render
 from tidelog.stream import NAMES
 
@@ -106,10 +106,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_allow_paths(parser)
     arguments.add_limits(parser)
     arguments.add_modules(parser)
+    arguments.add_engine(parser)
     parser.add_argument("--no-warnings", action="store_true", help="do not print warnings")
 
 
 def main(options: argparse.Namespace) -> int:
+    arguments.settle_engine(options)
     _settle_policy(options)
     if options.dry_run:
         _settle_dry_run(options)
@@ -123,6 +125,7 @@ def main(options: argparse.Namespace) -> int:
         program=options.program,
         changes=[place.path for place in places if not place.live],
         allow_paths=options.allow_paths,
+        spark=options.engine == "spark",
     )
     if any(place.live for place in places):
         refuse_stdin(accepted, files, "the standard input holds changes")
@@ -134,7 +137,7 @@ def main(options: argparse.Namespace) -> int:
         require_writable(files.outputs, sources=accepted.sources)
         database = _opened(accepted, files, options)
         with (
-            Live() as live,
+            Live(type(progress_of(options))) as live,
             _streamed(database, places, options, live) as stream,
             _told(stream, reports, files),
             reports.saved(stream),
@@ -147,9 +150,7 @@ def main(options: argparse.Namespace) -> int:
                 live.tell(stream)
         if options.dry_run:
             return 0
-        names = {each.relation.name for each in files.outputs}
-        tables = {name: database.table(name) for name in names}
-        warnings = write_outputs(files.outputs, tables, printed, sources=accepted.sources)
+        warnings = write_all(database, accepted, files, printed)
         if not options.no_warnings:
             for warning in warnings:
                 say(render(warning, accepted.sources))
@@ -215,6 +216,8 @@ def _warn(options: argparse.Namespace, accepted: Accepted, files: Files) -> None
 
 
 def _settle_policy(options: argparse.Namespace) -> None:
+    if options.engine == "spark" and options.policy != "sequential":
+        options.parser.error("argument --policy: with --engine spark only sequential")
     for name in ("dry_run", "strict"):
         if getattr(options, name) and options.policy != "sequential":
             option = f"--{name.replace('_', '-')}"

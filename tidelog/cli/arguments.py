@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from tidelog.limits import Limits
+
+if TYPE_CHECKING:
+    from tidelog.api import Place
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 Number = TypeVar("Number", int, float)
+STRATEGIES = ("auto", "driver", "pivot", "components", "shuffle", "frames")
 
 
 def add_program(parser: argparse.ArgumentParser, many: bool = False) -> None:
@@ -49,6 +55,100 @@ def add_modules(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="evaluate closures, which `tidelog plan` names, like all other rules",
     )
+
+
+def add_engine(parser: argparse.ArgumentParser, session: bool = True) -> None:
+    """Options for where the work is done; `session` if Spark is started for it."""
+    group = parser.add_argument_group("where the work is done")
+    group.add_argument(
+        "--engine",
+        choices=("local", "spark"),
+        default="local",
+        help="local (unless given) works in this process; spark on Apache Spark, with .input and "
+        "`.output` of all formats that it knows (IO=parquet, IO=delta, IO=table, …)",
+    )
+    group.add_argument(
+        "--strategy",
+        choices=STRATEGIES,
+        help="how recursive rules are worked on: auto (unless given) takes small ones to the "
+        "driver, and chooses among the others, as `tidelog plan --engine spark` tells",
+    )
+    group.add_argument(
+        "--driver-facts",
+        metavar="N",
+        type=count,
+        help="what reads at most N facts is worked on in the driver (2,000,000 unless given)",
+    )
+    if session:
+        group.add_argument(
+            "--master",
+            metavar="URL",
+            help="where Spark runs, such as local[4] or spark://host:7077; unless given, what "
+            "SPARK_MASTER or spark-defaults.conf say, or all cores of this machine",
+        )
+        group.add_argument(
+            "--conf",
+            metavar="KEY=VALUE",
+            action="append",
+            default=[],
+            type=setting,
+            help="a setting of Spark, such as spark.driver.memory=4g; may be given more than once",
+        )
+
+
+def setting(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or not key.startswith("spark."):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no setting; write it as spark.driver.memory=4g"
+        )
+    return key, value
+
+
+def settle_engine(options: argparse.Namespace) -> None:
+    """Refuse options of the one engine with the other."""
+    if options.engine == "spark":
+        if getattr(options, "profile", None) is not None:
+            options.parser.error("argument --profile: only with --engine local")
+        from tidelog.engines.spark.transactions import check_algorithm
+
+        check_algorithm(getattr(options, "algorithm", "auto"))  # before Spark is started
+        return
+    for name in ("strategy", "driver_facts", "master", "conf"):
+        if getattr(options, name, None):
+            option = f"--{name.replace('_', '-')}"
+            options.parser.error(f"argument {option}: only with --engine spark")
+
+
+def place(options: argparse.Namespace) -> Place | None:
+    """Spark's session, started, and how to use it; None for this process."""
+    if options.engine == "local":
+        return None
+    from tidelog.api import Place
+    from tidelog.engines.spark.session import session
+
+    settings = dict(options.conf)
+    name = "program" if options.program == "-" else Path(options.program).name
+    master = options.master or settings.pop("spark.master", None) or usual_master()
+    spark = session(master, f"tidelog {name}", settings)
+    return Place("spark", spark, options.strategy or "auto", options.driver_facts)
+
+
+def usual_master() -> str | None:
+    """Where Spark runs if nobody says so here: as its own commands find out."""
+    if found := os.environ.get("SPARK_MASTER") or os.environ.get("MASTER"):
+        return found
+    home = os.environ.get("SPARK_HOME")
+    folder = os.environ.get("SPARK_CONF_DIR") or (os.path.join(home, "conf") if home else "")
+    try:
+        lines = (Path(folder) / "spark-defaults.conf").read_text().splitlines() if folder else []
+    except OSError:
+        return None
+    for line in lines:
+        words = line.replace("=", " ", 1).split(None, 1)
+        if len(words) == 2 and words[0] == "spark.master":
+            return words[1].strip()
+    return None
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:

@@ -20,12 +20,12 @@ class Files:
     @property
     def printed(self) -> bool:
         """Does an output go to the standard output?"""
-        return any(each.path is None for each in self.outputs)
+        return any(each.form != "file" for each in self.outputs)
 
     @property
     def written(self) -> bool:
-        """Does an output go to a file?"""
-        return any(each.path is not None for each in self.outputs)
+        """Does an output go to a file or a table?"""
+        return any(each.form == "file" for each in self.outputs)
 
 
 def decide(
@@ -36,6 +36,7 @@ def decide(
     program: str = "",
     changes: Iterable[str] = (),
     allow_paths: bool = False,
+    spark: bool = False,
 ) -> Files:
     """What the directives of a program ask for, or all that is wrong with them.
 
@@ -46,17 +47,21 @@ def decide(
     written: tuple[Output, ...] = ()
     sources = accepted.sources
     try:
-        read = inputs(accepted.checked, facts, allow_paths=allow_paths, sources=sources)
+        read = inputs(
+            accepted.checked, facts, allow_paths=allow_paths, sources=sources, spark=spark
+        )
     except ProgramError as error:
         wrong += error.diagnostics
     try:
-        written = outputs(accepted.checked, output, allow_paths=allow_paths, sources=sources)
+        written = outputs(
+            accepted.checked, output, allow_paths=allow_paths, sources=sources, spark=spark
+        )
     except ProgramError as error:
         wrong += error.diagnostics
     wrong += [_overwrites(each, "the program itself") for each in written if _is(each, sources)]
     wrong += [_overwrites(each, "a file of changes") for each in written if _is(each, changes)]
     if program == "-":
-        wrong += [_read_already(each) for each in read if each.path is None]
+        wrong += [_read_already(each) for each in read if each.stdin]
     if wrong:
         raise ProgramError(sorted(wrong, key=lambda each: each.at or ()), sources)
     return Files(read, written)

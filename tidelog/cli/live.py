@@ -16,19 +16,20 @@ if TYPE_CHECKING:
 class Live(Progress):
     """Between updates it tells of the stream, and inside a long one what that is at."""
 
-    def __init__(self) -> None:
+    def __init__(self, rounds: type[Progress] = Progress) -> None:
         super().__init__()
+        self._make = rounds
         self._began = perf_counter()
         self._told = (0.0, 0)  # seconds and updates when the rate was last taken
         self._rate = 0.0
-        self._rounds = Progress(self.stream)
+        self._rounds = self._make(self.stream)
         self._seconds = 0.0  # of the update under way
         self._hidden = False
 
     def __call__(self, position: Position) -> None:
         if position.seconds < self._seconds:  # of another update
             self._rounds.clear()
-            self._rounds = Progress(self.stream)
+            self._rounds = self._make(self.stream)
         self._seconds = position.seconds
         self._rounds(position)
 

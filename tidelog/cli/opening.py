@@ -4,19 +4,43 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tidelog.accept import Accepted
 from tidelog.cli import arguments
 from tidelog.cli.files import Files
 from tidelog.cli.terminal import say, stdin
-from tidelog.io.directives import read_inputs
+from tidelog.io.directives import read_inputs, write_outputs
 from tidelog.plan.closures import modules
 from tidelog.program.diagnostics import Diagnostic, ProgramError, render
-from tidelog.progress import Progress, is_terminal
+from tidelog.progress import Progress, Rounds, is_terminal
 
 if TYPE_CHECKING:
-    from tidelog.api import Database
+    from tidelog.api import Database, Place
+
+
+def place_of(files: Files, options: argparse.Namespace) -> Place | None:
+    """Where the work is done; for Spark a session, which can write what is asked for."""
+    place = arguments.place(options)
+    if place is not None and place.spark is not None:
+        from tidelog.engines.spark.outputs import require_lasting
+
+        require_lasting(place.spark, files.outputs)
+    return place
+
+
+def facts_of(accepted: Accepted, files: Files, place: Place | None) -> Any:
+    """What .input asks for, as a database takes it: tables, or a function of Spark's engine."""
+    if place is None:
+        return read_inputs(files.inputs, stdin(), sources=accepted.sources)
+    from tidelog.engines.spark import inputs
+
+    return partial(inputs.read_inputs, wanted=files.inputs, stdin=stdin(), sources=accepted.sources)
+
+
+def progress_of(options: argparse.Namespace) -> Progress:
+    return Rounds() if options.engine == "spark" else Progress()
 
 
 def open_database(accepted: Accepted, files: Files, options: argparse.Namespace) -> Database:
@@ -24,17 +48,30 @@ def open_database(accepted: Accepted, files: Files, options: argparse.Namespace)
     from tidelog.api import Database
 
     announce(accepted, options)
-    tables = read_inputs(files.inputs, stdin(), sources=accepted.sources)
-    with Progress() as progress:
+    place = place_of(files, options)
+    with progress_of(options) as progress:
         return Database.of(
             accepted,
-            tables,
+            facts_of(accepted, files, place),
             algorithm=options.algorithm,
             modules=not options.no_modules,
             strict=options.strict,
             limits=arguments.limits(options),
             progress=progress if progress.on else None,
+            place=place,
         )
+
+
+def write_all(
+    database: Database, accepted: Accepted, files: Files, printed: BinaryIO
+) -> tuple[Diagnostic, ...]:
+    """Write what .output asks for; the warnings are about what was written."""
+    if database._spark is not None:
+        from tidelog.engines.spark import outputs
+
+        return outputs.write_outputs(database, files.outputs, printed, sources=accepted.sources)
+    tables = {each.relation.name: database.table(each.relation.name) for each in files.outputs}
+    return write_outputs(files.outputs, tables, printed, sources=accepted.sources)
 
 
 def announce(accepted: Accepted, options: argparse.Namespace) -> None:
@@ -45,6 +82,8 @@ def announce(accepted: Accepted, options: argparse.Namespace) -> None:
         return
     if not cache.is_warm():
         say("compiling kernels, once: about 20 seconds")
+    if options.engine == "spark":
+        say("starting Spark")
     if not options.no_modules and any(modules(s).closures for s in accepted.checked.strata):
         from tidelog.closure import cache as closures
 
@@ -65,7 +104,7 @@ def warn(accepted: Accepted) -> None:
 def refuse_stdin(accepted: Accepted, files: Files, why: str) -> None:
     """No facts come from the standard input if it is for something else."""
     for each in files.inputs:
-        if each.path is None:
+        if each.stdin:
             message = f"{why}, so no facts can be read from it"
             found = Diagnostic(message, each.at, "put the facts into a file")
             raise ProgramError([found], accepted.sources)

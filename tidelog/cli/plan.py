@@ -5,23 +5,28 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tidelog.accept import Accepted, accept, read_program
 from tidelog.cli import arguments
 from tidelog.cli.files import decide
+from tidelog.cli.opening import facts_of, progress_of
 from tidelog.cli.terminal import out, stdin
 from tidelog.io.atomic import Staged, check_target
-from tidelog.io.directives import read_inputs
 from tidelog.plan.closures import modules
 from tidelog.program.rules import CheckedProgram, Rule, Stratum
-from tidelog.progress import Progress
+
+if TYPE_CHECKING:
+    from tidelog.api import Database
 
 DESCRIPTION = """\
 Show the order in which relations are evaluated, their rules, and the order in which each
 rule joins its atoms. With -F, facts are loaded and evaluated first and orders are those for
 the sizes found; without, sizes are unknown, and atoms with more bound columns go first.
 In a join order, `each r` reads all of r, `r[2]` looks r up by its second column, and
-`has r` looks for one fact. A module is made of recursive rules that close a relation."""
+`has r` looks for one fact. A module is made of recursive rules that close a relation.
+With --engine spark it tells where Spark would do the work of each stratum, and why."""
 EXAMPLE = """\
 example:
   $ cat reach.dl
@@ -47,9 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dot", metavar="FILE", help="write a picture in Graphviz's notation")
     arguments.add_allow_paths(parser)
     arguments.add_limits(parser)
+    arguments.add_engine(parser)
 
 
 def main(options: argparse.Namespace) -> int:
+    arguments.settle_engine(options)
     accepted = accept(read_program(options.program, stdin(), allow_paths=options.allow_paths))
     from tidelog.report.picture import plan_dot, plan_svg
 
@@ -60,8 +67,10 @@ def main(options: argparse.Namespace) -> int:
     ]
     for path, _ in pictures:
         check_target(path)
-    sizes, order = _orders(accepted, options)
-    for line in lines(accepted.checked, sizes, order):
+    found = (
+        _on_spark(accepted, options) if options.engine == "spark" else _orders(accepted, options)
+    )
+    for line in lines(accepted.checked, found):
         out(line)
     with Staged() as staged:
         for path, draw in pictures:
@@ -70,46 +79,72 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def _orders(
-    accepted: Accepted, options: argparse.Namespace
-) -> tuple[Callable[[str], int] | None, Callable[[Rule], str]]:
-    """Sizes of relations, if facts were given, and the join order of each rule."""
-    from tidelog.api import Database
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Sizes of relations, if facts were given, the join order of each rule, and on Spark the place
+    of each stratum."""
+
+    size: Callable[[str], int] | None
+    order: Callable[[Rule], str] | None = None
+    place: Callable[[Stratum], str] | None = None
+
+
+def _orders(accepted: Accepted, options: argparse.Namespace) -> Found:
     from tidelog.engines.local.engine import LocalEngine
 
     if options.facts is None:
         engine = LocalEngine()
         for relation in accepted.checked.relations.values():
             engine.declare(relation)
-        return None, lambda rule: engine.plan_of(rule).text
+        return Found(None, lambda rule: engine.plan_of(rule).text)
+    database = _evaluated(accepted, options)
+    return Found(database.size, database.join_order)
+
+
+def _on_spark(accepted: Accepted, options: argparse.Namespace) -> Found:
+    """Nothing of Spark is started if there are no facts."""
+    from tidelog.engines.spark.planned import options_of, planned, told_of
+
+    if options.facts is not None:
+        database = _evaluated(accepted, options)
+        assert database._spark is not None
+        told = database._spark.placing.told
+        return Found(database.size, place=lambda stratum: told_of(told, stratum))
+    asked = options_of(options.strategy, options.driver_facts)
+    relations = accepted.checked.relations
+    return Found(None, place=lambda stratum: planned(stratum, relations, asked))
+
+
+def _evaluated(accepted: Accepted, options: argparse.Namespace) -> Database:
+    from tidelog.api import Database
+
     files = decide(
         accepted,
         options.facts,
         "-",
         program=options.program,
         allow_paths=options.allow_paths,
+        spark=options.engine == "spark",
     )
-    tables = read_inputs(files.inputs, stdin(), sources=accepted.sources)
-    with Progress() as progress:
-        database = Database.of(
+    place = arguments.place(options)
+    with progress_of(options) as progress:
+        return Database.of(
             accepted,
-            tables,
+            facts_of(accepted, files, place),
             limits=arguments.limits(options),
             progress=progress if progress.on else None,
+            place=place,
         )
-    return database.size, database.join_order
 
 
-def lines(
-    checked: CheckedProgram, sizes: Callable[[str], int] | None, order: Callable[[Rule], str]
-) -> Iterator[str]:
-    """The plan as text: strata in order with their modules, rules and join orders, and what
-    declarations close."""
+def lines(checked: CheckedProgram, found: Found) -> Iterator[str]:
+    """The plan as text: strata in order with their modules, rules and join orders or places, and
+    what declarations close."""
     if not checked.strata:
         yield "the program has no relations"
         return
     for number, stratum in enumerate(checked.strata, 1):
-        yield from _stratum(number, stratum, sizes, order)
+        yield from _stratum(number, stratum, found)
     for relation in checked.relations.values():
         if "eqrel" in relation.qualifiers:
             yield f"closure: {relation.name} is an equivalence (eqrel)"
@@ -117,26 +152,24 @@ def lines(
             yield f"closure: {relation.name} is transitive"
 
 
-def _stratum(
-    number: int,
-    stratum: Stratum,
-    sizes: Callable[[str], int] | None,
-    order: Callable[[Rule], str],
-) -> Iterator[str]:
+def _stratum(number: int, stratum: Stratum, found: Found) -> Iterator[str]:
     names = []
     for name in stratum.relations:
         if name.startswith("%"):
             names.append(f"{name} (a part of rules)")
-        elif sizes is None:
+        elif found.size is None:
             names.append(name)
         else:
-            facts = sizes(name)
+            facts = found.size(name)
             names.append(f"{name} ({facts:,} {'fact' if facts == 1 else 'facts'})")
     kind = ", recursive" if stratum.recursive else "" if stratum.rules else ", given"
     yield f"stratum {number}{kind}: {', '.join(names)}"
     for closure in modules(stratum).own:
         texts = dict.fromkeys(rule.text for rule in closure.rules)
         yield f"  module: {closure}   ({' '.join(texts)})"
+    if found.place is not None and stratum.rules:
+        yield f"  on Spark: {found.place(stratum)}"
     for rule in stratum.rules:
         yield f"    {rule.text}"
-        yield f"        join order: {order(rule)}"
+        if found.order is not None:
+            yield f"        join order: {found.order(rule)}"

@@ -58,14 +58,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_allow_paths(parser)
     arguments.add_limits(parser)
     arguments.add_modules(parser)
+    arguments.add_engine(parser)
     parser.add_argument("--no-warnings", action="store_true", help="do not print warnings")
 
 
 def main(options: argparse.Namespace) -> int:
+    arguments.settle_engine(options)
     if options.program == "-":
         raise TidelogError("error: the standard input is for the session\n    name a program file")
     accepted = accept(read_program(options.program, None, allow_paths=options.allow_paths))
-    files = decide(accepted, options.facts, "-", allow_paths=options.allow_paths)
+    on_spark = options.engine == "spark"
+    files = decide(accepted, options.facts, "-", allow_paths=options.allow_paths, spark=on_spark)
     refuse_stdin(accepted, files, "the standard input is for the session")
     if not options.no_warnings:
         warn(accepted)

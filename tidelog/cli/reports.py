@@ -110,6 +110,7 @@ def _record(done: Finished) -> dict[str, Any]:
         },
         "numbers": dict(report.numbers),
         **({"marks": dict(report.marks)} if report.marks else {}),
+        **({"spark": report.engine} if report.engine else {}),
         "strata": [
             {
                 "relations": work.relations,
@@ -120,6 +121,7 @@ def _record(done: Finished) -> dict[str, Any]:
                 "added": work.added,
                 "deleted": work.deleted,
                 "numbers": dict(work.numbers),
+                **({"place": work.place} if work.place else {}),
             }
             for work in report.works
         ],

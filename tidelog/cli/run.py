@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from tidelog.accept import Accepted, accept, read_program
 from tidelog.cli import arguments
 from tidelog.cli.files import Files, decide, output_folder
-from tidelog.cli.opening import announce
+from tidelog.cli.opening import announce, facts_of, place_of, progress_of, write_all
 from tidelog.cli.terminal import Interrupted, out, say, stdin, stdout
 from tidelog.io.atomic import Staged, check_target
-from tidelog.io.directives import read_inputs, require_writable, write_outputs
+from tidelog.io.directives import require_writable
 from tidelog.program.diagnostics import Diagnostic, render
-from tidelog.progress import Progress
 
 if TYPE_CHECKING:
     from tidelog.api import Database
@@ -81,12 +80,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_allow_paths(parser)
     arguments.add_limits(parser)
     arguments.add_modules(parser)
+    arguments.add_engine(parser)
     parser.add_argument("--no-warnings", action="store_true", help="do not print warnings")
 
 
 def main(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     _settle_arguments(options)
+    arguments.settle_engine(options)
     accepted = accept(read_program(options.program, stdin(), allow_paths=options.allow_paths))
     files = decide(
         accepted,
@@ -94,6 +95,7 @@ def main(options: argparse.Namespace) -> int:
         options.output,
         program=options.program,
         allow_paths=options.allow_paths,
+        spark=options.engine == "spark",
     )
     if not options.no_warnings:
         _warn(accepted, files)
@@ -109,8 +111,7 @@ def main(options: argparse.Namespace) -> int:
             raise Interrupted("nothing was written") from None
         if not right:
             return 1
-        tables = {each.relation.name: database.table(each.relation.name) for each in files.outputs}
-        warnings = write_outputs(files.outputs, tables, printed, sources=accepted.sources)
+        warnings = write_all(database, accepted, files, printed)
         if not options.no_warnings:
             for warning in warnings:
                 say(render(warning, accepted.sources))
@@ -127,18 +128,33 @@ def _evaluate(
 
     announce(accepted, options)
     limits = arguments.limits(options)
-    tables = read_inputs(files.inputs, stdin(), sources=accepted.sources)
-    kept: list[tuple[str, Table]] | None = list(tables) if options.check else None
-    with Progress() as progress:
+    place = place_of(files, options)
+    tables = facts_of(accepted, files, place)
+    kept: list[tuple[str, Table]] | None = None
+    if options.check and place is None:
+        tables = kept = list(tables)
+    with progress_of(options) as progress:
         database = Database.of(
             accepted,
-            tables if kept is None else kept,
+            tables,
             modules=not options.no_modules,
             limits=limits,
             profile=options.profile is not None,
             progress=progress if progress.on else None,
+            place=place,
         )
-    return database, kept is None or _check(accepted, kept, database, limits)
+    if not options.check:
+        return database, True
+    given = _explicit(database) if kept is None else kept
+    return database, _check(accepted, given, database, limits)
+
+
+def _explicit(database: Database) -> list[tuple[str, Table]]:
+    """The facts that Spark has read."""
+    engine = database._spark
+    assert engine is not None
+    names = engine.relations(engine.explicit)
+    return [(name, engine.table_of(name, engine.explicit.of(name))) for name in names]
 
 
 def _check(

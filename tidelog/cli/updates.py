@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tidelog.program.changes import FactChange, RuleChange
 from tidelog.program.diagnostics import Sources
 from tidelog.program.rules import Relation
-from tidelog.progress import Progress
+from tidelog.progress import Progress, Rounds
 
 if TYPE_CHECKING:
     from tidelog.api import Database
@@ -39,7 +39,7 @@ class Updates:
         self.algorithm: str | None = None  # the database's own
         self.committed = 0
         self.pending = 0  # changes of the update under way
-        self._line = Progress()
+        self._line = Rounds() if database._spark is not None else Progress()
         self._transaction: Transaction | None = None
 
     def relations(self) -> Mapping[str, Relation]:
@@ -57,7 +57,7 @@ class Updates:
         transaction, changes = self._begun(), self.pending
         began = perf_counter()
         self._transaction, self.pending = None, 0
-        with Progress() as self._line:
+        with type(self._line)() as self._line:
             delta = transaction.commit()
         self.committed += 1
         seconds = perf_counter() - began

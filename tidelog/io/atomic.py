@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files, and folders of part files, that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import os
 import secrets
+import shutil
 import signal
 import stat
 import threading
@@ -35,18 +36,20 @@ class Staged:
         at: TracebackType | None,
     ) -> None:
         for temporary, _ in self._staged:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+            _remove(temporary)
         self._staged.clear()
 
-    def write(self, path: str, pieces: Iterable[bytes], *, compress: bool) -> None:
-        """Stage a file; nothing is seen under its name before the commit."""
+    def write(
+        self, path: str, pieces: Iterable[bytes], *, compress: bool, for_folder: bool = False
+    ) -> None:
+        """Stage a file; nothing is seen under its name before the commit. It may take the place
+        of a folder only if that is said."""
         # A link is written through, as opening it would.
         target = os.path.realpath(path)
-        folder, name = os.path.split(target)
-        temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(6)}.tmp")
+        folder = os.path.dirname(target)
+        temporary = _beside(target)
         try:
-            mode = _mode_of(target, path)
+            mode = None if for_folder and os.path.isdir(target) else _mode_of(target, path)
             flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
             # Noted first: an interrupt may come before the next line has run.
             self._staged.append((temporary, target))
@@ -64,20 +67,59 @@ class Staged:
         except OSError as error:
             raise _unwritable(path, folder, error) from None
 
+    def folder(self, path: str) -> str:
+        """Stage a folder: the name under which it is to be made, by somebody else."""
+        target = os.path.realpath(path)
+        temporary = _beside(target)
+        self._staged.append((temporary, target))
+        return temporary
+
     def commit(self) -> None:
-        """Give every staged file its name."""
+        """Give everything that is staged its name."""
         folders = set()
         with _uninterrupted():
             while self._staged:
                 temporary, target = self._staged[0]
                 try:
-                    os.replace(temporary, target)
+                    _put(temporary, target)
                 except OSError as error:
                     raise _unwritable(target, os.path.dirname(target), error) from None
                 del self._staged[0]
                 folders.add(os.path.dirname(target))
         for folder in folders:
             _sync_folder(folder)
+
+
+def _beside(target: str) -> str:
+    folder, name = os.path.split(target)
+    return os.path.join(folder, f".{name[:100]}.{secrets.token_hex(6)}.tmp")
+
+
+def _put(temporary: str, target: str) -> None:
+    """Rename; a folder that is in the way, or in whose way something is, takes two steps."""
+    if not os.path.isdir(target) and not (os.path.isdir(temporary) and os.path.exists(target)):
+        os.replace(temporary, target)
+        return
+    aside = _beside(target)
+    os.replace(target, aside)
+    os.replace(temporary, target)
+    _remove(aside)
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+
+
+def check_folder_target(path: str) -> None:
+    """Refuse what could not be written later, where part files of an earlier run may be."""
+    if not os.path.isdir(path):
+        check_target(path)
+    elif "_SUCCESS" not in os.listdir(path):
+        raise FileFault(f"{path} is a folder that Spark did not write", "choose another name")
 
 
 def check_target(path: str) -> None:

@@ -18,14 +18,14 @@ from tidelog.program.table import DTYPES, Column, SymbolColumn, Table
 
 LEAST_BYTES = 2**18  # below this, importing Arrow costs more than it saves
 _BLOCK = 2**23
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 
 
 def read_bulk(data: bytes, relation: Relation, delimiter: str, headers: bool) -> Table | None:
     """The table, or None if only the exact reader can tell what the bytes mean."""
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter == '"':
         return None
-    start = len(_BOM) if data.startswith(_BOM) else 0
+    start = len(BOM) if data.startswith(BOM) else 0
     if headers:
         start = data.find(b"\n", start) + 1
         # A header is skipped, but it is text like the rest.
@@ -35,7 +35,7 @@ def read_bulk(data: bytes, relation: Relation, delimiter: str, headers: bool) ->
         data, start = data[start:].replace(b"\r\n", b"\n"), 0
         if b"\r" in data:
             return None
-    if start == len(data) or data.startswith(_BOM, start) or data.find(b"\0", start) >= 0:
+    if start == len(data) or data.startswith(BOM, start) or data.find(b"\0", start) >= 0:
         return None
     # Arrow takes an empty line for a row of empty fields.
     if relation.arity > 1 and (data.startswith(b"\n", start) or data.find(b"\n\n", start) >= 0):

@@ -43,6 +43,7 @@ from tidelog.program.diagnostics import DataError, Diagnostic, render
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind, Span
 from tidelog.program.table import DTYPES, Column, SymbolColumn, Table
+from tidelog.text.changes import Excerpt
 
 _ROWS = 2**16  # rows that are turned into text at a time
 
@@ -75,6 +76,17 @@ def read_facts(
     return _Reader(name_of(source), data, relation, delimiter).read(headers)
 
 
+def read_lines(
+    lines: bytes, relation: Relation, delimiter: str, name: str = "", before: int = 0
+) -> Table:
+    """The facts of some lines in the midst of a file, all of them whole."""
+    # A byte-order mark stands at the beginning of a file; here it is a part of the first line.
+    data = bulk.BOM + lines if lines.startswith(bulk.BOM) else lines
+    if (table := bulk.read_bulk(data, relation, delimiter, False)) is not None:
+        return table
+    return _Reader(name, data, relation, delimiter, before).read(False)
+
+
 def is_delimiter(text: str) -> bool:
     return bool(text) and not any(c in text for c in "\n\r\0")
 
@@ -88,10 +100,14 @@ def _check_delimiter(delimiter: str) -> None:
 
 
 class _Reader:
-    """Field by field: finds the precise place of the first error."""
+    """Field by field: finds the precise place of the first error. The data may be a part of a
+    file, with so many lines before it."""
 
-    def __init__(self, name: str, data: bytes, relation: Relation, delimiter: str) -> None:
+    def __init__(
+        self, name: str, data: bytes, relation: Relation, delimiter: str, before: int = 0
+    ) -> None:
         self.name = name
+        self.before = before
         self.relation = relation
         self.delimiter = delimiter
         self.lines = self._decoded(data).removeprefix("\ufeff").split("\n")
@@ -182,8 +198,9 @@ class _Reader:
         return self._error(line, start, len(row[j]), message, fault.advice)
 
     def _error(self, line: int, start: int, width: int, message: str, advice: str) -> DataError:
-        at = Span(self.name, line + 1, start + 1, max(1, width))
-        return DataError(render(Diagnostic(message, at, advice), {self.name: self.lines}))
+        at = Span(self.name, self.before + line + 1, start + 1, max(1, width))
+        shown = {self.name: Excerpt(self.before + 1, self.lines)}
+        return DataError(render(Diagnostic(message, at, advice), shown))
 
 
 def _column(kind: Kind, cells: list[str]) -> Column | tuple[int, Fault]:

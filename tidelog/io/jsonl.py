@@ -5,7 +5,8 @@
     {"op": "-", "rule": "path.3fa2c1"}
     {"op": "commit"}
 
-JSON has no infinities: they are the strings "inf" and "-inf" in a float's place.
+JSON has no infinities: they are the strings "inf" and "-inf" in a float's place. Facts of one
+relation are objects with its attributes as keys: `{"x": 1, "y": 2}`.
 """
 
 from __future__ import annotations
@@ -59,6 +60,15 @@ def read_jsonl(
                 yield _Line(file, number, line.removesuffix("\r")).change(relations)
 
 
+def read_objects(
+    lines: Iterable[str], file: str, relation: Relation, before: int = 0
+) -> Iterator[tuple[Value, ...]]:
+    """The fact of each line, which are so many lines into the file. Empty ones are passed over."""
+    for number, line in enumerate(lines, before + 1):
+        if line.strip():
+            yield _Line(file, number, line.removesuffix("\r")).row(relation)
+
+
 class _Wrong(Exception):
     def __init__(self, message: str, advice: str = _SHAPES) -> None:
         super().__init__(message)
@@ -93,16 +103,32 @@ class _Line:
         except _Wrong as wrong:
             raise self._error(wrong.message, wrong.advice) from None
 
+    def row(self, relation: Relation) -> tuple[Value, ...]:
+        """The fact of an object."""
+        wanted = relation.attributes
+        example = f"write {{{', '.join(f'{json.dumps(name)}: …' for name in wanted)}}}"
+        try:
+            record = self._record(example)
+            if record.keys() != set(wanted):
+                keys = ", ".join(map(shown, record)) or "none"
+                raise _Wrong(f"the keys are {keys}, not those of {signature(relation)}", example)
+            values = [record[name] for name in wanted]
+            row = fitting(values, relation.kinds) or _slow_row(values, relation)
+            _require_text(row)
+        except _Wrong as wrong:
+            raise self._error(wrong.message, wrong.advice) from None
+        return row
+
     def _error(self, message: str, advice: str, column: int = 1) -> DataError:
         at = self.at._replace(column=column)
         return DataError(render(Diagnostic(message, at, advice), self.sources))
 
-    def _record(self) -> dict[str, Any]:
+    def _record(self, example: str = f"write {_FACT}") -> dict[str, Any]:
         try:
             record = json.loads(self.text, object_pairs_hook=_once, parse_constant=_constant)
         except JSONDecodeError as error:
             cut = error.pos >= len(self.text.rstrip()) or "Unterminated" in error.msg
-            advice = "was the record cut off?" if cut else f"write {_FACT}"
+            advice = "was the record cut off?" if cut else example
             raise self._error(f"no JSON: {error.msg.lower()}", advice, error.colno) from None
         except RecursionError:
             raise _Wrong("nested too deeply") from None
@@ -218,6 +244,16 @@ def jsonl_text(change: Change) -> str:
             record = {"op": change.op, "rule": rule if isinstance(rule, str) else to_text(rule)}
         case _:
             record = {"op": "commit"}
+    return json.dumps(record, ensure_ascii=False)
+
+
+def object_text(relation: Relation, row: tuple[Value, ...]) -> str:
+    """A fact as an object, without a line end.
+
+    >>> object_text(Relation("edge", ("x", "y"), ("number", "float")), (1, math.inf))
+    '{"x": 1, "y": "inf"}'
+    """
+    record = dict(zip(relation.attributes, map(_plain, row), strict=True))
     return json.dumps(record, ensure_ascii=False)
 
 

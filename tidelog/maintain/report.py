@@ -44,6 +44,8 @@ class Report:
     works: list[Work] = field(default_factory=list)
     # Of marking: facts marked, and rule applications as the papers count them.
     marks: Counter[str] = field(default_factory=Counter)
+    # What the engine counts of its own, such as jobs.
+    engine: dict[str, int] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:

@@ -175,9 +175,9 @@ class SparkEngine(Evaluators):
 
     # Facts in and out.
 
-    def load(self, name: str, data: Table | DataFrame, into: Sequence[SparkSet]) -> None:
+    def load(self, name: str, data: Table | DataFrame | Lay, into: Sequence[SparkSet]) -> None:
         """Add facts to these sets."""
-        lay = self.taken_in(name, data)
+        lay = data if isinstance(data, Lay) else self.taken_in(name, data)
         for facts in into:
             facts.put(name, self.either(name, facts.of(name), lay).copy())
             self.settled(facts)
@@ -189,9 +189,10 @@ class SparkEngine(Evaluators):
             return self.hand_over(relation, data)
         frame = values.inward(relation, data)
         self.describe(f"{name}: read")
-        return self._checked(relation, frame)
+        return self.checked(relation, frame)
 
-    def _checked(self, relation: Relation, frame: DataFrame) -> Lay:
+    def checked(self, relation: Relation, frame: DataFrame) -> Lay:
+        """A frame of the engine's columns, computed; DataError if a cell has no value."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
 
@@ -219,10 +220,6 @@ class SparkEngine(Evaluators):
         if found["rows"] <= SMALL:
             return Lay(values.rows_of(relation, kept.toArrow()))
         return Lay((), kept, found["rows"])
-
-    def describe(self, what: str) -> None:
-        """What Spark's own pages call the jobs that follow."""
-        self.spark.sparkContext.setJobDescription(what)
 
     def table(self, name: str) -> Table:
         return self.table_of(name, self.all.of(name))

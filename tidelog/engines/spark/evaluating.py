@@ -57,6 +57,16 @@ class Evaluators(Algebra):
         self.nonrecursive, self.recursive = SparkCounter(), SparkCounter()
         self.counts = Counts(self)
         self.instances = 0
+        self._round = 0  # of the rules that are worked off
+
+    def describe(self, what: str) -> None:
+        """What Spark's own pages call the jobs that follow."""
+        self.spark.sparkContext.setJobDescription(what)
+
+    def _describe_rules(self, found: Found) -> None:
+        shown = [name for name in found.frames if not name.startswith("%")] or ["parts of rules"]
+        names = ", ".join(shown[:3]) + (", …" if len(shown) > 3 else "")
+        self.describe(f"{names}: round {self._round}" if self._round else f"{names}: rules")
 
     # The four evaluators.
 
@@ -119,7 +129,9 @@ class Evaluators(Algebra):
         most: int | None = None,
     ) -> None:
         new = spark_set(N)
+        self._round = 0
         while new and each():
+            self._round += 1
             for facts in into:
                 self.add(spark_set(facts), new)
             found = self.derive(
@@ -132,6 +144,7 @@ class Evaluators(Algebra):
                 take_from=take_from,
             )
             new.lays, new.frozen = found.lays, set()
+        self._round = 0
 
     def provable(
         self,
@@ -278,6 +291,7 @@ class Evaluators(Algebra):
         result = self.none()
         if not found.frames:
             return result
+        self._describe_rules(found)
         counter = add_to or take_from
         if counter is None:
             if guard is not None and large:

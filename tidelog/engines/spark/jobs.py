@@ -28,6 +28,15 @@ class Jobs:
         self.tasks = 0
         self.shuffled = 0  # bytes written for other tasks to read
 
+    def record(self) -> dict[str, int]:
+        """All of it, as statistics tell it."""
+        return {
+            "jobs": self.jobs,
+            "stages": self.stages,
+            "tasks": self.tasks,
+            "shuffled": self.shuffled,
+        }
+
     def __enter__(self) -> Self:
         self._first = self._next_job()
         return self

@@ -135,6 +135,7 @@ class Placing:
             facts = engine.explicit if name in inside else engine.all
             return engine.frame(name, facts.of(name))
 
+        engine.describe(f"{', '.join(stratum.relations[:3])}: {chosen.name}")
         limits = getattr(watch, "limits", None)
         asked = strategies.Options(sizes=sizes, **({"limits": limits} if limits else {}))
         made = strategies.materialise(chosen, engine.spark, stratum, engine.kinds, read, asked)

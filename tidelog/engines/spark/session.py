@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 PARTITIONS = "spark.sql.shuffle.partitions"
+PREFIX = "tidelog-spark-"  # of folders that end with a session
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set by `spark-submit`, which has started Java already
 
 # What holds in every session that is started here, unless Spark was told otherwise.
@@ -125,7 +126,7 @@ def _active(pyspark: Any) -> SparkSession:
 
 def _launch(pyspark: Any, master: str, name: str, options: Mapping[str, str]) -> SparkSession:
     """A session with a Java of its own."""
-    folder = Path(tempfile.mkdtemp(prefix="tidelog-spark-"))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     atexit.register(_remove, folder, os.getpid())
     logging = folder / "log4j2.properties"
     logging.write_text(LOGGING)

@@ -188,7 +188,7 @@ def _inward(relation: Relation, kind: Kind, column: str, frame: DataFrame) -> An
     elif kind == "unsigned":
         found = _bits(value.cast("decimal(38,0)"))
     else:
-        found = value.cast(TYPES[kind])
+        found = value.try_cast(TYPES[kind])
     # What is no value of the kind is null here, and nulls are refused when facts are loaded.
     return found
 

@@ -1,0 +1,260 @@
+"""Facts into files and tables, from the Spark engine.
+
+Relations that the driver can hold are written by it: text, JSON Lines and Parquet as one file,
+sorted, equal facts as equal bytes. Large ones are not gathered: text is still one sorted file,
+which comes piece by piece; other formats are a folder of part files, which executors write.
+All files get their names at the end. Tables, and places outside the file system, are written
+just before: what they were cannot be brought back.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import pyarrow as pa
+
+from tidelog.engines.spark import errors, values
+from tidelog.engines.spark.inputs import address
+from tidelog.engines.spark.session import PREFIX
+from tidelog.io.atomic import Staged
+from tidelog.io.directives import Output, placed, stage
+from tidelog.io.facts import fact_lines
+from tidelog.io.formats import FILES, TABLE, Format
+from tidelog.io.frames import to_arrow
+from tidelog.io.jsonl import object_text
+from tidelog.io.source import FileFault
+from tidelog.program.diagnostics import Diagnostic, Sources, TidelogError
+from tidelog.program.rules import Relation
+from tidelog.program.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tidelog.api import Database
+    from tidelog.engines.spark.engine import SparkEngine
+
+GATHERED = 1_000_000  # facts of a relation that the driver writes
+
+
+def write_outputs(
+    database: Database,
+    wanted: Iterable[Output],
+    stdout: BinaryIO,
+    *,
+    sources: Sources | None = None,
+) -> tuple[Diagnostic, ...]:
+    """Write everything, or nothing, as far as there are no tables."""
+    printed: list[bytes] = []
+    warnings: list[Diagnostic] = []
+    with Staged() as staged:
+        writing = _Writing(database, staged, printed)
+        for each in wanted:
+            with _placed(each, sources):
+                warnings += writing.write(each)
+        for each, later in writing.later:
+            with _placed(each, sources):
+                later()
+        staged.commit()
+    stdout.writelines(printed)
+    stdout.flush()
+    return tuple(warnings)
+
+
+def require_lasting(spark: SparkSession, wanted: Iterable[Output]) -> None:
+    """Refuse, before any work is done, tables that would end with the session."""
+    tables = [each.format.table for each in wanted if each.format and each.format.table]
+    warehouse = spark.conf.get("spark.sql.warehouse.dir") or ""
+    passing = [table for table in tables if table.count(".") < 2]  # of no catalog of its own
+    if passing and PREFIX in warehouse:
+        raise TidelogError(
+            f"error: the table {passing[0]} would end with the session\n"
+            "    say where tables are kept: --conf spark.sql.warehouse.dir=FOLDER"
+        )
+
+
+class _placed:
+    """Errors in the block are shown at the directive."""
+
+    def __init__(self, each: Output, sources: Sources | None) -> None:
+        self._each, self._sources = each, sources
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        if errors.is_spark(error):
+            error = errors.explained(error)
+        if isinstance(error, FileFault | errors.SparkFault):
+            fault = FileFault(error.message, error.advice)
+            lead = f"`{self._each.relation.name}` cannot be written"
+            raise placed(lead, fault, self._each.at, self._sources) from None
+
+
+class _Writing:
+    def __init__(self, database: Database, staged: Staged, printed: list[bytes]) -> None:
+        assert database._spark is not None
+        self.database, self.staged, self.printed = database, staged, printed
+        self.engine: SparkEngine = database._spark
+        self.later: list[tuple[Output, Callable[[], None]]] = []
+
+    def write(self, each: Output) -> Iterable[Diagnostic]:
+        relation, format_ = each.relation, each.format
+        size = self.database.size(relation.name)
+        self.engine.describe(f"{relation.name}: write")
+        if each.form == "size":
+            self.printed.append(f"{each.name}\t{size}\n".encode())
+            return ()
+        if format_ is None:
+            if size <= GATHERED or each.path is None:
+                table = self.database.table(relation.name)
+                return stage(each, table, self.staged, self.printed)
+            return self._large_text(each)
+        if each.path is None or format_.name not in FILES:
+            self.later.append((each, partial(self._elsewhere, relation, format_)))
+            return ()
+        self._files(relation, format_, os.fspath(each.path), size)
+        return ()
+
+    def _files(self, relation: Relation, format_: Format, path: str, size: int) -> None:
+        make = _ONE_FILE.get(format_.name)
+        if make is not None and not format_.options and size <= GATHERED:
+            table = self.database.table(relation.name)
+            self.staged.write(path, make(relation, table), compress=False, for_folder=True)
+            return
+        folder = self.staged.folder(path)
+        if format_.name == "json" and not format_.options:
+            lines = self._frame(relation).mapInArrow(json_writer(relation), "value string")
+            lines.write.text(address(folder))
+        else:
+            writer = self._outward(relation).write.format(format_.name)
+            writer.options(**dict(format_.options)).save(address(folder))
+        self._require_all(relation, folder, format_, size)
+
+    def _require_all(self, relation: Relation, folder: str, format_: Format, size: int) -> None:
+        """Executors on other machines may have written to disks of their own."""
+        spark = self.engine.spark
+        if not str(spark.sparkContext.master).startswith("local"):
+            reader = spark.read.format("text" if format_.name == "json" else format_.name)
+            there = os.path.isdir(folder) and reader.load(address(folder)).count() == size
+            if not there:
+                advice = "the output folder must be on a disk that all machines share"
+                raise FileFault("what executors wrote is not here", advice)
+        _tidy(folder)
+
+    def _elsewhere(self, relation: Relation, format_: Format) -> None:
+        writer = self._outward(relation).write.mode("overwrite").options(**dict(format_.options))
+        if format_.name != TABLE:
+            writer = writer.format(format_.name)
+        if format_.table is not None:
+            writer.saveAsTable(format_.table)
+        elif format_.place is not None:
+            writer.save(address(format_.place))
+        else:
+            writer.save()
+
+    def _large_text(self, each: Output) -> Iterable[Diagnostic]:
+        assert each.path is not None
+        relation, doubts = each.relation, list[str]()
+        make = text_writer(relation, each.delimiter)
+        pieces = self._sorted(relation).mapInArrow(make, "piece binary, doubt string")
+
+        def all_pieces() -> Iterator[bytes]:
+            if each.headers:
+                yield (each.delimiter.join(relation.attributes) + "\n").encode()
+            for piece, doubt in pieces.toLocalIterator(prefetchPartitions=True):
+                if doubt and not doubts:
+                    doubts.append(doubt)
+                yield bytes(piece)
+
+        self.staged.write(os.fspath(each.path), all_pieces(), compress=each.compress)
+        advice = "replace it in the program, or choose another delimiter"
+        return [Diagnostic(doubt, each.at, advice, "warning") for doubt in doubts]
+
+    def _frame(self, relation: Relation) -> DataFrame:
+        return self.engine.frame(relation.name, self.engine.all.of(relation.name))
+
+    def _outward(self, relation: Relation) -> DataFrame:
+        return values.outward(relation, self._frame(relation))
+
+    def _sorted(self, relation: Relation) -> DataFrame:
+        """In the order in which one process writes facts."""
+        from pyspark.sql import functions as F
+
+        order: list[Any] = []
+        for name, kind in zip(values.names(relation), relation.kinds, strict=False):
+            if kind == "unsigned":
+                order.append(F.col(name) < 0)  # by its bits, it is the larger half
+            order.append(F.col(name))
+        return self._frame(relation).orderBy(*order)
+
+
+def _tidy(folder: str) -> None:
+    """See to it that part files are on the disk, and alone."""
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if name.endswith(".crc"):
+            os.unlink(path)
+        elif os.path.isfile(path):
+            with open(path, "rb") as file:
+                os.fsync(file.fileno())
+
+
+def _parquet(relation: Relation, table: Table) -> Iterator[bytes]:
+    from pyarrow import parquet
+
+    found = to_arrow(relation, table)
+    plain = [pa.string() if pa.types.is_dictionary(f.type) else f.type for f in found.schema]
+    wanted = pa.schema(list(zip(found.column_names, plain, strict=True)))
+    buffer = io.BytesIO()
+    parquet.write_table(found.cast(wanted), buffer)
+    yield buffer.getvalue()
+
+
+def _json(relation: Relation, table: Table) -> Iterator[bytes]:
+    for row in table.rows():
+        yield f"{object_text(relation, row)}\n".encode()
+
+
+_ONE_FILE: dict[str, Callable[[Relation, Table], Iterator[bytes]]] = {
+    "parquet": _parquet,
+    "json": _json,
+}
+
+
+# What executors do.
+
+
+def text_writer(
+    relation: Relation, delimiter: str
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            table = values.from_arrow(relation, pa.Table.from_batches([batch]))
+            # With headers, because not every batch begins a file; the header itself is dropped.
+            pieces, doubts = fact_lines(relation, table, delimiter=delimiter, headers=True)
+            next(pieces)
+            text = b"".join(pieces)
+            doubt = doubts[0].message if doubts else None
+            yield pa.record_batch(
+                [pa.array([text], pa.binary()), pa.array([doubt], pa.string())], ["piece", "doubt"]
+            )
+
+    return write
+
+
+def json_writer(
+    relation: Relation,
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            table = values.from_arrow(relation, pa.Table.from_batches([batch]))
+            lines = [object_text(relation, row) for row in table.rows()]
+            yield pa.record_batch([pa.array(lines, pa.string())], ["value"])
+
+    return write
