@@ -110,7 +110,7 @@ def settle_engine(options: argparse.Namespace) -> None:
     if options.engine == "spark":
         if getattr(options, "profile", None) is not None:
             options.parser.error("argument --profile: only with --engine local")
-        from tidelog.engines.spark.transactions import check_algorithm
+        from tidelog.spark import check_algorithm
 
         check_algorithm(getattr(options, "algorithm", "auto"))  # before Spark is started
         return
