@@ -122,27 +122,47 @@ class Placing:
 
         engine, forced = self.engine, self.options.strategy
         wanted = None if forced in ("auto", "driver") else forced
-        inside = set(stratum.relations)
-        sizes = {
-            name: (engine.explicit if name in inside else engine.all).of(name).most
-            for name in reads(stratum)
-        }
+        sizes = self._sizes(stratum)
         if wanted is not None and wanted != "shuffle" and not _fits(stratum, engine, wanted):
             wanted = None  # it was asked for, for those that it fits
         chosen = strategies.choose(stratum, engine.kinds, wanted, sizes=sizes)
+        made = strategies.materialise(
+            *(chosen, engine.spark, stratum, engine.kinds),
+            self._read(stratum),
+            self._asked(stratum, watch),
+        )
+        self._put(stratum, chosen, made)
+        self._tell(stratum, f"{chosen.name}: {chosen.why}")
+
+    def _read(self, stratum: Stratum) -> Callable[[str], DataFrame]:
+        """What a strategy reads: explicit facts of the stratum, and all lower ones."""
+        engine, inside = self.engine, frozenset(stratum.relations)
 
         def read(name: str) -> DataFrame:
             facts = engine.explicit if name in inside else engine.all
             return engine.frame(name, facts.of(name))
 
-        engine.describe(f"{', '.join(stratum.relations[:3])}: {chosen.name}")
-        limits = getattr(watch, "limits", None)
-        asked = strategies.Options(sizes=sizes, **({"limits": limits} if limits else {}))
-        made = strategies.materialise(chosen, engine.spark, stratum, engine.kinds, read, asked)
+        return read
+
+    def _sizes(self, stratum: Stratum) -> dict[str, int]:
+        engine, inside = self.engine, frozenset(stratum.relations)
+        return {
+            name: (engine.explicit if name in inside else engine.all).of(name).most
+            for name in reads(stratum)
+        }
+
+    def _asked(self, stratum: Stratum, watch: Watch) -> strategies.Options:
+        from tidelog.engines.spark import strategies
+
+        sizes, limits = self._sizes(stratum), getattr(watch, "limits", None)
+        return strategies.Options(sizes=sizes, **({"limits": limits} if limits else {}))
+
+    def _put(self, stratum: Stratum, strategy: Strategy, made: Mapping[str, Made]) -> None:
+        """These are the stratum's facts now."""
         for name, found in made.items():
-            engine.all.put(name, Lay((), found.frame, found.count) if found.count else Lay())
-        self._kept[stratum.relations] = Kept(chosen, made)
-        self._tell(stratum, f"{chosen.name}: {chosen.why}")
+            lay = Lay((), found.frame, found.count) if found.count else Lay()
+            self.engine.all.put(name, lay)
+        self._kept[stratum.relations] = Kept(strategy, made)
 
     def _tell(self, stratum: Stratum, what: str) -> None:
         self.told[stratum.relations] = what
@@ -172,21 +192,32 @@ class Placing:
         return maintain
 
     def _by_slices(self, algorithm: Algorithm, u: Update, stratum: Stratum) -> bool:
-        """Maintain the slices of a pivot stratum that the change can reach, if they are few."""
-        from tidelog.engines.spark.strategies import slices
-
-        kept, engine, most = (
-            self._kept.get(stratum.relations),
-            self.engine,
-            self.options.driver_facts,
-        )
-        if kept is None or kept.strategy.name != "pivot" or not most:
+        """Maintain just the slices of a pivot stratum that the change can reach: in the driver if
+        they are few, where they are otherwise."""
+        kept = self._kept.get(stratum.relations)
+        if kept is None or kept.strategy.name != "pivot":
             return False
-        lower = reads(stratum) - set(stratum.relations)
         deltas, overlays = self._deltas(u, stratum), self._overlays(stratum, kept)
         if deltas is None or overlays is None:
             return False
-        room = most - sum(engine.all.of(name).most for name in lower)
+        return self._by_few_slices(
+            algorithm, u, stratum, kept, deltas, overlays
+        ) or self._by_many_slices(u, stratum, kept, deltas, overlays)
+
+    def _by_few_slices(
+        self,
+        algorithm: Algorithm,
+        u: Update,
+        stratum: Stratum,
+        kept: Kept,
+        deltas: Mapping[str, pa.Table],
+        overlays: Mapping[str, Overlay],
+    ) -> bool:
+        from tidelog.engines.spark.strategies import slices
+
+        engine = self.engine
+        lower = reads(stratum) - set(stratum.relations)
+        room = self.options.driver_facts - sum(engine.all.of(name).most for name in lower)
         if room <= 0:
             return False
         tables = slices.affected(
@@ -201,6 +232,43 @@ class Placing:
             name = closure.relation
             form = slices.linear_form(stratum, closure, engine.kinds[name].kinds[0])
         self.driver.maintain_slices(algorithm, u, stratum, form, tables)
+        return True
+
+    def _by_many_slices(
+        self,
+        u: Update,
+        stratum: Stratum,
+        kept: Kept,
+        deltas: Mapping[str, pa.Table],
+        overlays: Mapping[str, Overlay],
+    ) -> bool:
+        from tidelog.engines.spark.strategies.patching import patched
+        from tidelog.engines.spark.strategies.renewing import renewed
+
+        engine = self.engine
+        closure = kept.strategy.closure
+        if closure is not None and closure.kind == "transitive":
+            return False
+        state = kept.made
+        if overlays:
+            state = patched(kept.strategy, engine.spark, stratum, engine.kinds, kept.made, overlays)
+        found = renewed(
+            *(kept.strategy, engine.spark, stratum, engine.kinds, self._read(stratum), deltas),
+            state,
+            self._asked(stratum, u.watch),
+        )
+        if found is None:
+            return False
+        D, A = engine.none(), engine.none()
+        for name in stratum.relations:
+            for facts, tables in ((D, found.removed), (A, found.added)):
+                table = values.from_arrow(engine.kinds[name], tables[name])
+                facts.put(name, engine.hand_over(engine.kinds[name], table, True))
+        self._put(stratum, kept.strategy, found.state)
+        u.memory.keep(stratum)
+        u.work.algorithm, u.work.why = "recompute", "slices that the change reaches"
+        u.work.place = "pivot, by slices"
+        u.net(D, A)
         return True
 
     def _deltas(self, u: Update, stratum: Stratum) -> dict[str, pa.Table] | None:
