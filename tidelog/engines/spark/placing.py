@@ -9,7 +9,7 @@ fetches the slices that it can reach.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from tidelog.engines.spark.engine import SparkEngine
     from tidelog.engines.spark.strategies import Made, Strategy
+    from tidelog.engines.spark.strategies import Options as StrategyOptions
     from tidelog.engines.spark.strategies.slices import Overlay
 
 DRIVER_FACTS = 2_000_000
@@ -151,7 +152,7 @@ class Placing:
             for name in reads(stratum)
         }
 
-    def _asked(self, stratum: Stratum, watch: Watch) -> strategies.Options:
+    def _asked(self, stratum: Stratum, watch: Watch) -> StrategyOptions:
         from tidelog.engines.spark import strategies
 
         sizes, limits = self._sizes(stratum), getattr(watch, "limits", None)
