@@ -47,6 +47,7 @@ def run(
     known: dict[str, Any] = {}
     for name, relation in program.relations.items():
         rows = [*program.facts.get(name, ()), *facts.get(name, ())]
+        rows = [tuple(v + 0.0 if isinstance(v, float) else v for v in row) for row in rows]
         table = values.to_arrow(relation, Table.from_rows(relation.kinds, dict.fromkeys(rows)))
         known[name] = values.to_frame(spark, relation, table)
     taken, found = [], {}

@@ -12,7 +12,7 @@ from bench.data import STREAMS
 from tests.spark.strategies.programs import Rows, checked, local, rows_of, run, same
 from tidelog import Database, Limits
 from tidelog.engines.spark import values
-from tidelog.engines.spark.strategies import Options, choose, materialise
+from tidelog.engines.spark.strategies import Options, choose, materialise, shuffle
 from tidelog.engines.spark.strategies.components import labels
 from tidelog.engines.spark.strategies.fusing import fuse
 from tidelog.program.diagnostics import EvaluationError, LimitError
@@ -217,3 +217,13 @@ def test_time_is_up_between_rounds(spark: Any) -> None:
     limits = Limits(max_seconds=0.0)
     with pytest.raises(LimitError, match="stopped at more than 0 seconds, in round 1 of path"):
         run(spark, SQUARE, {"edge": EDGES}, "shuffle", Options(limits=limits))
+
+
+def test_many_rounds(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A way that goes from part to part; what rounds have left behind is put together."""
+    monkeypatch.setattr(shuffle, "LONG", 2)
+    rounds: list[Any] = []
+    text = EDGE + "seen(0). seen(y) :- seen(x), edge(x, y)."
+    chain = {"edge": [(i, i + 1) for i in range(14)]}
+    same(spark, text, chain, "shuffle", options=Options(small=0, show=rounds.append))
+    assert len(rounds) > 4
