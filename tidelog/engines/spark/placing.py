@@ -66,6 +66,7 @@ class Kept:
 
     strategy: Strategy
     made: Mapping[str, Made]
+    frames: Mapping[str, DataFrame]  # of the relations that have facts
 
 
 class Placing:
@@ -155,15 +156,23 @@ class Placing:
     def _asked(self, stratum: Stratum, watch: Watch) -> StrategyOptions:
         from tidelog.engines.spark import strategies
 
-        sizes, limits = self._sizes(stratum), getattr(watch, "limits", None)
-        return strategies.Options(sizes=sizes, **({"limits": limits} if limits else {}))
+        engine, inside = self.engine, frozenset(stratum.relations)
+        tables = {}  # what the driver has anyway
+        for name in reads(stratum):
+            lay = (engine.explicit if name in inside else engine.all).of(name)
+            if lay.small:
+                tables[name] = values.as_arrow(engine.kinds[name], lay.plus)
+        limits = getattr(watch, "limits", None)
+        more = {"limits": limits} if limits else {}
+        return strategies.Options(sizes=self._sizes(stratum), tables=tables, **more)
 
     def _put(self, stratum: Stratum, strategy: Strategy, made: Mapping[str, Made]) -> None:
         """These are the stratum's facts now."""
+        frames = {name: found.frame for name, found in made.items() if found.count}
         for name, found in made.items():
-            lay = Lay((), found.frame, found.count) if found.count else Lay()
+            lay = Lay((), frames[name], found.count) if found.count else Lay()
             self.engine.all.put(name, lay)
-        self._kept[stratum.relations] = Kept(strategy, made)
+        self._kept[stratum.relations] = Kept(strategy, made, frames)
 
     def _tell(self, stratum: Stratum, what: str) -> None:
         self.told[stratum.relations] = what
@@ -293,8 +302,8 @@ class Placing:
 
         found = {}
         for name in stratum.relations:
-            lay, made, relation = self.engine.all.of(name), kept.made[name], self.engine.kinds[name]
-            if made.count and lay.base is not made.frame:
+            lay, relation = self.engine.all.of(name), self.engine.kinds[name]
+            if name in kept.frames and lay.base is not kept.frames[name]:
                 return None
             if not self.engine.explicit.of(name).small:
                 return None
