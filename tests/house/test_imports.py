@@ -59,6 +59,7 @@ ALLOWED: dict[str, set[str]] = {
             "stream",
             "maintain",
             "pipeline",
+            "spark",
             "__version__",
         ),
     },
