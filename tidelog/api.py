@@ -226,7 +226,7 @@ class Database:
         asked = inputs(self._checked, folder, allow_paths=paths, sources=sources, spark=on_spark)
         if self._spark is None:
             return read_inputs(asked, sources=sources)
-        from tidelog.engines.spark.inputs import read_inputs as read_by_spark
+        from tidelog.spark.inputs import read_inputs as read_by_spark
 
         return read_by_spark(self._spark, asked, sources=sources)
 

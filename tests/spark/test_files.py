@@ -15,11 +15,12 @@ from pyspark.sql import SparkSession
 
 from tidelog import Database
 from tidelog.accept import accept
-from tidelog.engines.spark import errors, inputs, outputs
+from tidelog.engines.spark import errors
 from tidelog.io.directives import inputs as inputs_of
 from tidelog.io.directives import outputs as outputs_of
 from tidelog.io.directives import require_writable, write_outputs
 from tidelog.program.diagnostics import DataError, ProgramError, TidelogError
+from tidelog.spark import inputs, outputs
 from tidelog.text import parse
 
 DECL = ".decl e(n: number, u: unsigned, f: float, s: symbol)\n"
@@ -47,11 +48,11 @@ def rows(database: Database, name: str = "e") -> list[tuple[Any, ...]]:
 def write(database: Database) -> str:
     """Write what the program's outputs ask for; returns what is printed."""
     printed = io.BytesIO()
-    on_spark = database._spark is not None
-    wanted = outputs_of(database._checked, ".", spark=on_spark)
+    engine = database._spark
+    wanted = outputs_of(database._checked, ".", spark=engine is not None)
     require_writable(wanted)
-    if on_spark:
-        outputs.write_outputs(database, wanted, printed)
+    if engine is not None:
+        outputs.write_outputs(engine, database, wanted, printed)
     else:
         tables = {each.relation.name: database.table(each.relation.name) for each in wanted}
         write_outputs(wanted, tables, printed)

@@ -24,7 +24,7 @@ def place_of(files: Files, options: argparse.Namespace) -> Place | None:
     """Where the work is done; for Spark a session, which can write what is asked for."""
     place = arguments.place(options)
     if place is not None and place.spark is not None:
-        from tidelog.engines.spark.outputs import require_lasting
+        from tidelog.spark.outputs import require_lasting
 
         require_lasting(place.spark, files.outputs)
     return place
@@ -34,7 +34,7 @@ def facts_of(accepted: Accepted, files: Files, place: Place | None) -> Any:
     """What .input asks for, as a database takes it: tables, or a function of Spark's engine."""
     if place is None:
         return read_inputs(files.inputs, stdin(), sources=accepted.sources)
-    from tidelog.engines.spark import inputs
+    from tidelog.spark import inputs
 
     return partial(inputs.read_inputs, wanted=files.inputs, stdin=stdin(), sources=accepted.sources)
 
@@ -67,9 +67,11 @@ def write_all(
 ) -> tuple[Diagnostic, ...]:
     """Write what .output asks for; the warnings are about what was written."""
     if database._spark is not None:
-        from tidelog.engines.spark import outputs
+        from tidelog.spark import outputs
 
-        return outputs.write_outputs(database, files.outputs, printed, sources=accepted.sources)
+        return outputs.write_outputs(
+            database._spark, database, files.outputs, printed, sources=accepted.sources
+        )
     tables = {each.relation.name: database.table(each.relation.name) for each in files.outputs}
     return write_outputs(files.outputs, tables, printed, sources=accepted.sources)
 

@@ -13,12 +13,11 @@ import io
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import pyarrow as pa
 
 from tidelog.engines.spark import errors, values
-from tidelog.engines.spark.inputs import address
 from tidelog.engines.spark.session import PREFIX
 from tidelog.io.atomic import Staged
 from tidelog.io.directives import Output, placed, stage
@@ -30,18 +29,27 @@ from tidelog.io.source import FileFault
 from tidelog.program.diagnostics import Diagnostic, Sources, TidelogError
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
+from tidelog.spark.inputs import address
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from tidelog.api import Database
     from tidelog.engines.spark.engine import SparkEngine
 
 GATHERED = 1_000_000  # facts of a relation that the driver writes
 
 
+class Facts(Protocol):
+    """What a database is asked for."""
+
+    def size(self, name: str) -> int: ...
+
+    def table(self, name: str) -> Table: ...
+
+
 def write_outputs(
-    database: Database,
+    engine: SparkEngine,
+    facts: Facts,
     wanted: Iterable[Output],
     stdout: BinaryIO,
     *,
@@ -51,7 +59,7 @@ def write_outputs(
     printed: list[bytes] = []
     warnings: list[Diagnostic] = []
     with Staged() as staged:
-        writing = _Writing(database, staged, printed)
+        writing = _Writing(engine, facts, staged, printed)
         for each in wanted:
             with _placed(each, sources):
                 warnings += writing.write(each)
@@ -97,22 +105,23 @@ class _placed:
 
 
 class _Writing:
-    def __init__(self, database: Database, staged: Staged, printed: list[bytes]) -> None:
-        assert database._spark is not None
-        self.database, self.staged, self.printed = database, staged, printed
-        self.engine: SparkEngine = database._spark
+    def __init__(
+        self, engine: SparkEngine, facts: Facts, staged: Staged, printed: list[bytes]
+    ) -> None:
+        self.engine, self.facts = engine, facts
+        self.staged, self.printed = staged, printed
         self.later: list[tuple[Output, Callable[[], None]]] = []
 
     def write(self, each: Output) -> Iterable[Diagnostic]:
         relation, format_ = each.relation, each.format
-        size = self.database.size(relation.name)
+        size = self.facts.size(relation.name)
         self.engine.describe(f"{relation.name}: write")
         if each.form == "size":
             self.printed.append(f"{each.name}\t{size}\n".encode())
             return ()
         if format_ is None:
             if size <= GATHERED or each.path is None:
-                table = self.database.table(relation.name)
+                table = self.facts.table(relation.name)
                 return stage(each, table, self.staged, self.printed)
             return self._large_text(each)
         if each.path is None or format_.name not in FILES:
@@ -124,7 +133,7 @@ class _Writing:
     def _files(self, relation: Relation, format_: Format, path: str, size: int) -> None:
         make = _ONE_FILE.get(format_.name)
         if make is not None and not format_.options and size <= GATHERED:
-            table = self.database.table(relation.name)
+            table = self.facts.table(relation.name)
             self.staged.write(path, make(relation, table), compress=False, for_folder=True)
             return
         folder = self.staged.folder(path)
