@@ -68,5 +68,6 @@ class Jobs:
             return
         self.stages += job.numCompletedStages()
         self.tasks += job.numCompletedTasks()
-        for stage in job.stageIds().mkString(",").split(","):
+        stages = job.stageIds().mkString(",")
+        for stage in stages.split(",") if stages else ():
             self.shuffled += store.lastStageAttempt(int(stage)).shuffleWriteBytes()
