@@ -66,7 +66,7 @@ class Place:
     strategy: str = "auto"
     driver_facts: int | None = None
 
-    def made(self, algorithm: str, modules: bool) -> SparkEngine | None:
+    def made(self, algorithm: str, modules: bool, rules: Iterable[Rule]) -> SparkEngine | None:
         """Spark's engine, if it is asked for."""
         if self.engine == "local":
             return None
@@ -78,10 +78,12 @@ class Place:
 
         spark = self.spark or session()
         from tidelog.engines.spark.engine import SparkEngine
+        from tidelog.engines.spark.expressions import refuse_numbers
         from tidelog.engines.spark.placing import DRIVER_FACTS, Options
         from tidelog.spark import check_algorithm
 
         check_algorithm(algorithm)
+        refuse_numbers(rules)
         most = DRIVER_FACTS if self.driver_facts is None else self.driver_facts
         return SparkEngine(spark, Options(self.strategy, most), modules)
 
@@ -176,7 +178,7 @@ class Database:
         self._stream: weakref.ref[Stream] | None = None
         self.warnings = accepted.warnings
         self.stats = Stats()
-        self._spark = place.made(algorithm, modules)
+        self._spark = place.made(algorithm, modules, accepted.checked.rules)
         # What a database asks of an engine, Spark's has as well.
         self._engine = LocalEngine() if self._spark is None else cast("LocalEngine", self._spark)
         for relation in self._checked.relations.values():

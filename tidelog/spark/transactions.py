@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tidelog.deltas import Delta, Part
 from tidelog.engines.spark import errors
 from tidelog.engines.spark.engine import Saved, SparkEngine
+from tidelog.engines.spark.expressions import refuse_numbers
 from tidelog.engines.spark.jobs import Jobs
 from tidelog.engines.spark.placing import Everything
 from tidelog.engines.spark.sets import Lay, SparkSet
@@ -90,6 +91,11 @@ class SparkTransaction(Transaction):
 
     def _undo_explicit(self) -> None:
         """The end of the update restores them."""
+
+    def _changes(self, interrupts: Interrupts) -> None:
+        for name in self._come:
+            refuse_numbers(self._book.rules[name])
+        super()._changes(interrupts)
 
     def _way(self) -> Algorithm | WholeAlgorithm:
         placing = self._spark.placing

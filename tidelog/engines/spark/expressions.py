@@ -10,14 +10,14 @@ is a Python function that executors run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from tidelog.engines.spark.values import TYPES, inner
 from tidelog.program.diagnostics import EvaluationError, TidelogError
-from tidelog.program.rules import Constraint, Expression
+from tidelog.program.rules import Constraint, Expression, Range, Rule
 from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable
 
 if TYPE_CHECKING:
@@ -37,6 +37,43 @@ def can_fail(part: object) -> bool:
         case Cast(term):
             return can_fail(term)
     return False
+
+
+def refuse_numbers(rules: Iterable[Rule]) -> None:
+    """Symbols have no numbers here: each executor, and each run, would give them others."""
+    for rule in rules:
+        for part in rule.body:
+            for term in _expressions(part):
+                if isinstance(term, Cast) or (isinstance(term, Call) and term.functor == "ord"):
+                    inside = term.term if isinstance(term, Cast) else term.args[0]
+                    if inside.kind != term.kind and "symbol" in (inside.kind, term.kind):
+                        raise _no_numbers(term)
+
+
+def _no_numbers(term: Cast | Call) -> TidelogError:
+    at = term.at
+    where = f"{at.file}:{at.line}:{at.column}: " if at.line else ""
+    return TidelogError(
+        f"{where}error: symbols have no numbers on Spark\n"
+        "    ord and as of symbols need the local engine"
+    )
+
+
+def _expressions(part: object) -> Iterator[Any]:
+    match part:
+        case Constraint(_, left, right):
+            yield from _expressions(left)
+            yield from _expressions(right)
+        case Range(_, start, stop, step):
+            for term in (start, stop, step):
+                yield from _expressions(term)
+        case Call(_, args):
+            yield part
+            for arg in args:
+                yield from _expressions(arg)
+        case Cast(term):
+            yield part
+            yield from _expressions(term)
 
 
 @dataclass(slots=True)
@@ -74,10 +111,7 @@ class Maker:
         if old == new or {old, new} == {"number", "unsigned"}:
             return value
         if "symbol" in (old, new):
-            raise TidelogError(
-                f"{term.at.file}:{term.at.line}:{term.at.column}: error: symbols have no numbers "
-                "on Spark\n    ord and as of symbols need the local engine"
-            )
+            raise _no_numbers(term)
         if new == "float":
             return _python(_float_of_bits, "double")(value) + F.lit(0.0)
         return _python(_bits_of_float, "bigint")(value)
