@@ -467,6 +467,7 @@ def test_a_pipe_stays_live(folder: Path) -> None:
     assert (folder / "path.csv").read_text() == BEFORE + "9\t9\n"
 
 
+@pytest.mark.alone
 def test_interrupt_while_waiting(folder: Path) -> None:
     before = names(folder)
     with live("--deltas", "-", "-D", "out") as running:
@@ -481,6 +482,7 @@ def test_interrupt_while_waiting(folder: Path) -> None:
     assert names(folder) == before
 
 
+@pytest.mark.alone
 def test_interrupt_of_an_update(folder: Path) -> None:
     """Deltas of the update before are in their file, and nothing of the one under way."""
     with live("--deltas", "d.changes", "-D", "out") as running:
