@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,16 +22,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parent.parent.parent
+BEGIN = f"from tidelog.engines.spark.session import session\nOPTIONS = {OPTIONS!r}\n"
 
 
 def alone(
     program: str, folder: Path, *, fails: bool = False, **environment: str
 ) -> tuple[str, str]:
     """What a process of its own prints, in this folder, on both streams."""
-    begin = f"from tidelog.engines.spark.session import session\nOPTIONS = {OPTIONS!r}\n"
     folder.mkdir(exist_ok=True)
     done = subprocess.run(
-        [sys.executable, "-c", begin + program],
+        [sys.executable, "-c", BEGIN + program],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder.parent), **environment},
         capture_output=True,
@@ -97,6 +98,30 @@ def test_nothing_is_printed_or_left_behind(tmp_path: Path) -> None:
     assert out == f"{DONE}{java.find().version}\n"
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["never"]  # it was asked for
     assert [path.name for path in tmp_path.glob("tidelog-*")] == []
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Java sees that nobody is there any more, ends, and takes all folders with it."""
+    program = "spark = session('local[1]', options=OPTIONS)\nprint('there', flush=True)\ninput()"
+    began = subprocess.Popen(
+        [sys.executable, "-c", BEGIN + program],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert began.stdin is not None
+    assert began.stdout is not None
+    assert began.stdout.readline() == b"there\n"
+    assert len(list(tmp_path.glob("tidelog-*"))) == 2
+    began.kill()
+    began.wait()
+    end = time.monotonic() + 60
+    while time.monotonic() < end and list(tmp_path.glob("tidelog-*")):
+        time.sleep(0.1)
+    assert list(tmp_path.glob("tidelog-*")) == []
+    began.stdin.close()
+    began.stdout.close()
 
 
 @pytest.fixture

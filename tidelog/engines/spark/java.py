@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import os
 import re
 import shlex
@@ -91,12 +90,20 @@ def _version(path: str) -> int | None:
     return int(found[1]) if found else None
 
 
-@functools.cache
 def home(java: Java) -> Path:
-    """A JAVA_HOME for Spark: its `bin/java` is the Java, less the flag that must not reach it.
+    """A JAVA_HOME for Spark: its `bin/java` is the Java, less the flags that must not reach it.
 
     Every process makes its own, which nobody else can write to, and removes it at its end.
     """
+    if java not in _homes or not _homes[java].exists():
+        _homes[java] = _new_home(java)
+    return _homes[java]
+
+
+_homes: dict[Java, Path] = {}
+
+
+def _new_home(java: Java) -> Path:
     if os.name == "nt":  # no scripts there that start as programs do
         return java.path.resolve().parent.parent
     text = _script(java)

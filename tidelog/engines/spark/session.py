@@ -136,15 +136,28 @@ def _launch(pyspark: Any, master: str, name: str, options: Mapping[str, str]) ->
     around = {"JAVA_HOME": str(java.home(java.find()))}
     if not master.startswith("local"):
         with _surroundings(around):
-            return _create(pyspark, master, name, told)
+            made = _create(pyspark, master, name, told)
+        _leave_nothing(made, folder, Path(around["JAVA_HOME"]))
+        return made
     around["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     around["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
     warehouse = {"spark.sql.warehouse.dir": (folder / "warehouse").as_uri()}
     with _surroundings(around):
         made = _create(pyspark, master, name, {**LOCAL, **warehouse, **told})
+    _leave_nothing(made, folder, Path(around["JAVA_HOME"]))
     if PARTITIONS not in _told(made):
         made.conf.set(PARTITIONS, str(made.sparkContext.defaultParallelism))
     return made
+
+
+def _leave_nothing(spark: SparkSession, *folders: Path) -> None:
+    """Spark removes these as it ends, which it does even if this process is killed."""
+    jvm: Any = spark.sparkContext._jvm
+    for folder in folders:
+        if folder.name.startswith("tidelog-"):  # and is not Java's own home
+            jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(
+                jvm.java.io.File(str(folder))
+            )
 
 
 def _create(
