@@ -18,8 +18,10 @@ SHARED = {"cluster": "cluster", "spark": "spark", "tests/pipeline/": "spark"}
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Kernels are compiled before several processes want them, or each would compile them all."""
-    if getattr(session.config.option, "numprocesses", None):
+    """Kernels are compiled before several processes want them, or each would compile them all; and
+    before tests that look at how long a run takes, or what it says."""
+    options = session.config.option
+    if getattr(options, "numprocesses", None) or options.markexpr == "alone":
         from tests.warm import warm
 
         warm()

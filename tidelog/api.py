@@ -247,7 +247,8 @@ class Database:
             engine.measure = _recorder(stats, watch) if profile else None
             memory, strata = self._state.memory, self._state.book.strata
             if self._spark is not None:
-                self._spark.placing.materialise(strata, watch, memory)
+                with interrupts.explaining():
+                    self._spark.placing.materialise(strata, watch, memory)
             else:
                 materialise(engine, strata, engine.all, watch, memory, engine.explicit)
             watch.tick(None)

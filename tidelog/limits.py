@@ -7,7 +7,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Any
@@ -66,6 +67,14 @@ def used_memory() -> int:
         return peak if sys.platform == "darwin" else peak * 1024
 
 
+_listeners: list[Callable[[], None]] = []
+
+
+def on_interrupt(listener: Callable[[], None]) -> None:
+    """Have this called when a Ctrl-C is noted, in the midst of anything: it must be short."""
+    _listeners.append(listener)
+
+
 class Interrupts:
     """Ctrl-C in the block is noted when it comes, and raised where a watch looks at its limits.
 
@@ -108,6 +117,17 @@ class Interrupts:
         if self.noted and not self._whole:
             raise KeyboardInterrupt
         self.noted = True
+        for listener in _listeners:
+            listener()
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Whatever fails in the block because a Ctrl-C has ended it is that Ctrl-C."""
+        try:
+            yield
+        except Exception:
+            self.check()
+            raise
 
     def check(self) -> None:
         if self.noted:

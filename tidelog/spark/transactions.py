@@ -95,7 +95,8 @@ class SparkTransaction(Transaction):
     def _changes(self, interrupts: Interrupts) -> None:
         for name in self._come:
             refuse_numbers(self._book.rules[name])
-        super()._changes(interrupts)
+        with interrupts.explaining():
+            super()._changes(interrupts)
 
     def _way(self) -> Algorithm | WholeAlgorithm:
         placing = self._spark.placing

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tidelog.engines.spark import java
+from tidelog.limits import on_interrupt
 from tidelog.program.diagnostics import TidelogError
 
 if TYPE_CHECKING:
@@ -93,7 +94,24 @@ def session(
         else:
             made = _launch(pyspark, master or "local[*]", name, options)
         atexit.register(_stop, made, os.getpid())
+        _cancel_at_interrupts(made)
         return made
+
+
+def _cancel_at_interrupts(spark: SparkSession) -> None:
+    """A Ctrl-C that is noted ends the job that runs; whoever waits for it sees that it failed."""
+    noted = threading.Event()
+
+    def cancel() -> None:
+        while noted.wait():
+            noted.clear()
+            if spark.sparkContext._jsc is None:
+                return
+            with contextlib.suppress(Exception):
+                spark.sparkContext.cancelAllJobs()
+
+    threading.Thread(target=cancel, name="tidelog-cancel", daemon=True).start()
+    on_interrupt(noted.set)
 
 
 def _pyspark() -> Any:
