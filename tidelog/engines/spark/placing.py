@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tidelog.engines.spark import values
@@ -66,7 +67,11 @@ class Kept:
 
     strategy: Strategy
     made: Mapping[str, Made]
-    frames: Mapping[str, DataFrame]  # of the relations that have facts
+    lays: Mapping[str, Lay]  # the same for the engine
+
+    def is_state(self, name: str, lay: Lay) -> bool:
+        """Is this what was made, but for what is laid over it?"""
+        return lay.shares(self.lays[name])
 
 
 class Placing:
@@ -79,6 +84,7 @@ class Placing:
         self.driver = Driver(engine, most, modules)
         self.told: dict[tuple[str, ...], str] = {}  # what was chosen for strata, and why
         self._kept: dict[tuple[str, ...], Kept] = {}
+        self._of: dict[str, Kept] = {}  # by relation: where its facts were made
 
     # From scratch.
 
@@ -168,11 +174,18 @@ class Placing:
 
     def _put(self, stratum: Stratum, strategy: Strategy, made: Mapping[str, Made]) -> None:
         """These are the stratum's facts now."""
-        frames = {name: found.frame for name, found in made.items() if found.count}
-        for name, found in made.items():
-            lay = Lay((), frames[name], found.count) if found.count else Lay()
-            self.engine.all.put(name, lay)
-        self._kept[stratum.relations] = Kept(strategy, made, frames)
+        # A frame for each relation of many would take longer than to derive their facts.
+        lays = {
+            name: Lay(size=found.count, make=partial(getattr, found, "frame"))
+            if found.count
+            else Lay()
+            for name, found in made.items()
+        }
+        for name, lay in lays.items():
+            self.engine.all.put(name, lay.copy())
+        kept = Kept(strategy, made, lays)
+        self._kept[stratum.relations] = kept
+        self._of.update(dict.fromkeys(lays, kept))
 
     def _tell(self, stratum: Stratum, what: str) -> None:
         self.told[stratum.relations] = what
@@ -303,7 +316,7 @@ class Placing:
         found = {}
         for name in stratum.relations:
             lay, relation = self.engine.all.of(name), self.engine.kinds[name]
-            if name in kept.frames and lay.base is not kept.frames[name]:
+            if not kept.is_state(name, lay):
                 return None
             if not self.engine.explicit.of(name).small:
                 return None
@@ -311,6 +324,37 @@ class Placing:
                 removed, added = (values.as_arrow(relation, rows) for rows in (lay.minus, lay.plus))
                 found[name] = slices.Overlay(removed, added)
         return found
+
+    def anew(self, u: Update, strata: Sequence[Stratum]) -> tuple[SparkSet, SparkSet]:
+        """Derive these strata from scratch, as few as can be; what went and what came."""
+        from tidelog.engines.spark.strategies.comparing import difference
+
+        engine = self.engine
+        names = [name for stratum in strata for name in stratum.relations]
+        before, made_before = {name: engine.all.of(name) for name in names}, dict(self._of)
+        taken = engine.take(names)
+        self.driver.forget()
+        self.materialise(strata, u.watch, u.memory)
+        kept = [
+            name
+            for name in names
+            if _is_made(made_before, name, before[name])
+            and _is_made(self._of, name, engine.all.of(name))
+        ]
+        for name in kept:
+            del taken.lays[name]
+        D, A = engine.compare(taken)
+        if kept:
+            old, new = _blobs(made_before, kept), _blobs(self._of, kept)
+            gone, came = difference(engine.spark, old, new, kept, engine.kinds)
+            for facts, tables in ((D, gone), (A, came)):
+                for name, table in tables.items():
+                    found = values.from_arrow(engine.kinds[name], table)
+                    facts.put(name, engine.hand_over(engine.kinds[name], found, True))
+            both = engine.collect(D & A)
+            D -= both
+            A -= both
+        return D, A
 
     def _auto(
         self, u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]
@@ -361,12 +405,8 @@ class Everything:
 
     def _anew(self, u: Update, strata: Sequence[Stratum]) -> None:
         names = tuple(name for stratum in strata for name in stratum.relations)
-        engine = self.placing.engine
         u.begin(Work(names, "recompute", "many strata, too large for the driver"))
-        taken = engine.take(names)
-        self.placing.driver.forget()
-        self.placing.materialise(strata, u.watch, u.memory)
-        u.net(*engine.compare(taken))
+        u.net(*self.placing.anew(u, strata))
         u.work.place = "shuffle"
         u.report.works.append(u.work)
 
@@ -380,6 +420,24 @@ def _reached(names: Sequence[str], readers: Mapping[str, set[str]]) -> set[str]:
                 found.add(head)
                 waiting.append(head)
     return found
+
+
+def _is_made(of: Mapping[str, Kept], name: str, lay: Lay) -> bool:
+    """Are these facts blobs, and nothing but them?"""
+    kept = of.get(name)
+    return (
+        kept is not None
+        and not lay.small
+        and kept.is_state(name, lay)
+        and not lay.plus
+        and not lay.minus
+    )
+
+
+def _blobs(of: Mapping[str, Kept], names: Sequence[str]) -> list[DataFrame]:
+    """The frames of blobs that have facts of these relations, each once."""
+    found = {id(of[name]): of[name].made[name].blobs for name in names}
+    return list(found.values())
 
 
 def _fits(stratum: Stratum, engine: SparkEngine, strategy: str) -> bool:
