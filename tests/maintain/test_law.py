@@ -16,7 +16,7 @@ from tests.maintain.worlds import naive
 from tidelog.maintain import aged, auto, bf, costs
 
 UPDATES = 6
-SEEDS = [("python", seed) for seed in range(10)] + [("local", seed) for seed in range(30)]
+SEEDS = [("python", seed) for seed in range(6)] + [("local", seed) for seed in range(20)]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

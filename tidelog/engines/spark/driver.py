@@ -62,19 +62,21 @@ class Driver:
 
     def evaluate(self, stratum: Stratum, watch: Watch) -> bool:
         """Derive the stratum here, if it turns out to be small enough."""
-        local = self.local
-        for name in sorted(reads(stratum)):
+        local, names = self.local, reads(stratum)
+        for name in sorted(names):
             self._hold(name)
+        others = local.facts() - sum(map(local.size, names))
         tick = getattr(watch, "tick", lambda rule: None)
 
         def bounded(rule: Rule | None) -> None:
             tick(rule)
-            if local.facts() > 2 * self.most:
+            if local.facts() - others > self.most:
                 raise TooLarge
 
         local.watch(bounded)
         try:
             evaluate(local, stratum, local.all, watch, self.memory, local.explicit)
+            bounded(None)
         except TooLarge:
             self.forget()
             return False
@@ -84,6 +86,16 @@ class Driver:
             relation = self.engine.kinds[name]
             self.engine.all.put(name, self.engine.hand_over(relation, local.table(name), True))
         return True
+
+    def renew(self, stratum: Stratum, watch: Watch) -> bool:
+        """The same in the midst of an update, which what is held here does not follow yet."""
+        names = reads(stratum)
+        if not self.held.isdisjoint(names):
+            self.forget()
+        done = self.evaluate(stratum, watch)
+        if done:
+            self._synced.update(names)
+        return done
 
     def _hold(self, name: str) -> None:
         """Fetch the facts of a relation."""

@@ -96,7 +96,8 @@ class Placing:
         unknown: set[str] = set()  # relations of those that wait
         for stratum in strata:
             if stratum.rules:
-                if unknown.isdisjoint(reads(stratum)) and self._by_driver(stratum, watch):
+                known = unknown.isdisjoint(reads(stratum))
+                if known and self._by_driver(stratum, watch, self.driver.evaluate):
                     continue
                 waiting.append(stratum)
                 unknown.update(stratum.relations)
@@ -105,19 +106,21 @@ class Placing:
             watch.stratum(stratum)
             evaluate(self.engine, stratum, self.engine.all, watch, memory, self.engine.explicit)
 
-    def _by_driver(self, stratum: Stratum, watch: Watch) -> bool:
+    def _by_driver(
+        self, stratum: Stratum, watch: Watch, derive: Callable[[Stratum, Watch], bool]
+    ) -> bool:
         if not self._in_driver(stratum):
             return False
         facts = sum(self.engine.all.of(name).most for name in reads(stratum))
         watch.stratum(stratum)
-        done = self.driver.evaluate(stratum, watch)
+        done = derive(stratum, watch)
         if done:
             self._tell(stratum, f"driver: it reads {facts:,} facts")
         return done
 
     def evaluate(self, stratum: Stratum, watch: Watch) -> bool:
         """Derive a stratum from scratch in a way of our own; False if frames are the way."""
-        if self._by_driver(stratum, watch):
+        if self._by_driver(stratum, watch, self.driver.renew):
             return True
         if not stratum.recursive or self.options.strategy == "frames":
             self._tell(stratum, "frames: " + ("asked for" if stratum.recursive else "no recursion"))
@@ -367,13 +370,17 @@ class Placing:
             return
         size = sum(self.engine.all.of(name).most for name in reads(stratum))
         change = sum(_lay(facts, n).most for facts in (u.X, u.D, u.A) for n in _names(facts))
-        if len(stratum.rules) <= MANY_RULES and change <= SMALL_PART * size:
+        kept = self._kept.get(stratum.relations)
+        outgrown = self.options.strategy != "frames" and kept is None
+        few_rules = len(stratum.rules) <= MANY_RULES
+        if few_rules and change <= SMALL_PART * size and not outgrown:
             dred.maintain(u, stratum, gone, come)
             u.work.why = "little changes"
         else:
             recompute.maintain(u, stratum, gone, come)
-            many = len(stratum.rules) > MANY_RULES
-            u.work.why = "many rules" if many else "much changes"
+            u.work.why = "much changes" if few_rules else "many rules"
+            if outgrown:
+                u.work.why = "it has outgrown the driver"
 
 
 @dataclass(frozen=True, slots=True)

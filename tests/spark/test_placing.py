@@ -1,0 +1,154 @@
+"""Where work is done, and that it comes to the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tidelog import Database
+from tidelog.program.diagnostics import TidelogError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PATHS = """
+.decl edge(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+
+
+def beside(
+    spark: SparkSession, program: str, facts: dict[str, Any], **options: Any
+) -> tuple[Database, Database]:
+    """The same database on Spark and in one process."""
+    local = Database(program, facts=facts)
+    mine = Database(program, facts=facts, engine="spark", spark=spark, **options)
+    assert_same(mine, local)
+    return mine, local
+
+
+def assert_same(mine: Database, local: Database) -> None:
+    for name in local.relations:
+        assert mine[name].rows() == local[name].rows(), name
+
+
+def change(
+    mine: Database, local: Database, relation: str, delete: Iterable[Any], insert: Iterable[Any]
+) -> list[str]:
+    """One transaction of both; where strata were worked on."""
+    deltas = []
+    for db in (mine, local):
+        with db.transaction() as tx:
+            tx.delete(relation, list(delete))
+            tx.insert(relation, list(insert))
+        deltas.append(list(tx.delta))
+        if db is mine:
+            places = [work.place for work in tx.report.works if work.place]
+    assert deltas[0] == deltas[1]
+    assert_same(mine, local)
+    return places
+
+
+def rows(random: Random, count: int, most: int) -> list[tuple[int, int]]:
+    return sorted({(random.randrange(most), random.randrange(most)) for _ in range(count)})
+
+
+@pytest.mark.parametrize(
+    ("driver_facts", "place"),
+    [(100_000, "driver"), (700, "driver, by slices"), (0, "pivot, by slices")],
+)
+def test_a_closure_in_every_place(spark: SparkSession, driver_facts: int, place: str) -> None:
+    random = Random(7)
+    edges = sorted({(x, x + random.randrange(1, 4)) for x in range(40) for _ in range(2)})
+    mine, local = beside(spark, PATHS, {"edge": edges}, driver_facts=driver_facts)
+    for i in range(2):
+        gone = edges[2 * i : 2 * i + 2]
+        assert change(mine, local, "edge", gone, [(45 + i, 46 + i)]) == [place]
+
+
+def test_a_closure_that_is_not_linear(spark: SparkSession) -> None:
+    program = PATHS.replace("edge(y, z)", "path(y, z)")
+    edges = [(x, x + 1) for x in range(20)]
+    mine, local = beside(spark, program, {"edge": edges}, driver_facts=120)
+    assert change(mine, local, "edge", [(17, 18)], [(30, 31)])
+    # Explicit facts of the closure itself: slices do not tell what follows.
+    assert change(mine, local, "path", [], [(18, 40), (40, 2)])
+    assert change(mine, local, "path", [(40, 2)], [])
+
+
+def test_components(spark: SparkSession) -> None:
+    program = ".decl same(x: symbol, y: symbol) eqrel\n.decl told(x: symbol, y: symbol)\n"
+    program += "same(x, y) :- told(x, y)."
+    told = [(f"{i}", f"{i + i % 3}") for i in range(40)]
+    mine, local = beside(spark, program, {"told": told}, driver_facts=0)
+    assert change(mine, local, "told", told[:4], [("1", "30")]) == ["components"]
+
+
+def test_what_travels_between_parts(spark: SparkSession) -> None:
+    program = """
+    .decl up(x: number, y: number)
+    .decl flat(x: number, y: number)
+    same(x, y) :- flat(x, y).
+    same(x, y) :- up(x, a), same(a, b), up(y, b).
+    far(x) :- same(x, y), !flat(x, y).
+    """
+    random = Random(3)
+    facts = {"up": rows(random, 30, 12), "flat": rows(random, 8, 12)}
+    mine, local = beside(spark, program, facts, driver_facts=0)
+    places = change(mine, local, "flat", facts["flat"][:2], [(3, 4)])
+    assert set(places) <= {"shuffle", "frames"}
+
+
+def test_many_strata_are_derived_together(spark: SparkSession) -> None:
+    """Without a job for each of them."""
+    names = [f"p{i}" for i in range(1, 15)]
+    rules = [f"{name}(x, y) :- p{i}(x, y), x != {i}." for i, name in enumerate(names)]
+    rules.append("none(x) :- p0(x, _), !p14(x, x).")
+    program = ".decl p0(x: number, y: number)\n" + "\n".join(rules)
+    given = rows(Random(5), 60, 30)
+    mine, local = beside(spark, program, {"p0": given}, driver_facts=0)
+    for i in range(2):
+        places = change(mine, local, "p0", given[3 * i : 3 * i + 3], [(50 + i, 50 + i)])
+        assert places == ["shuffle"]
+
+
+def test_more_than_the_driver_may_hold(spark: SparkSession) -> None:
+    """What is read is little, what follows is not: the driver gives up, and partitions do it."""
+    edges = [(x, (x + 1) % 60) for x in range(60)]
+    mine, _ = beside(spark, PATHS, {"edge": edges}, driver_facts=100)
+    assert mine._spark is not None
+    assert mine._spark.placing.told["path",].startswith("pivot")
+
+
+def test_a_strategy_that_is_none(spark: SparkSession) -> None:
+    with pytest.raises(TidelogError, match=r"there is no strategy 'pivots'\n    there are auto,"):
+        Database(PATHS, engine="spark", spark=spark, strategy="pivots")
+    with pytest.raises(TidelogError, match="there is no engine 'sparc'"):
+        Database(PATHS, engine="sparc")
+
+
+def test_frames_in_and_out(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, 2), (2, 3)], "x bigint, y int")
+    db = Database(PATHS, facts={"edge": frame}, engine="spark", spark=spark)
+    with db.transaction() as tx:
+        tx.insert("edge", spark.createDataFrame([(3, 4), (3, 4)], "x int, y int"))
+    assert tx.delta.counts == {"edge": (1, 0), "path": (3, 0)}
+    found = tx.delta.to_spark("path").collect()
+    assert {tuple(row) for row in found} == {("+", 1, 4), ("+", 2, 4), ("+", 3, 4)}
+    assert db["path"].to_spark().count() == 6
+    assert Database(PATHS, facts={"edge": frame}).size("path") == 3  # in one process, too
+
+
+def test_a_frame_with_nulls(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, 2), (2, None)], "x bigint, y bigint")
+    db = Database(PATHS, facts={"edge": [(1, 2)]}, engine="spark", spark=spark)
+    with (
+        pytest.raises(TidelogError, match="edge: the frame has empty cells"),
+        db.transaction() as tx,
+    ):
+        tx.insert("edge", frame)
+    assert db["edge"].rows() == [(1, 2)]
