@@ -17,7 +17,7 @@ import pytest
 from tests.law.histories import history
 from tests.law.overlapping import COURSES, marked, overlap
 
-HISTORIES = int(os.environ.get("TIDELOG_HISTORIES", "300")) // 5
+HISTORIES = int(os.environ.get("TIDELOG_HISTORIES", "200")) // 5
 FIRST = int(os.environ.get("TIDELOG_SEED", "0"))
 
 

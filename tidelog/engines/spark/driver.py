@@ -9,6 +9,8 @@ the engine's own sets. Whatever goes wrong, the facts held here can be forgotten
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +20,21 @@ from tidelog.engines.local.engine import LocalEngine
 from tidelog.engines.local.sets import LocalSet
 from tidelog.engines.spark import values
 from tidelog.engines.spark.sets import Lay, SparkSet
+from tidelog.maintain import auto, bf, dred
 from tidelog.maintain.materialise import evaluate
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.report import Report, Work
 from tidelog.maintain.seminaive import Watch
-from tidelog.maintain.update import Algorithm, Update
+from tidelog.maintain.update import Algorithm, Spent, Update
 from tidelog.program.rules import Rule, Stratum
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidelog.engines.spark.engine import SparkEngine
+
+
+PATIENCE = 0.5  # seconds after which slices are better derived anew where they are
 
 
 class TooLarge(Exception):
@@ -135,9 +141,14 @@ class Driver:
         stratum: Stratum,
         form: Stratum,
         tables: Mapping[str, pa.Table],
-    ) -> None:
+    ) -> bool:
         """Maintain just these slices of a stratum, as they were before the change, by the rules
-        of `form`. They are forgotten here when the update is done."""
+        of `form`. They are forgotten here when the update is done.
+
+        Rules would derive other slices, too: so only algorithms that follow the change are of
+        use, DRed unless B/F is asked for. False, and nothing is done, if `auto` finds that this
+        takes long.
+        """
         if not self.held.isdisjoint(stratum.relations):
             self.forget()
         v = self._begun(u)
@@ -147,18 +158,28 @@ class Driver:
             self._lend(u, v, name, facts)
         # Closures of whole relations would cost more than slices of them.
         v.memory = Memory(modules=False)
+        if algorithm is auto.maintain:
+            v.deadline = time.thread_time() + PATIENCE
+        way = bf.maintain if algorithm is bf.maintain else dred.maintain
         try:
-            D, A = self._run(algorithm, u, v, stratum, form, (), ())
+            D, A = self._run(way, u, v, stratum, form, (), ())
+        except Spent:
+            return False
         finally:
-            v.memory = self.memory
+            v.memory, v.deadline = self.memory, math.inf
+            self._take_back(stratum)
         u.work.place = "driver, by slices"
-        for name in stratum.relations:
-            r = self.local.numbers[name]
-            for mine in (self.local.explicit, self.local.all):
-                mine.remove(r, mine.rows(r))
         u.I -= D
         u.I |= A
         u.net(D, A)
+        return True
+
+    def _take_back(self, stratum: Stratum) -> None:
+        """The slices of a stratum are not held any more."""
+        for name in stratum.relations:
+            r = self.local.numbers[name]
+            for facts in (self.local.explicit, self.local.all):
+                facts.remove(r, facts.rows(r))
 
     def _lend(self, u: Update, v: Update, name: str, facts: pa.Table) -> None:
         """Facts of a slice, and which of them are explicit now."""

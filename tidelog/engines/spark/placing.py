@@ -257,8 +257,7 @@ class Placing:
         if closure is not None and closure.kind == "transitive":
             name = closure.relation
             form = slices.linear_form(stratum, closure, engine.kinds[name].kinds[0])
-        self.driver.maintain_slices(algorithm, u, stratum, form, tables)
-        return True
+        return self.driver.maintain_slices(algorithm, u, stratum, form, tables)
 
     def _by_many_slices(
         self,
