@@ -26,6 +26,14 @@ def distinct(rows: Rows) -> Rows:
     return np.ascontiguousarray(rows[np.sort(first)])
 
 
+def distinct_sorted(rows: Rows) -> Rows:
+    """The rows without repetition, in order; for millions of them faster than `distinct`."""
+    rows = rows[np.lexsort(rows.T[::-1])]
+    fresh = np.ones(len(rows), dtype=bool)
+    fresh[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    return np.ascontiguousarray(rows[fresh])
+
+
 def random_digraph(nodes: int, density: float, seed: int) -> Rows:
     """A share `density` of all pairs of different nodes, each pair equally likely."""
     rng = np.random.default_rng(seed)

@@ -1,0 +1,1 @@
+"""Measures the Spark engine: `python -m bench.spark.run`."""

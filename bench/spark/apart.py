@@ -1,0 +1,119 @@
+"""Work in a process of its own, with a session of its own: what it says, and what it needs.
+
+    python -m bench.spark.apart JSON
+
+The argument has Spark's master, its options, and a list of closures to make; each is answered by
+a line of JSON with the row's figures.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench import data
+from bench.measure import ROOT, resident_bytes
+from bench.spark.closure import EACH
+from bench.spark.figures import Row, Rows, Sample
+from bench.spark.measure import on_spark, sum_of, timed
+from bench.workloads import text
+from tidelog.engines.spark.session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOOK = 0.1  # seconds between two looks at the memory
+LIMIT = 3600.0  # seconds for all closures of a process
+
+
+def ask(
+    master: str, options: dict[str, str], closures: list[dict[str, Any]]
+) -> tuple[Rows, dict[str, int], str]:
+    """Rows of the closures, the most bytes that were resident by kind of process, and what went
+    wrong, if something did."""
+    order = json.dumps({"master": master, "options": options, "closures": closures})
+    peaks: dict[str, int] = {}
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+        command = [sys.executable, "-m", "bench.spark.apart", order]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=errors, text=True)
+        began = time.monotonic()
+        while process.poll() is None:
+            look(process.pid, peaks)
+            if time.monotonic() - began > LIMIT:
+                process.kill()
+            time.sleep(LOOK)
+        for file in (out, errors):
+            file.seek(0)
+        rows = [Row.of(json.loads(line)) for line in out if line.startswith("{")]
+        said = errors.read().strip().splitlines()
+    wrong = "" if process.returncode == 0 else (said or [f"exit code {process.returncode}"])[-1]
+    return rows, peaks, wrong[:300]
+
+
+def look(root: int, peaks: dict[str, int]) -> None:
+    """Java, the driver's Python, and all of Spark's Python workers together."""
+    now = {"java": 0, "python": resident_bytes(root), "workers": 0}
+    for process in below(root):
+        kind = "java" if named(process) == "java" else "workers"
+        now[kind] += resident_bytes(process)
+    for kind, size in now.items():
+        peaks[kind] = max(size, peaks.get(kind, 0))
+
+
+def below(root: int) -> list[int]:
+    """Processes that a process has started, and those that these have."""
+    found, waiting = [], [root]
+    while waiting:
+        try:
+            path = Path(f"/proc/{waiting[0]}/task").glob("*/children")
+            children = [int(word) for file in path for word in file.read_text().split()]
+        except (OSError, ValueError):  # it has ended meanwhile
+            children = []
+        waiting = [*waiting[1:], *children]
+        found += children
+    return found
+
+
+def named(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+# In the process itself.
+
+
+def closure(spark: SparkSession, system: str, nodes: int, summed: bool, each: int = EACH) -> Row:
+    """All facts of a closure; `summed` if they are read again, too."""
+    edges = data.random_digraph(nodes, each / nodes, seed=1)
+    row = Row(f"{nodes:,} nodes", "closure", system, len(edges))
+    program, facts = text("closure_linear"), {"edge": edges}
+    database, sample = timed(
+        spark, lambda: on_spark(spark, program, facts, strategy=system, driver_facts=0)
+    )
+    row.samples.append(Sample(**asdict(sample)))
+    row.facts = database.size("path") + len(edges)
+    row.sums = {"path": [database.size("path")]}
+    if summed:
+        row.sums = {"path": list(sum_of(database, "path"))}
+    return row
+
+
+def main() -> None:
+    order = json.loads(sys.argv[1])
+    spark = session(order["master"], "tidelog bench", order["options"])
+    for asked in order["closures"]:
+        closure(spark, asked["system"], 40, False)  # kernels are loaded, and Java has seen it
+    for asked in order["closures"]:
+        print(json.dumps(asdict(closure(spark, **asked))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""Times work on a Spark session, ends it at a limit, and compares what came of it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from bench.checksum import Checksum, checksum
+from bench.spark.figures import Row, Sample, Sums
+from bench.updates.play import of_relation
+from tidelog import Database
+from tidelog.engines.spark.jobs import Jobs
+from tidelog.program.diagnostics import TidelogError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
+LONG = 90.0  # seconds: what takes longer is done once
+COMPARED = 6  # relations whose facts are compared; of all others the number is
+
+
+class Late(Exception):
+    """The limit was met."""
+
+
+def timed(spark: SparkSession | None, work: Callable[[], T]) -> tuple[T, Sample]:
+    """What was made, and what it took; Spark's jobs are counted if there is a session."""
+    tidy(spark)
+    with Jobs(spark) if spark is not None else nullcontext() as ran:
+        began = time.perf_counter()
+        made = work()
+        seconds = time.perf_counter() - began
+    return made, Sample(seconds, **(ran.record() if ran is not None else {}))
+
+
+def tidy(spark: SparkSession | None) -> None:
+    """What nobody needs any more goes now, and not while something is timed."""
+    gc.collect()
+    if spark is not None:
+        spark.sparkContext._jvm.System.gc()  # type: ignore[union-attr]
+
+
+def repeated(
+    row: Row,
+    spark: SparkSession | None,
+    work: Callable[[], T],
+    times: int,
+    limit: float | None = None,
+) -> T | None:
+    """Fills a row with samples; returns what was made the last time."""
+    made = None
+    for _ in range(times):
+        made = None  # two would need twice the memory
+        try:
+            with patience(spark, limit):
+                made, sample = timed(spark, work)
+        except Late:
+            row.status, row.limit = "seconds", limit or 0.0
+            return None
+        except Exception as error:  # Spark's, or ours: it is told, and the run goes on
+            row.status, row.detail = "failed", first_line(error)
+            return None
+        row.samples.append(sample)
+        if sample.seconds > LONG:
+            break
+    return made
+
+
+def first_line(error: Exception) -> str:
+    text = str(error) if isinstance(error, TidelogError) else f"{type(error).__name__}: {error}"
+    return text.strip().partition("\n")[0][:300]
+
+
+@contextmanager
+def patience(spark: SparkSession | None, limit: float | None) -> Iterator[None]:
+    """Within the block, jobs are cancelled when the limit is met; then it raises `Late`."""
+    if spark is None or limit is None:
+        yield
+        return
+    over, late = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        if not over.wait(limit):
+            late.set()
+            while not over.wait(0.5):  # a new job may begin between two looks
+                spark.sparkContext.cancelAllJobs()
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    try:
+        yield
+    except Exception as error:
+        if late.is_set():
+            raise Late from error
+        raise
+    finally:
+        over.set()
+        watching.join()
+
+
+def on_spark(spark: SparkSession, program: str, facts: Any, **options: Any) -> Database:
+    return Database(program, facts=facts, engine="spark", spark=spark, **options)
+
+
+def keep(row: Row, database: Database, relations: Sequence[str] | None = None) -> None:
+    """Notes what a database holds: how many facts, and checksums of the largest relations."""
+    names = database.relations if relations is None else relations
+    sizes = {name: database.size(name) for name in names}
+    row.facts = sum(database.size(name) for name in database.relations)
+    row.sums = {name: [size] for name, size in sizes.items()}
+    largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:COMPARED]
+    row.sums |= {name: list(sum_of(database, name)) for name in largest if sizes[name]}
+
+
+def sum_of(database: Database, name: str) -> Checksum:
+    if database._spark is None:
+        return of_relation(database, name)
+    return of_frame(database.relation(name).to_spark(database._spark.spark))
+
+
+def of_frame(frame: DataFrame) -> Checksum:
+    """Computed where the rows are."""
+    schema = "size bigint, total string, parity string"
+    size = total = parity = 0
+    for row in frame.mapInArrow(_sums, schema).collect():
+        size += row.size
+        total = (total + int(row.total)) % 2**64
+        parity ^= int(row.parity)
+    return Checksum(size, total, parity)
+
+
+def _sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+        found = checksum(np.column_stack(columns).astype(np.int64))
+        cells = [[found.size], [str(found.total)], [str(found.parity)]]
+        yield pa.RecordBatch.from_arrays(cells, names=["size", "total", "parity"])
+
+
+def only_sum(name: str, found: Checksum) -> Sums:
+    return {name: list(found)}

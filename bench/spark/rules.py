@@ -1,0 +1,106 @@
+"""RDFS and Claros' 1,337 rules over millions of facts: materialise, then one percent goes and
+comes back, with nothing done in the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench import data
+from bench.data import Facts
+from bench.plain import parse_plain
+from bench.spark.deletion import made
+from bench.spark.figures import Row, Rows, Say
+from bench.spark.measure import keep, on_spark, repeated
+from bench.updates.changes import Change, share
+from bench.workloads import recorded, text
+from tidelog import Database
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MATERIALISE, DELETE, INSERT = "materialise", "delete 1 %", "insert it again"
+SPARK, LOCAL = "Spark", "one process"
+RDFS, CLAROS = "RDFS", "Claros"
+SIZES = {False: (1_000_000, 2_000_000, 5_000_000), True: (4_000, 12_000)}
+LIMIT = {False: 1800.0, True: 300.0}
+DEPARTMENTS = {False: 15, True: 1}  # of a university
+
+
+def university(size: int, departments: int) -> Facts:
+    """Copies of a university beside each other, with one ontology. The words of the ontology, and
+    of other universities, are the same in all."""
+    graph = data.lubm_like(departments, seed=5)
+    rows = graph.rows()
+    own = np.array(["University0/" in word for word in graph.numbers])
+    copies = max(1, round(size / len(rows)))
+    shifts = len(graph.numbers) * np.arange(copies, dtype=np.int64)
+    moved = rows[None, :, :] + own[rows][None, :, :] * shifts[:, None, None]
+    return {"triple": data.distinct_sorted(moved.reshape(-1, 3))}
+
+
+def collections(size: int) -> Facts:
+    """Facts for all relations of Claros, in worlds beside each other that share no constants."""
+    rng = np.random.default_rng(15)
+    arities = parse_plain(recorded("claros")).arities
+    each, constants = 20, 5_000
+    worlds = max(1, round(size / (each * len(arities))))
+    shift = constants * np.repeat(np.arange(worlds, dtype=np.int64), each)[:, None]
+    return {
+        name: data.distinct_sorted(rng.integers(constants, size=(worlds * each, arity)) + shift)
+        for name, arity in arities.items()
+    }
+
+
+def cases(quick: bool) -> dict[str, tuple[str, Callable[[int], Facts]]]:
+    departments = DEPARTMENTS[quick]
+    return {
+        RDFS: (text("rdfs_triples"), lambda size: university(size, departments)),
+        CLAROS: (recorded("claros"), collections),
+    }
+
+
+def measured(spark: SparkSession, quick: bool, say: Say) -> Rows:
+    rows: Rows = []
+    for name, (program, facts) in cases(quick).items():
+        played(spark, name, program, facts(SIZES[True][0]), LIMIT[quick], SPARK)  # to warm up
+        for size in SIZES[quick]:
+            given = facts(size)
+            for system in (SPARK, LOCAL):
+                found = played(spark, f"{name}, {size:,}", program, given, LIMIT[quick], system)
+                for row in found:
+                    row.more["size"] = float(size)
+                    say(row)
+                rows += found
+    return rows
+
+
+def played(
+    spark: SparkSession, case: str, program: str, facts: Facts, limit: float, system: str
+) -> Rows:
+    given = sum(map(len, facts.values()))
+    first, *updates = rows = [
+        Row(case, step, system, given) for step in (MATERIALISE, DELETE, INSERT)
+    ]
+    session = spark if system == SPARK else None
+
+    def opened() -> Database:
+        if session is None:
+            return Database(program, facts=facts)
+        return on_spark(session, program, facts, driver_facts=0)
+
+    database = repeated(first, session, opened, 1, limit)
+    if database is None:
+        return rows[:1]
+    keep(first, database)
+    change: Change = share(facts, 0.01, seed=12)
+    for row, now in zip(updates, (change, change.back()), strict=True):
+        tx = repeated(row, session, made(database, now), 1, limit)
+        if tx is None:
+            break
+        row.detail = ", ".join(dict.fromkeys(w.place for w in tx.report.works if w.place))
+        row.more["changed"] = float(sum(map(sum, tx.delta.counts.values())))
+        keep(row, database)
+    return rows
