@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test test-long lint bench bench-updates bench-modules bench-streams bench-dbsp clean
+.PHONY: help setup demo test test-long lint bench bench-updates bench-modules bench-streams bench-dbsp bench-spark clean
 
 help:
 	@echo "make demo    set up and run the example"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench-modules   set up and measure closures with modules and without"
 	@echo "make bench-streams   set up and measure streams of updates, by every policy"
 	@echo "make bench-dbsp   set up and measure the incremental circuit, with its index and without"
+	@echo "make bench-spark   set up and measure the Spark engine, beside frames, Spark SQL and one process"
 
 setup: $(STAMP)
 
@@ -61,6 +62,9 @@ bench-streams: setup
 
 bench-dbsp: setup
 	$(BIN)/python -m bench.dbsp.run
+
+bench-spark: setup
+	$(BIN)/python -m bench.spark.run
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -39,7 +39,7 @@ def random(case: str, nodes: int) -> Graph:
 
 
 def graphs(quick: bool) -> list[Graph]:
-    nodes, count, depth = (120, 2, 5) if quick else (1000, 55, 10)
+    nodes, count, depth = (60, 2, 5) if quick else (1000, 55, 10)
     dag = data.random_dag(2 * nodes, 2 * EACH * nodes, seed=3)
     forest = data.trees(count, depth, 2, seed=6)
     return [

@@ -75,7 +75,14 @@ def repeated(
 
 
 def first_line(error: Exception) -> str:
-    text = str(error) if isinstance(error, TidelogError) else f"{type(error).__name__}: {error}"
+    """What went wrong, in a line; of Java's errors, what was the first of them."""
+    if isinstance(error, TidelogError):
+        text = str(error)
+    else:
+        cause: Any = getattr(error, "java_exception", None)
+        while cause is not None and cause.getCause() is not None:
+            cause = cause.getCause()
+        text = f"{type(error).__name__}: {error}" if cause is None else str(cause.getMessage())
     return text.strip().partition("\n")[0][:300]
 
 
