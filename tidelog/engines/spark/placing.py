@@ -39,7 +39,8 @@ DRIVER_FACTS = 2_000_000
 STRATEGIES = ("auto", "driver", "pivot", "components", "shuffle", "frames")
 MANY_RULES = 40  # of a stratum: too many plans for Spark's own planner
 MANY_STRATA = 8  # too many to be worked on one by one
-SMALL_PART = 0.01  # of a stratum: a change that is followed, and no reason to begin anew
+SMALL_PART = 0.01  # of a huge stratum: a change that is followed, and no reason to begin anew
+HUGE = 50_000_000  # facts: to derive them anew takes longer than the dozens of jobs of DRed
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +363,7 @@ class Placing:
         self, u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]
     ) -> None:
         """Few jobs matter more than few instances: one step where there is no recursion, DRed
-        where little changes and rules are few, and the stratum anew otherwise."""
+        where little of very much changes and rules are few, and the stratum anew otherwise."""
         if not stratum.recursive:
             bf.maintain(u, stratum, gone, come)
             u.work.why = "no recursion"
@@ -372,12 +373,14 @@ class Placing:
         kept = self._kept.get(stratum.relations)
         outgrown = self.options.strategy != "frames" and kept is None
         few_rules = len(stratum.rules) <= MANY_RULES
-        if few_rules and change <= SMALL_PART * size and not outgrown:
+        forced = self.options.strategy == "frames"
+        followed = change <= SMALL_PART * size and (forced or size > HUGE)
+        if few_rules and followed and not outgrown:
             dred.maintain(u, stratum, gone, come)
             u.work.why = "little changes"
         else:
             recompute.maintain(u, stratum, gone, come)
-            u.work.why = "much changes" if few_rules else "many rules"
+            u.work.why = "fewer jobs than by following the change" if few_rules else "many rules"
             if outgrown:
                 u.work.why = "it has outgrown the driver"
 
