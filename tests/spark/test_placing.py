@@ -124,6 +124,15 @@ def test_more_than_the_driver_may_hold(spark: SparkSession) -> None:
     assert mine._spark.placing.told["path",].startswith("pivot")
 
 
+def test_what_came_to_the_driver_after_partitions_had_their_turn(spark: SparkSession) -> None:
+    """A stratum that reads what partitions derived is small again, and follows its first update."""
+    program = PATHS + "few(x) :- path(x, x).\nsome(x) :- few(x), x < 3.\n"
+    edges = [(x, x + 1) for x in range(30)]
+    mine, local = beside(spark, program, {"edge": edges, "some": [(7,), (8,)]}, driver_facts=20)
+    change(mine, local, "some", [(7,)], [(9,)])
+    change(mine, local, "edge", [(29, 30)], [(2, 1)])
+
+
 def test_a_strategy_that_is_none(spark: SparkSession) -> None:
     with pytest.raises(TidelogError, match=r"there is no strategy 'pivots'\n    there are auto,"):
         Database(PATHS, engine="spark", spark=spark, strategy="pivots")

@@ -59,6 +59,10 @@ class Driver:
         self._synced: set[str] = set()  # relations that the update under way has reached
         self._before: Any = None
 
+    def begin(self) -> None:
+        """An update begins: what is held here is in step with the state before it."""
+        self._synced = set()
+
     def fits(self, stratum: Stratum, rules: Iterable[Rule] = ()) -> bool:
         """Are the stratum and all that it reads small enough?"""
         names = reads(stratum, rules)

@@ -153,6 +153,7 @@ class SparkEngine(Evaluators):
         for facts in (self.all, self.explicit):
             facts.frozen.update(facts.lays)
         self._begun = dict(self.all.lays), dict(self.explicit.lays)
+        self.placing.driver.begin()
 
     def end(self, undo: bool) -> None:
         if undo and self._begun is not None:
