@@ -148,30 +148,23 @@ class Placing:
 
     def _read(self, stratum: Stratum) -> Callable[[str], DataFrame]:
         """What a strategy reads: explicit facts of the stratum, and all lower ones."""
-        engine, inside = self.engine, frozenset(stratum.relations)
+        return lambda name: self.engine.frame(name, self._given(stratum, name))
 
-        def read(name: str) -> DataFrame:
-            facts = engine.explicit if name in inside else engine.all
-            return engine.frame(name, facts.of(name))
-
-        return read
+    def _given(self, stratum: Stratum, name: str) -> Lay:
+        inside = name in stratum.relations
+        return (self.engine.explicit if inside else self.engine.all).of(name)
 
     def _sizes(self, stratum: Stratum) -> dict[str, int]:
-        engine, inside = self.engine, frozenset(stratum.relations)
-        return {
-            name: (engine.explicit if name in inside else engine.all).of(name).most
-            for name in reads(stratum)
-        }
+        return {name: self._given(stratum, name).most for name in reads(stratum)}
 
     def _asked(self, stratum: Stratum, watch: Watch) -> StrategyOptions:
         from tidelog.engines.spark import strategies
 
-        engine, inside = self.engine, frozenset(stratum.relations)
         tables = {}  # what the driver has anyway
         for name in reads(stratum):
-            lay = (engine.explicit if name in inside else engine.all).of(name)
+            lay = self._given(stratum, name)
             if lay.small:
-                tables[name] = values.as_arrow(engine.kinds[name], lay.plus)
+                tables[name] = values.as_arrow(self.engine.kinds[name], lay.plus)
         limits = getattr(watch, "limits", None)
         more = {"limits": limits} if limits else {}
         return strategies.Options(sizes=self._sizes(stratum), tables=tables, **more)

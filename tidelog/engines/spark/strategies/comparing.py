@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tidelog.engines.spark import values
+from tidelog.engines.spark.packing import union
 from tidelog.engines.spark.strategies.made import BLOBS, batch, described
+from tidelog.engines.spark.strategies.renewing import CAME, WENT, facts
 from tidelog.engines.spark.strategies.slices import Facts, changed, plain
 from tidelog.engines.spark.strategies.wire import from_bytes, to_bytes
 from tidelog.program.rules import Relation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-CAME, WENT = "+", "-"  # before the names of relations
 
 
 def difference(
@@ -38,25 +38,12 @@ def difference(
         for one in blobs:
             mine = one.where(F.col("name").isin(*names))
             sides.append(mine.select(F.lit(side).alias("side"), "part", "name", "blob"))
-    both = sides[0]
-    for more in sides[1:]:
-        both = both.unionAll(more)
+    both = union(sides)
     parts = max(1, spark.sparkContext.defaultParallelism)
     known = {name: relations[name] for name in names}
     with described(spark, "what has changed"):
         found = both.repartition(parts, "part").mapInArrow(_comparer(known), BLOBS).collect()
-    return _facts(WENT, found, known), _facts(CAME, found, known)
-
-
-def _facts(sign: str, rows: Sequence[Any], relations: Mapping[str, Relation]) -> Facts:
-    mine: dict[str, list[pa.Table]] = {}
-    for row in rows:
-        if row.name[0] == sign:
-            mine.setdefault(row.name[1:], []).append(plain(from_bytes(row.blob)))
-    return {
-        name: pa.concat_tables(t.cast(values.arrow_schema(relations[name])) for t in tables)
-        for name, tables in mine.items()
-    }
+    return facts(WENT, found, known, known), facts(CAME, found, known, known)
 
 
 def _comparer(relations: Mapping[str, Relation]) -> Any:

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidelog.engines.spark import values
-from tidelog.engines.spark.strategies.made import Options, Read, by_signature, union
+from tidelog.engines.spark.packing import union
+from tidelog.engines.spark.strategies.made import Options, Read, by_signature
 from tidelog.engines.spark.strategies.placing import Placing, Route, targets
 from tidelog.engines.spark.strategies.wire import CHUNK, chunks, concat, keys, pack, select
 from tidelog.program.rules import Relation

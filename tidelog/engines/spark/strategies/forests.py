@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidelog.engines.spark import values
+from tidelog.engines.spark.packing import union
 from tidelog.engines.spark.strategies import loops
 from tidelog.engines.spark.strategies.dividing import by_number
 from tidelog.engines.spark.strategies.faults import Fault
@@ -27,7 +28,6 @@ from tidelog.engines.spark.strategies.made import (
     described,
     parts_of,
     title,
-    union,
 )
 from tidelog.engines.spark.strategies.placing import Placing
 from tidelog.engines.spark.strategies.wire import from_bytes, to_bytes, unpack_arrow

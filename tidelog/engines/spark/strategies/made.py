@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidelog.engines.spark import values
+from tidelog.engines.spark.packing import union
 from tidelog.engines.spark.strategies.faults import Fault, Told
 from tidelog.engines.spark.strategies.wire import CHUNK, chunks, pack, unpack_arrow
 from tidelog.limits import Limits
@@ -112,14 +113,6 @@ def by_signature(
         frame = read(name).select(F.lit(i).alias("r"), *values.names(relations[name]))
         alike.setdefault(tuple(values.types(relations[name])), []).append(frame)
     return [union(frames) for frames in alike.values()]
-
-
-def union(frames: list[DataFrame]) -> DataFrame:
-    """A bag, balanced: Spark walks down a plan by recursion."""
-    while len(frames) > 1:
-        pairs = [frames[i : i + 2] for i in range(0, len(frames), 2)]
-        frames = [pair[0].unionAll(pair[-1]) if len(pair) > 1 else pair[0] for pair in pairs]
-    return frames[0]
 
 
 def collected(

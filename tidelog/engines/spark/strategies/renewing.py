@@ -9,7 +9,7 @@ difference.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -101,18 +101,22 @@ def renewed(
     kept = fresh.where(F.col("name").isin(*stratum.relations))
     made = frames(kept, counts, stratum.relations, relations)
     return Renewed(
-        made, _facts(CAME, rows, stratum, relations), _facts(WENT, rows, stratum, relations)
+        made, *(facts(sign, rows, stratum.relations, relations) for sign in (CAME, WENT))
     )
 
 
-def _facts(
-    sign: str, rows: list[Any], stratum: Stratum, relations: Mapping[str, Relation]
+def facts(
+    sign: str, rows: Sequence[Any], names: Iterable[str], relations: Mapping[str, Relation]
 ) -> Facts:
+    """Facts of these relations in blobs with this sign before the relation's name."""
+    mine: dict[str, list[pa.Table]] = {name: [] for name in names}
+    for row in rows:
+        if row.name[0] == sign:
+            mine[row.name[1:]].append(plain(from_bytes(row.blob)))
     found = {}
-    for name in stratum.relations:
+    for name, tables in mine.items():
         schema = values.arrow_schema(relations[name])
-        mine = [plain(from_bytes(row.blob)).cast(schema) for row in rows if row.name == sign + name]
-        found[name] = pa.concat_tables([schema.empty_table(), *mine])
+        found[name] = pa.concat_tables([schema.empty_table(), *(t.cast(schema) for t in tables)])
     return found
 
 
