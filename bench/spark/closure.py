@@ -20,7 +20,7 @@ STEP = "closure"
 PIVOT, FRAMES, SQL = "pivot", "frames", "Spark SQL"
 LOCAL, PLAIN = "one process", "one process, no modules"
 RANDOM, DAG, FOREST, LARGE = "random digraph", "DAG", "forest", "large random digraph"
-LIMIT = {False: 300.0, True: 60.0}
+LIMIT = {False: 120.0, True: 60.0}
 EACH = 10  # edges of a node
 
 

@@ -33,7 +33,7 @@ same(x, z) :- same(x, y), same(y, z).
 LABELS, PAIRS = "labels", "pairs"
 OURS, STARS, GRAPHFRAMES = "components", "large-star/small-star", "GraphFrames"
 CLUSTERS, CHAINS = "clusters", "chains"
-LIMIT = {False: 300.0, True: 60.0}
+LIMIT = {False: 120.0, True: 60.0}
 
 
 def clusters(count: int, nodes: int, more: int, seed: int) -> data.Rows:

@@ -31,7 +31,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     SLICES: {"strategy": "pivot", "driver_facts": 0},
     FRAMES: {"strategy": "frames", "driver_facts": 0, "algorithm": "dred"},
 }
-LIMIT = {False: 600.0, True: 120.0}  # seconds of an update, and of materialising
+LIMIT = {False: 240.0, True: 120.0}  # seconds of an update, and of materialising
 
 
 def measured(spark: SparkSession, quick: bool, say: Say) -> Rows:

@@ -26,7 +26,7 @@ SPARK, ANEW, LOCAL = "Spark", "Spark, recompute", "one process"
 OPTIONS: dict[str, dict[str, str]] = {SPARK: {}, ANEW: {"algorithm": "recompute"}, LOCAL: {}}
 RDFS, CLAROS = "RDFS", "Claros"
 SIZES = {False: (1_000_000, 2_000_000, 5_000_000), True: (4_000, 12_000)}
-LIMIT = {False: 1800.0, True: 300.0}
+LIMIT = {False: 900.0, True: 300.0}
 DEPARTMENTS = {False: 15, True: 1}  # of a university
 
 

@@ -160,14 +160,16 @@ class Placing:
     def _asked(self, stratum: Stratum, watch: Watch) -> StrategyOptions:
         from tidelog.engines.spark import strategies
 
-        tables = {}  # what the driver has anyway
+        tables, blobs = {}, {}  # what the driver has anyway, and what strategies have made
         for name in reads(stratum):
             lay = self._given(stratum, name)
             if lay.small:
                 tables[name] = values.as_arrow(self.engine.kinds[name], lay.plus)
+            elif _is_made(self._of, name, lay):
+                blobs[name] = self._of[name].made[name].blobs
         limits = getattr(watch, "limits", None)
         more = {"limits": limits} if limits else {}
-        return strategies.Options(sizes=self._sizes(stratum), tables=tables, **more)
+        return strategies.Options(sizes=self._sizes(stratum), tables=tables, blobs=blobs, **more)
 
     def _put(self, stratum: Stratum, strategy: Strategy, made: Mapping[str, Made]) -> None:
         """These are the stratum's facts now."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tidelog.engines.spark import values
 from tidelog.engines.spark.packing import union
-from tidelog.engines.spark.strategies.made import BLOBS, batch, described
+from tidelog.engines.spark.strategies.made import BLOBS, batch, described, named
 from tidelog.engines.spark.strategies.renewing import CAME, WENT, facts
 from tidelog.engines.spark.strategies.slices import Facts, changed, plain
 from tidelog.engines.spark.strategies.wire import from_bytes, to_bytes
@@ -36,7 +36,7 @@ def difference(
     sides = []
     for side, blobs in ((0, before), (1, after)):
         for one in blobs:
-            mine = one.where(F.col("name").isin(*names))
+            mine = one.where(named(names))
             sides.append(mine.select(F.lit(side).alias("side"), "part", "name", "blob"))
     both = union(sides)
     parts = max(1, spark.sparkContext.defaultParallelism)

@@ -42,7 +42,7 @@ def divide(
     found = [spark.createDataFrame(_table(rows), ROUTED)]
     others = [name for name in names if name not in options.tables]
     known = [(relations[name], placing.routes[name]) for name in others]
-    for frame in by_signature(others, relations, read):
+    for frame in by_signature(others, relations, read, options):
         found.append(frame.coalesce(parts).mapInArrow(_router(known, parts), ROUTED))
     return union(found)
 

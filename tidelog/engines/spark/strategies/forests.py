@@ -72,7 +72,7 @@ def forests(
     others = [name for name in names if name not in options.tables]
     if others:
         run = _forest(spark.sparkContext.broadcast(cargo(far)), others)
-        frames = by_signature(others, relations, read)
+        frames = by_signature(others, relations, read, options)
         tasks = [
             frame.coalesce(parts_of(spark, options)).mapInArrow(run, FOREST) for frame in frames
         ]

@@ -7,6 +7,7 @@ of Spark, which would take longer than to derive them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from tidelog.program.rules import Relation, Stratum
 from tidelog.program.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 Read = Callable[[str], "DataFrame"]
 BLOBS = "part int, name string, size bigint, blob binary"
@@ -53,6 +54,7 @@ class Options:
     limits: Limits = field(default_factory=Limits)  # on the facts of the stratum, and on time
     sizes: Mapping[str, int] = field(default_factory=dict)  # what `read` gives, where known
     tables: Mapping[str, pa.Table] = field(default_factory=dict)  # what the driver has of it
+    blobs: Mapping[str, DataFrame] = field(default_factory=dict)  # where it is blobs already
     small: int = 100_000  # facts of a relation that may be sent to every part
     show: Callable[[Round], None] | None = None
 
@@ -102,16 +104,26 @@ def title(stratum: Stratum) -> str:
 
 
 def by_signature(
-    names: Sequence[str], relations: Mapping[str, Relation], read: Read
+    names: Sequence[str], relations: Mapping[str, Relation], read: Read, options: Options
 ) -> list[DataFrame]:
     """Frames with a column `r`, the number of the relation among `names`, before its columns: one
     for each list of types, since a plan for every relation would take longer than its facts."""
     from pyspark.sql import functions as F
 
     alike: dict[tuple[str, ...], list[DataFrame]] = {}
+    stored: dict[tuple[tuple[str, ...], int], list[int]] = {}  # by types and frame of blobs
     for i, name in enumerate(names):
-        frame = read(name).select(F.lit(i).alias("r"), *values.names(relations[name]))
-        alike.setdefault(tuple(values.types(relations[name])), []).append(frame)
+        types = tuple(values.types(relations[name]))
+        blobs = options.blobs.get(name)
+        if blobs is not None:
+            stored.setdefault((types, id(blobs)), []).append(i)
+        else:
+            frame = read(name).select(F.lit(i).alias("r"), *values.names(relations[name]))
+            alike.setdefault(types, []).append(frame)
+    for (types, _), numbers in stored.items():
+        mine = {i: relations[names[i]] for i in numbers}
+        found = opened_together(options.blobs[names[numbers[0]]], mine)
+        alike.setdefault(types, []).append(found)
     return [union(frames) for frames in alike.values()]
 
 
@@ -125,7 +137,7 @@ def collected(
     """Facts of whole relations as blobs in the driver, to be broadcast."""
     found = {name: options.tables.get(name) for name in names}
     missing = [name for name, table in found.items() if table is None and options.size(name) != 0]
-    for frame in by_signature(missing, relations, read):
+    for frame in by_signature(missing, relations, read, options):
         table = frame.toArrow()
         numbers = table.column("r")
         for i in numbers.unique().to_pylist():
@@ -173,6 +185,34 @@ def opened(blobs: DataFrame, relation: Relation) -> DataFrame:
 
     mine = blobs.where(F.col("name") == relation.name).select("blob")
     return mine.mapInArrow(read, values.schema(relation))
+
+
+def opened_together(blobs: DataFrame, relations: Mapping[int, Relation]) -> DataFrame:
+    """Facts of relations with the same types, each with the relation's number before it."""
+    from pyspark.sql.types import IntegerType, StructType
+
+    numbers = {relation.name: i for i, relation in relations.items()}
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for name, blob in zip(*batch.columns, strict=True):
+                i = numbers[name.as_py()]
+                found = unpack_arrow(relations[i], blob.as_buffer())
+                number = pa.repeat(pa.scalar(i, pa.int32()), found.num_rows)
+                yield from found.add_column(0, "r", number).to_batches(max_chunksize=CHUNK)
+
+    made = StructType().add("r", IntegerType(), nullable=False)
+    for column in values.schema(next(iter(relations.values()))):
+        made = made.add(column)
+    return blobs.where(named(numbers)).select("name", "blob").mapInArrow(read, made)
+
+
+def named(names: Iterable[str]) -> Column:
+    """Whether a blob is of one of these relations: one literal, however many they are."""
+    from pyspark.sql import functions as F
+
+    wanted = F.from_json(F.lit(json.dumps(list(names))), "array<string>")
+    return F.array_contains(wanted, F.col("name"))
 
 
 # What tasks told.

@@ -80,7 +80,7 @@ def measured(
             asked.append(pattern)
         else:
             counts[pattern] = size
-    counts |= _counted(asked, relations, read)
+    counts |= _counted(asked, relations, read, options)
     small = {name for name in lower if counts[name, ()] <= options.small}
     return Sizes(frozenset(small), counts, stratum, options.small)
 
@@ -117,7 +117,7 @@ def _patterns(stratum: Stratum) -> set[Pattern]:
 
 
 def _counted(
-    asked: Iterable[Pattern], relations: Mapping[str, Relation], read: Read
+    asked: Iterable[Pattern], relations: Mapping[str, Relation], read: Read, options: Options
 ) -> dict[Pattern, int]:
     from pyspark.sql import functions as F
 
@@ -125,7 +125,7 @@ def _counted(
     names = list(dict.fromkeys(name for name, _ in patterns))
     numbers = {name: i for i, name in enumerate(names)}
     found: dict[Pattern, int] = {}
-    for frame in by_signature(names, relations, read):
+    for frame in by_signature(names, relations, read, options):
         kinds = tuple(frame.dtypes[1:])
         here = [
             p
