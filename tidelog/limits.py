@@ -149,6 +149,7 @@ class Watch:
     began: float = field(default_factory=time.perf_counter)
     _relation: str = ""
     in_round: int = 0  # of the stratum
+    outside: int = 0  # facts that were found elsewhere and are not the engine's yet
     _rule: Rule | None = None
     _next: float = 0.0
     _memory: int | None = None
@@ -199,7 +200,7 @@ class Watch:
         if self._memory is not None and used_memory() > self._memory:
             self._stop(f"more than {self._memory / 2**20:,.0f} MiB of memory", rule, "--max-memory")
         if self.show is not None:
-            facts, seconds = self.facts(), now - self.began
+            facts, seconds = self.facts() + self.outside, now - self.began
             self.show(Position(self._relation, self.in_round, facts, seconds))
 
     def _stop(self, what: str, rule: Rule | None, option: str) -> None:

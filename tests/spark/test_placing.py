@@ -161,3 +161,24 @@ def test_a_frame_with_nulls(spark: SparkSession) -> None:
     ):
         tx.insert("edge", frame)
     assert db["edge"].rows() == [(1, 2)]
+
+
+def test_rounds_between_parts_are_shown(spark: SparkSession) -> None:
+    seen: list[Any] = []
+    edges = [(i, i + 1) for i in range(40)]
+    db = Database(
+        "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
+        ".decl edge(x: number, y: number)",
+        facts={"edge": edges},
+        engine="spark",
+        spark=spark,
+        strategy="shuffle",
+        driver_facts=0,
+        progress=seen.append,
+    )
+    size = 40 * 41 // 2
+    assert db.size("path") == size
+    mine = [position for position in seen if position.relation == "path"]
+    assert len({position.round for position in mine}) > 1
+    assert max(position.facts for position in mine) >= size
+    assert seen[-1].facts <= len(edges) + size  # what was found elsewhere is not counted twice

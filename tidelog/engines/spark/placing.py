@@ -10,13 +10,14 @@ fetches the slices that it can reach.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tidelog.engines.spark import values
 from tidelog.engines.spark.driver import Driver, reads
 from tidelog.engines.spark.sets import Lay, SparkSet
+from tidelog.limits import Watch as Clock
 from tidelog.maintain import auto, bf, dred, recompute
 from tidelog.maintain.materialise import evaluate
 from tidelog.maintain.memory import Memory
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tidelog.engines.spark.engine import SparkEngine
     from tidelog.engines.spark.strategies import Made, Strategy
     from tidelog.engines.spark.strategies import Options as StrategyOptions
+    from tidelog.engines.spark.strategies.made import Round
     from tidelog.engines.spark.strategies.slices import Overlay
 
 DRIVER_FACTS = 2_000_000
@@ -143,6 +145,8 @@ class Placing:
             self._read(stratum),
             self._asked(stratum, watch),
         )
+        if isinstance(watch, Clock):
+            watch.outside = 0
         self._put(stratum, chosen, made)
         self._tell(stratum, f"{chosen.name}: {chosen.why}")
 
@@ -167,9 +171,15 @@ class Placing:
                 tables[name] = values.as_arrow(self.engine.kinds[name], lay.plus)
             elif _is_made(self._of, name, lay):
                 blobs[name] = self._of[name].made[name].blobs
-        limits = getattr(watch, "limits", None)
-        more = {"limits": limits} if limits else {}
-        return strategies.Options(sizes=self._sizes(stratum), tables=tables, blobs=blobs, **more)
+        made = strategies.Options(sizes=self._sizes(stratum), tables=tables, blobs=blobs)
+        if not isinstance(watch, Clock):
+            return made
+
+        def show(done: Round) -> None:
+            watch.outside += done.facts
+            watch.round()
+
+        return replace(made, limits=watch.limits, show=show)
 
     def _put(self, stratum: Stratum, strategy: Strategy, made: Mapping[str, Made]) -> None:
         """These are the stratum's facts now."""
