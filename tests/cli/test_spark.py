@@ -77,7 +77,7 @@ def test_repl_and_plan(spark: SparkSession, cli: Cli) -> None:
     )
     assert asked.code == 0
     assert "+path(1, 4)." in asked.out
-    planned = cli("plan", "reach.dl", "--engine", "spark", "-F", ".", "--driver-facts", "1")
+    planned = cli("plan", "reach.dl", "--engine", "spark", "-F", ".", "--driver-facts", "0")
     assert planned.code == 0
     assert "stratum 2, recursive: path (3 facts)\n" in planned.out
     assert "  on Spark: pivot: all recursive rules keep path.x\n" in planned.out
@@ -105,7 +105,11 @@ def test_errors_of_spark_are_a_line(spark: SparkSession, cli: Cli, folder: Path)
         ("run reach.dl --master local", "argument --master: only with --engine spark"),
         ("run reach.dl --conf spark.x=1", "argument --conf: only with --engine spark"),
         ("plan reach.dl --strategy auto", "argument --strategy: only with --engine spark"),
-        ("repl reach.dl --driver-facts 5", "argument --driver-facts: only with --engine spark"),
+        ("repl reach.dl --driver-facts 0", "argument --driver-facts: only with --engine spark"),
+        (
+            "run reach.dl --engine spark --driver-facts -1",
+            "argument --driver-facts: '-1' is no whole number, 0 or above",
+        ),
         (
             "run reach.dl --engine spark --profile",
             "argument --profile: only with --engine local",

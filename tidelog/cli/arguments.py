@@ -76,8 +76,9 @@ def add_engine(parser: argparse.ArgumentParser, session: bool = True) -> None:
     group.add_argument(
         "--driver-facts",
         metavar="N",
-        type=count,
-        help="what reads at most N facts is worked on in the driver (2,000,000 unless given)",
+        type=none_or_some,
+        help="what reads at most N facts is worked on in the driver (2,000,000 unless given; with "
+        "0 nothing is)",
     )
     if session:
         group.add_argument(
@@ -115,7 +116,7 @@ def settle_engine(options: argparse.Namespace) -> None:
         check_algorithm(getattr(options, "algorithm", "auto"))  # before Spark is started
         return
     for name in ("strategy", "driver_facts", "master", "conf"):
-        if getattr(options, name, None):
+        if getattr(options, name, None) not in (None, []):
             option = f"--{name.replace('_', '-')}"
             options.parser.error(f"argument {option}: only with --engine spark")
 
@@ -194,6 +195,16 @@ def _positive(text: str, read: Callable[[str], Number], noun: str) -> Number:
 
 def count(text: str) -> int:
     return _positive(text, int, "whole number")
+
+
+def none_or_some(text: str) -> int:
+    """
+    >>> none_or_some("0"), none_or_some("12")
+    (0, 12)
+    """
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number, 0 or above")
+    return int(text)
 
 
 def seconds(text: str) -> float:
