@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from tidelog import Database
+from tidelog.engines.spark.jobs import Jobs
 from tidelog.program.diagnostics import TidelogError
 
 if TYPE_CHECKING:
@@ -182,3 +185,36 @@ def test_rounds_between_parts_are_shown(spark: SparkSession) -> None:
     assert len({position.round for position in mine}) > 1
     assert max(position.facts for position in mine) >= size
     assert seen[-1].facts <= len(edges) + size  # what was found elsewhere is not counted twice
+
+
+def test_what_the_driver_gives_is_not_read_again(spark: SparkSession) -> None:
+    """More facts than a set of the driver takes, each twice: one job has the closure."""
+    edges = np.column_stack([np.arange(120_000), np.arange(120_000) // 3 - 1])
+    with Jobs(spark) as ran:
+        mine = Database(
+            PATHS,
+            facts={"edge": np.concatenate([edges, edges])},
+            engine="spark",
+            spark=spark,
+            strategy="pivot",
+        )
+    assert ran.record()["jobs"] == 1
+    local = Database(PATHS, facts={"edge": edges})
+    assert mine.size("edge") == 120_000
+    assert mine.size("path") == local.size("path")
+    deltas = []
+    for db in (mine, local):
+        with db.transaction() as tx:
+            tx.delete("edge", [(5, 0)])
+            tx.insert("edge", [(5, 3)])
+        deltas.append(list(tx.delta))
+    assert deltas[0] == deltas[1] != []
+
+
+def test_zeros_of_many_floats(spark: SparkSession) -> None:
+    zeros = np.where(np.arange(150_000) % 2, 0.0, -0.0)
+    numbers = np.arange(150_000) // 2
+    table = pa.table({"x": numbers, "y": zeros})
+    program = ".decl f(x: number, y: float)\n.decl g(x: number)\ng(x) :- f(x, 0.0)."
+    db = Database(program, facts={"f": table}, engine="spark", spark=spark, driver_facts=0)
+    assert db.size("f") == db.size("g") == 75_000

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Saved = dict[str, Lay]
+HELD = 1_000_000  # facts of the driver among which it finds equal ones itself
 
 
 class SparkEngine(Evaluators):
@@ -110,11 +111,14 @@ class SparkEngine(Evaluators):
         found = values.to_arrow(relation, table)
         if found.num_rows <= SMALL:
             return Lay(values.rows_of(relation, found))
-        if distinct:  # it becomes a frame when someone needs one
-            make = cache(partial(values.to_frame, self.spark, relation, found))
-            return Lay((), size=found.num_rows, make=make)
-        frame = values.to_frame(self.spark, relation, found)
-        return self.gather(Found({relation.name: [frame]}, []), True)[relation.name]
+        if not distinct:
+            if found.num_rows > HELD:
+                frame = values.to_frame(self.spark, relation, found)
+                return self.gather(Found({relation.name: [frame]}, []), True)[relation.name]
+            found = found.group_by(found.column_names, use_threads=False).aggregate([])
+        # It becomes a frame when someone needs one.
+        make = cache(partial(values.to_frame, self.spark, relation, found))
+        return Lay((), size=found.num_rows, make=make, held=found)
 
     def worked(self, rule: Rule, seconds: float, facts: int) -> None:
         """Told when something else than the engine has derived facts of a rule."""

@@ -169,6 +169,8 @@ class Placing:
             lay = self._given(stratum, name)
             if lay.small:
                 tables[name] = values.as_arrow(self.engine.kinds[name], lay.plus)
+            elif lay.held is not None and not lay.over:
+                tables[name] = lay.held
             elif _is_made(self._of, name, lay):
                 blobs[name] = self._of[name].made[name].blobs
         made = strategies.Options(sizes=self._sizes(stratum), tables=tables, blobs=blobs)

@@ -13,6 +13,7 @@ from tidelog.engines.spark.values import Row
 from tidelog.maintain.seam import FactSet, Taken, View
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from tidelog.engines.spark.algebra import Algebra
@@ -24,7 +25,7 @@ class Lay:
     A base that the driver could make of what it has is made when someone needs it.
     """
 
-    __slots__ = ("_base", "_count", "_made", "_make", "done", "minus", "plus", "size")
+    __slots__ = ("_base", "_count", "_made", "_make", "done", "held", "minus", "plus", "size")
 
     def __init__(
         self,
@@ -33,9 +34,11 @@ class Lay:
         size: int = 0,
         done: bool = True,
         make: Callable[[], DataFrame] | None = None,
+        held: pa.Table | None = None,
     ) -> None:
         self._base = base
         self._make = make
+        self.held = held  # the base as the driver has it, if it does
         self.size = size  # of base, at most
         self.done = done  # whether the base is computed, and its size is right
         self.plus: set[Row] = set(plus)
@@ -44,7 +47,7 @@ class Lay:
         self._count: int | None = None
 
     def copy(self) -> Lay:
-        made = Lay(self.plus, self._base, self.size, self.done, self._make)
+        made = Lay(self.plus, self._base, self.size, self.done, self._make, self.held)
         made.minus = set(self.minus)
         made._made, made._count = self._made, self._count
         return made

@@ -80,7 +80,7 @@ def _array(column: Column) -> Any:
         return words.take(pa.array(column.codes))
     if column.dtype == np.uint64:
         return pa.array(column.view(np.int64))
-    return pa.array(column)
+    return pa.array(column + 0.0 if column.dtype == np.float64 else column)
 
 
 def from_arrow(relation: Relation, found: pa.Table) -> Table:
