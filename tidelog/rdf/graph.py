@@ -1,0 +1,248 @@
+"""`Graph`: triples, and all that follows from them by RDFS or OWL 2 RL, while both change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tidelog.io.source import Source
+from tidelog.limits import Limits, Show
+from tidelog.program.diagnostics import TidelogError
+from tidelog.rdf import writing
+from tidelog.rdf.changing import GraphDelta, GraphTransaction
+from tidelog.rdf.columns import Columns
+from tidelog.rdf.reading import Reader
+from tidelog.rdf.terms import Triple, is_triple, oxigraph, term_of, to_rdflib, triple_of
+from tidelog.rdf.ways import TriplesWay, Way
+
+if TYPE_CHECKING:
+    import pyarrow
+    import pyoxigraph
+    import rdflib
+
+    from tidelog.api import Database
+
+
+class Inconsistency(NamedTuple):
+    """What contradicts itself: the rule that says so, and the terms that it says so of."""
+
+    rule: str
+    terms: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {' '.join(self.terms)}"
+
+
+class Graph:
+    """Explicit triples with all that follows from them.
+
+    `profile` is none, rdfs or owl2rl. `ontology` and `data` are what is there from the start:
+    files, folders or globs; more comes by `load`, `parse` and `add`. With `compiled` the ontology
+    becomes rules over one relation for each class and property. `algorithm` is how consequences
+    are maintained, as for a `Database`.
+
+    >>> g = Graph("rdfs")
+    >>> g.parse('''@prefix : <http://example.org/> .
+    ... @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    ... :Cat rdfs:subClassOf :Animal . :Tom a :Cat .''')
+    2
+    >>> for triple in g.triples((None, None, "<http://example.org/Animal>")):
+    ...     print(*triple)
+    <http://example.org/Cat> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <http://example.org/Animal>
+    <http://example.org/Tom> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://example.org/Animal>
+    """
+
+    def __init__(
+        self,
+        profile: str = "rdfs",
+        *,
+        compiled: bool = False,
+        ontology: Source | Iterable[Source] | None = None,
+        data: Source | Iterable[Source] | None = None,
+        algorithm: str = "auto",
+        strict: bool = False,
+        limits: Limits | None = None,
+        progress: Show | None = None,
+        **reading: Any,
+    ) -> None:
+        options = {
+            "algorithm": algorithm,
+            "strict": strict,
+            "limits": limits,
+            "progress": progress,
+        }
+        self.profile = profile
+        self.compiled = compiled
+        self.prefixes: dict[str, str] = {}
+        self._reader = Reader()
+        self._open: GraphTransaction | None = None
+        self._delta: GraphDelta | None = None
+        self.way: Way = _way(compiled)(profile, options)
+        given = [*_sources(ontology), *_sources(data)]
+        if given:
+            self.load(*given, **reading)
+
+    @property
+    def database(self) -> Database:
+        """The database behind the graph, to ask questions in Datalog."""
+        return self.way.database
+
+    # Changing.
+
+    def transaction(self, **options: Any) -> GraphTransaction:
+        """Begin to change triples; `options` are those of `Database.transaction`."""
+        if self._open is not None:
+            raise TidelogError(
+                "error: a transaction is open\n    commit it or roll it back before the next one"
+            )
+        self._open = GraphTransaction(self, options)
+        return self._open
+
+    def free(self, transaction: GraphTransaction) -> None:
+        """The transaction has ended."""
+        if self._open is transaction:
+            self._open = None
+
+    def add(self, *triples: Any) -> GraphDelta:
+        """Make triples explicit, in a transaction of their own; returns what that changed."""
+        with self.transaction() as tx:
+            tx.add(*triples)
+        return self._changed(tx)
+
+    def remove(self, *triples: Any) -> GraphDelta:
+        """Make triples explicit no more, in a transaction of their own."""
+        with self.transaction() as tx:
+            tx.remove(*triples)
+        return self._changed(tx)
+
+    def load(self, *sources: Source, **options: Any) -> int:
+        """Add the triples of files, folders, globs or streams; returns how many there are.
+
+        `format`, `base`, `graph` and `blank_nodes` are as for `tidelog.rdf.Reader`.
+        """
+        with self.reading(**options) as reader:
+            reader.read_all(sources)
+            columns = reader.columns()
+        return self._take(columns)
+
+    def parse(self, text: str, format: str = "turtle", **options: Any) -> int:
+        """Add the triples of a text; returns how many there are."""
+        with self.reading(**options) as reader:
+            reader.text(text, format)
+            columns = reader.columns()
+        return self._take(columns)
+
+    def _take(self, columns: Columns) -> int:
+        if self._open is None and not len(self.way.explicit()):
+            self.way.begin(columns)
+            self._delta = None
+        else:
+            with self.transaction() as tx:
+                tx.columns("+", columns)
+            self._changed(tx)
+        return len(columns)
+
+    def _changed(self, tx: GraphTransaction) -> GraphDelta:
+        self._delta = tx.delta
+        return tx.delta
+
+    @property
+    def delta(self) -> GraphDelta:
+        """What the last `add`, `remove`, `load` or `parse` changed.
+
+        The first triples of an empty graph have none: they are all that there is."""
+        if self._delta is None:
+            raise TidelogError("error: nothing has changed yet: there is no delta")
+        return self._delta
+
+    @contextmanager
+    def reading(self, **options: Any) -> Iterator[Reader]:
+        """A reader whose blank nodes are those of no source before it."""
+        try:
+            reader = Reader(**options, sources=self._reader.sources)
+        except TypeError:
+            known = "format, base, graph, blank_nodes"
+            raise TidelogError(f"error: reading takes {known}; not {', '.join(options)}") from None
+        yield reader
+        self._reader.sources = max(self._reader.sources, reader.sources)
+        self.prefixes.update(reader.prefixes)
+
+    # Reading.
+
+    def __len__(self) -> int:
+        return len(self._columns())
+
+    def __iter__(self) -> Iterator[Triple]:
+        """All triples that hold, sorted."""
+        return iter(self._columns().sorted())
+
+    def __contains__(self, triple: object) -> bool:
+        return bool(self.way.matching(triple_of(triple)))
+
+    def triples(self, pattern: Iterable[Any] = (None, None, None)) -> list[Triple]:
+        """The triples that hold and match, sorted; None matches every term."""
+        terms = tuple(None if term is None else term_of(term) for term in pattern)
+        if len(terms) != 3:
+            raise TidelogError("error: a pattern has three places; None matches every term")
+        return sorted(filter(is_triple, self.way.matching((terms[0], terms[1], terms[2]))))
+
+    def explicit(self) -> list[Triple]:
+        """The triples that were given, sorted."""
+        return list(self.way.explicit().sorted())
+
+    def inconsistencies(self) -> list[Inconsistency]:
+        """All that contradicts itself."""
+        if "inconsistent" not in self.database:
+            return []
+        return [
+            Inconsistency(rule, tuple(filter(None, terms)))
+            for rule, *terms in self.database["inconsistent"].rows()
+        ]
+
+    def _columns(self) -> Columns:
+        return self.way.columns().proper()
+
+    def __repr__(self) -> str:
+        return f"<Graph: {self.profile}, {len(self):,} triples>"
+
+    # Elsewhere.
+
+    def write(self, path: str, derived: bool = True) -> None:
+        """Write all triples that hold, or only those that were given, as N-Triples (`.nt`),
+        Turtle (`.ttl`) or Parquet (`.parquet`); texts compressed if `.gz` follows."""
+        writing.write(str(path), self._columns() if derived else self.way.explicit(), self.prefixes)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """An Arrow table with the columns subject, predicate and object."""
+        return writing.to_arrow(self._columns().sorted())
+
+    def to_oxigraph(self) -> pyoxigraph.Store:
+        """A store of pyoxigraph with all triples that hold, for SPARQL."""
+        ox = oxigraph()
+        store = ox.Store()
+        store.bulk_load(b"".join(writing.ntriples(self._columns())), ox.RdfFormat.N_TRIPLES)
+        return store
+
+    def to_rdflib(self) -> rdflib.Graph:
+        """A graph of rdflib with all triples that hold."""
+        import rdflib
+
+        graph = rdflib.Graph()
+        columns = self._columns()
+        terms = [to_rdflib(word) for word in columns.words]
+        rows = zip(columns.s.tolist(), columns.p.tolist(), columns.o.tolist(), strict=True)
+        graph.addN((terms[s], terms[p], terms[o], graph) for s, p, o in rows)
+        for name, start in self.prefixes.items():
+            graph.bind(name, start)
+        return graph
+
+
+def _sources(given: Source | Iterable[Source] | None) -> list[Source]:
+    if given is None:
+        return []
+    return list(given) if isinstance(given, list | tuple) else [given]  # type: ignore[list-item]
+
+
+def _way(compiled: bool) -> type[Way]:
+    return TriplesWay

@@ -1,0 +1,150 @@
+"""The two ways to reason share this: what a graph asks of the database behind it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidelog.accept import accept
+from tidelog.api import Database
+from tidelog.deltas import Delta
+from tidelog.maintain.report import Report
+from tidelog.program.changes import Op
+from tidelog.program.rules import Relation
+from tidelog.program.table import Table
+from tidelog.rdf import literals
+from tidelog.rdf.changing import GraphDelta
+from tidelog.rdf.columns import Columns
+from tidelog.rdf.profiles import program
+from tidelog.rdf.terms import Triple
+from tidelog.text import parse
+from tidelog.text.write import value_text
+from tidelog.transactions import Transaction
+
+Runs = Sequence[tuple[Op, Columns]]
+Pattern = tuple[str | None, str | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A transaction that has taken effect."""
+
+    delta: GraphDelta
+    report: Report
+    seconds: float
+
+
+@dataclass
+class Way(ABC):
+    """A database that holds a graph, under the rules of a profile."""
+
+    profile: str
+    options: dict[str, Any]
+    described: set[str] = field(default_factory=set)  # literals whose facts the rules have
+
+    def __post_init__(self) -> None:
+        self.database = self.opened(Columns.of(()))
+
+    @abstractmethod
+    def opened(self, triples: Columns) -> Database:
+        """A database with these explicit triples and nothing else, evaluated from scratch."""
+
+    @abstractmethod
+    def change(self, runs: Runs, options: dict[str, Any]) -> Done:
+        """Carry out a transaction."""
+
+    @abstractmethod
+    def columns(self) -> Columns:
+        """All triples that hold."""
+
+    @abstractmethod
+    def matching(self, pattern: Pattern) -> Iterable[Triple]:
+        """The triples that hold and match, where None matches all terms."""
+
+    @abstractmethod
+    def explicit(self) -> Columns:
+        """The triples that were given."""
+
+    def begin(self, triples: Columns) -> None:
+        """Take the place of an empty graph: cheaper than changing it, triple by triple."""
+        self.described = set()
+        self.database = self.opened(triples)
+
+    def described_by(self, words: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
+        """Facts about literals that are new, by relation; none if no rule reads any."""
+        found: dict[str, list[tuple[str, ...]]] = {}
+        if self.profile == "none":
+            return found
+        for word in words:
+            if word[0] == '"' and word not in self.described:
+                self.described.add(word)
+                for relation, row in literals.facts(word):
+                    found.setdefault(relation, []).append(row)
+        return found
+
+
+class TriplesWay(Way):
+    """The rule tables over one relation, `triple(s, p, o)`."""
+
+    def opened(self, triples: Columns) -> Database:
+        accepted = accept(parse(program(self.profile), f"<{self.profile}>"))
+        relations = accepted.checked.relations
+        return Database.of(accepted, self._tables(triples, relations), **self.options)
+
+    def _tables(
+        self, triples: Columns, relations: Any
+    ) -> Iterator[tuple[str, Table]]:
+        yield "triple", triples.table()
+        for name, rows in self.described_by(triples.words).items():
+            yield name, Table.from_rows(relations[name].kinds, rows)
+
+    def change(self, runs: Runs, options: dict[str, Any]) -> Done:
+        known = len(self.described)
+        with self.database.transaction(**options) as tx:
+            for op, columns in runs:
+                if op == "+":
+                    self._describe(tx, columns)
+                    tx.insert("triple", columns.table())
+                else:
+                    tx.delete("triple", columns.table())
+        return Done(_triples_of(tx.delta), tx.report, tx.seconds)
+
+    def _describe(self, tx: Transaction, columns: Columns) -> None:
+        for name, rows in self.described_by(columns.words).items():
+            tx.insert(name, rows)
+
+    def columns(self) -> Columns:
+        return Columns.of_table(self.database._frame("triple"))
+
+    def explicit(self) -> Columns:
+        engine = self.database._engine
+        rows = engine.explicit.rows(engine.numbers["triple"])
+        return Columns.of_table(engine.table("triple", rows))
+
+    def matching(self, pattern: Pattern) -> Iterable[Triple]:
+        if None not in pattern:
+            return [pattern] if pattern in self.database["triple"] else []  # type: ignore[list-item]
+        if pattern == (None, None, None):
+            return self.columns()
+        asked = ", ".join(_asked(name, term) for name, term in zip("spo", pattern, strict=True))
+        answer = self.database.query(f"triple({asked})")
+        return [_filled(pattern, row) for row in answer]
+
+
+def _asked(name: str, term: str | None) -> str:
+    return name if term is None else value_text(term, "symbol")
+
+
+def _filled(pattern: Pattern, row: Sequence[Any]) -> Triple:
+    values = iter(row)
+    s, p, o = (next(values) if term is None else term for term in pattern)
+    return s, p, o
+
+
+def _triples_of(delta: Delta) -> GraphDelta:
+    def side(op: Op) -> Callable[[], Columns]:
+        return lambda: Columns.of(delta.added("triple") if op == "+" else delta.removed("triple"))
+
+    return GraphDelta(side("+"), side("-"))
