@@ -1,0 +1,1 @@
+"""Ontologies: RDF in and out, and its consequences kept while triples and axioms change."""
