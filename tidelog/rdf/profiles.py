@@ -13,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 
 from tidelog.program.diagnostics import TidelogError
+from tidelog.rdf.literals import spaces
 
 PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
@@ -62,7 +63,12 @@ def program(profile: str, *, trivial: bool = False, axioms: bool = False) -> str
     check_profile(profile)
     if profile == "none":
         return _PLAIN
-    return "\n".join(_expanded(name) for name in _texts(profile, trivial, axioms))
+    return "\n".join((*map(_expanded, _texts(profile, trivial, axioms)), _spaces()))
+
+
+@cache
+def _spaces() -> str:
+    return "\n".join(f'space_has("{space}", "{datatype}").' for space, datatype in spaces())
 
 
 def _texts(profile: str, trivial: bool, axioms: bool) -> Iterator[str]:
