@@ -111,13 +111,13 @@ def _stream_pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
 def _opened(path: Path, name: str) -> BinaryIO:
     """A regular file, looked at before it is opened: opening a FIFO waits, a device may act."""
     _require_regular(os.stat(path), name)
-    file = open(os.open(path, os.O_RDONLY | _NONBLOCKING), "rb")
+    descriptor = os.open(path, os.O_RDONLY | _NONBLOCKING)
     try:
-        _require_regular(os.fstat(file.fileno()), name)
+        _require_regular(os.fstat(descriptor), name)
     except BaseException:
-        file.close()
+        os.close(descriptor)
         raise
-    return file
+    return open(descriptor, "rb")
 
 
 def _file_bytes(path: Path, name: str, max_bytes: int) -> bytes:

@@ -129,6 +129,9 @@ class GraphTransaction:
         self._ended = True
         try:
             runs = [(op, gathered.columns()) for op, gathered in self._pending.runs]
+            for op, columns in runs:
+                if op == "+":
+                    self._graph.noted(columns.words)
             done = self._graph.way.change(runs, self._options)
         finally:
             self._graph.free(self)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.program.syntax import Kind
 from tidelog.program.table import SymbolColumn, Table
 from tidelog.rdf.terms import Triple
 
 Codes = NDArray[np.int64]
-KINDS = ("symbol", "symbol", "symbol")
+KINDS: tuple[Kind, ...] = ("symbol", "symbol", "symbol")
 
 
 @dataclass(frozen=True, slots=True)

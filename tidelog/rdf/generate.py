@@ -23,9 +23,7 @@ def ontology(name: str) -> str:
     return (files("tidelog.rdf") / "ontologies" / f"{name}.ttl").read_text("utf-8")
 
 
-def cliques(
-    count: int = 1, size: int = 100, facts: int = 3, seed: int = 0
-) -> Iterator[Triple]:
+def cliques(count: int = 1, size: int = 100, facts: int = 3, seed: int = 0) -> Iterator[Triple]:
     """Cliques of equal terms: a random tree of owl:sameAs, and triples about each term.
 
     A clique of n terms has n - 1 links, and n squared pairs that follow.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +13,7 @@ from tidelog.program.diagnostics import TidelogError
 from tidelog.rdf import writing
 from tidelog.rdf.changing import GraphDelta, GraphTransaction
 from tidelog.rdf.columns import Columns
+from tidelog.rdf.patch import PatchReader, Update
 from tidelog.rdf.reading import Reader
 from tidelog.rdf.terms import Triple, is_triple, oxigraph, term_of, to_rdflib, triple_of
 from tidelog.rdf.ways import TriplesWay, Way
@@ -78,6 +80,9 @@ class Graph:
         self._reader = Reader()
         self._open: GraphTransaction | None = None
         self._delta: GraphDelta | None = None
+        self.loaded = 0  # triples read from sources
+        self.load_seconds = 0.0  # that reading took
+        self.seconds = 0.0  # that the last change took
         self.way: Way = _way(compiled)(profile, options)
         given = [*_sources(ontology), *_sources(data)]
         if given:
@@ -116,14 +121,30 @@ class Graph:
             tx.remove(*triples)
         return self._changed(tx)
 
+    def apply(self, changes: str) -> list[GraphDelta]:
+        """Apply changes, given as RDF Patch or signed N-Triples; one delta for each commit.
+
+        Where one of them is at fault, the commits before it stay.
+        """
+        return [self.update(found) for found in PatchReader("<changes>").updates([changes])]
+
+    def update(self, update: Update, **options: Any) -> GraphDelta:
+        """Apply changes that were read."""
+        with self.transaction(**options) as tx:
+            for op, columns in update.runs:
+                tx.columns(op, columns)
+        return self._changed(tx)
+
     def load(self, *sources: Source, **options: Any) -> int:
         """Add the triples of files, folders, globs or streams; returns how many there are.
 
         `format`, `base`, `graph` and `blank_nodes` are as for `tidelog.rdf.Reader`.
         """
+        began = time.perf_counter()
         with self.reading(**options) as reader:
             reader.read_all(sources)
             columns = reader.columns()
+        self.load_seconds += time.perf_counter() - began
         return self._take(columns)
 
     def parse(self, text: str, format: str = "turtle", **options: Any) -> int:
@@ -141,10 +162,11 @@ class Graph:
             with self.transaction() as tx:
                 tx.columns("+", columns)
             self._changed(tx)
+        self.loaded += len(columns)
         return len(columns)
 
     def _changed(self, tx: GraphTransaction) -> GraphDelta:
-        self._delta = tx.delta
+        self._delta, self.seconds = tx.delta, tx.seconds
         return tx.delta
 
     @property
@@ -168,14 +190,18 @@ class Graph:
         self._reader.sources = max(self._reader.sources, reader.sources)
         self.prefixes.update(reader.prefixes)
 
+    def noted(self, terms: Iterable[str]) -> None:
+        """These terms are in the graph: no source to come gives their labels to its own nodes."""
+        self._reader.noted(term for term in terms if term.startswith("_:f"))
+
     # Reading.
 
     def __len__(self) -> int:
-        return len(self._columns())
+        return len(self.columns())
 
     def __iter__(self) -> Iterator[Triple]:
         """All triples that hold, sorted."""
-        return iter(self._columns().sorted())
+        return iter(self.columns().sorted())
 
     def __contains__(self, triple: object) -> bool:
         return bool(self.way.matching(triple_of(triple)))
@@ -196,11 +222,12 @@ class Graph:
         if "inconsistent" not in self.database:
             return []
         return [
-            Inconsistency(rule, tuple(filter(None, terms)))
+            Inconsistency(str(rule), tuple(str(term) for term in terms if term))
             for rule, *terms in self.database["inconsistent"].rows()
         ]
 
-    def _columns(self) -> Columns:
+    def columns(self) -> Columns:
+        """All triples that hold, as columns of terms."""
         return self.way.columns().proper()
 
     def __repr__(self) -> str:
@@ -211,17 +238,17 @@ class Graph:
     def write(self, path: str, derived: bool = True) -> None:
         """Write all triples that hold, or only those that were given, as N-Triples (`.nt`),
         Turtle (`.ttl`) or Parquet (`.parquet`); texts compressed if `.gz` follows."""
-        writing.write(str(path), self._columns() if derived else self.way.explicit(), self.prefixes)
+        writing.write(str(path), self.columns() if derived else self.way.explicit(), self.prefixes)
 
     def to_arrow(self) -> pyarrow.Table:
         """An Arrow table with the columns subject, predicate and object."""
-        return writing.to_arrow(self._columns().sorted())
+        return writing.to_arrow(self.columns().sorted())
 
     def to_oxigraph(self) -> pyoxigraph.Store:
         """A store of pyoxigraph with all triples that hold, for SPARQL."""
         ox = oxigraph()
-        store = ox.Store()
-        store.bulk_load(b"".join(writing.ntriples(self._columns())), ox.RdfFormat.N_TRIPLES)
+        store: pyoxigraph.Store = ox.Store()
+        store.bulk_load(b"".join(writing.ntriples(self.columns())), ox.RdfFormat.N_TRIPLES)
         return store
 
     def to_rdflib(self) -> rdflib.Graph:
@@ -229,7 +256,7 @@ class Graph:
         import rdflib
 
         graph = rdflib.Graph()
-        columns = self._columns()
+        columns = self.columns()
         terms = [to_rdflib(word) for word in columns.words]
         rows = zip(columns.s.tolist(), columns.p.tolist(), columns.o.tolist(), strict=True)
         graph.addN((terms[s], terms[p], terms[o], graph) for s, p, o in rows)

@@ -97,7 +97,9 @@ def look_at_json(data: bytes, file: str) -> None:
 
 def too_deep(file: str) -> DataError:
     message = f"more than {DEEPEST} values inside one another"
-    return fault(file, None, None, message, "give the inner ones names, and write them side by side")
+    return fault(
+        file, None, None, message, "give the inner ones names, and write them side by side"
+    )
 
 
 def _inside(value: Any) -> list[Any]:
@@ -117,5 +119,7 @@ def look_at_text(pieces: Iterator[bytes], file: str) -> Iterator[bytes]:
                 run = max(0, opened + (0 if number else run))
                 if run > DEEPEST:
                     message = f"more than {DEEPEST} triples inside one another"
-                    raise fault(file, None, None, message, "triples about triples are not supported")
+                    raise fault(
+                        file, None, None, message, "triples about triples are not supported"
+                    )
         yield piece

@@ -169,12 +169,14 @@ _NAMES: dict[Kind, str] = {"iri": "an IRI", "blank": "a blank node", "literal": 
 
 def to_oxigraph(term: str) -> pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.Literal:
     """A term as pyoxigraph has it."""
-    ox = oxigraph()
+    import pyoxigraph as ox
+
     if term[0] == "<":
         return ox.NamedNode(term[1:-1])
     if term[0] == "_":
         return ox.BlankNode(term[2:])
-    return _parsed(term)
+    found: ox.Literal = _parsed(term)
+    return found
 
 
 def to_rdflib(term: str) -> rdflib.term.Identifier:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from tidelog.accept import accept
 from tidelog.api import Database
 from tidelog.deltas import Delta
 from tidelog.maintain.report import Report
 from tidelog.program.changes import Op
-from tidelog.program.rules import Relation
 from tidelog.program.table import Table
 from tidelog.rdf import literals
 from tidelog.rdf.changing import GraphDelta
@@ -72,17 +72,33 @@ class Way(ABC):
         self.described = set()
         self.database = self.opened(triples)
 
-    def described_by(self, words: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
-        """Facts about literals that are new, by relation; none if no rule reads any."""
-        found: dict[str, list[tuple[str, ...]]] = {}
+    def new_literals(self, words: Iterable[str]) -> list[str]:
+        """Those that the rules know nothing of yet, if there are rules."""
         if self.profile == "none":
-            return found
-        for word in words:
-            if word[0] == '"' and word not in self.described:
-                self.described.add(word)
-                for relation, row in literals.facts(word):
-                    found.setdefault(relation, []).append(row)
-        return found
+            return []
+        return [word for word in words if word[0] == '"' and word not in self.described]
+
+    @contextmanager
+    def describing(
+        self, tx: Transaction, words: Iterable[str], options: Mapping[str, Any]
+    ) -> Iterator[None]:
+        """Insert facts about new literals; they are known if the transaction takes effect."""
+        new = self.new_literals(words)
+        for name, rows in facts_about(new).items():
+            tx.insert(name, rows)
+        yield
+        tx.commit()
+        if not options.get("dry_run"):
+            self.described.update(new)
+
+
+def facts_about(words: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
+    """What rules need to know of these literals, by relation."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for word in words:
+        for relation, row in literals.facts(word):
+            found.setdefault(relation, []).append(row)
+    return found
 
 
 class TriplesWay(Way):
@@ -93,27 +109,22 @@ class TriplesWay(Way):
         relations = accepted.checked.relations
         return Database.of(accepted, self._tables(triples, relations), **self.options)
 
-    def _tables(
-        self, triples: Columns, relations: Any
-    ) -> Iterator[tuple[str, Table]]:
+    def _tables(self, triples: Columns, relations: Any) -> Iterator[tuple[str, Table]]:
         yield "triple", triples.table()
-        for name, rows in self.described_by(triples.words).items():
+        new = self.new_literals(triples.words)
+        self.described.update(new)
+        for name, rows in facts_about(new).items():
             yield name, Table.from_rows(relations[name].kinds, rows)
 
     def change(self, runs: Runs, options: dict[str, Any]) -> Done:
-        known = len(self.described)
-        with self.database.transaction(**options) as tx:
+        words = {word for op, columns in runs if op == "+" for word in columns.words}
+        with self.database.transaction(**options) as tx, self.describing(tx, words, options):
             for op, columns in runs:
                 if op == "+":
-                    self._describe(tx, columns)
                     tx.insert("triple", columns.table())
                 else:
                     tx.delete("triple", columns.table())
         return Done(_triples_of(tx.delta), tx.report, tx.seconds)
-
-    def _describe(self, tx: Transaction, columns: Columns) -> None:
-        for name, rows in self.described_by(columns.words).items():
-            tx.insert(name, rows)
 
     def columns(self) -> Columns:
         return Columns.of_table(self.database._frame("triple"))
@@ -145,6 +156,10 @@ def _filled(pattern: Pattern, row: Sequence[Any]) -> Triple:
 
 def _triples_of(delta: Delta) -> GraphDelta:
     def side(op: Op) -> Callable[[], Columns]:
-        return lambda: Columns.of(delta.added("triple") if op == "+" else delta.removed("triple"))
+        def rows() -> Columns:
+            found = delta.added("triple") if op == "+" else delta.removed("triple")
+            return Columns.of(cast("list[Triple]", found))
+
+        return rows
 
     return GraphDelta(side("+"), side("-"))
