@@ -132,6 +132,8 @@ class Reader:
                 yield data[:-3].decode().split(" .\n")
         except SyntaxError as error:
             raise _syntax(error, name) from None
+        except MemoryError:  # the parser's own limit on one line or term
+            raise fault(name, None, None, "a line or a term of more than 16 MB", "") from None
         except ValueError as error:
             if self.base is not None and "IRI" in str(error):
                 raise TidelogError(f"error: the base {self.base!r} is no IRI: {error}") from None
