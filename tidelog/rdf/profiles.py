@@ -64,11 +64,12 @@ def program(profile: str, *, trivial: bool = False, axioms: bool = False) -> str
     if profile == "none":
         return _PLAIN
     texts = [_expanded(name) for name in _texts(profile, trivial, axioms)]
-    return "\n".join([*texts, _spaces()] if profile == "owl2rl" else texts)
+    return "\n".join([*texts, spaces_text()] if profile == "owl2rl" else texts)
 
 
 @cache
-def _spaces() -> str:
+def spaces_text() -> str:
+    """Which datatypes have which parts of value spaces, as facts."""
     return "\n".join(f'space_has("{space}", "{datatype}").' for space, datatype in spaces())
 
 
