@@ -63,11 +63,13 @@ def program(profile: str, *, trivial: bool = False, axioms: bool = False) -> str
     check_profile(profile)
     if profile == "none":
         return _PLAIN
-    return "\n".join((*map(_expanded, _texts(profile, trivial, axioms)), _spaces()))
+    texts = [_expanded(name) for name in _texts(profile, trivial, axioms)]
+    return "\n".join([*texts, spaces_text()] if profile == "owl2rl" else texts)
 
 
 @cache
-def _spaces() -> str:
+def spaces_text() -> str:
+    """Which datatypes have which parts of value spaces, as facts."""
     return "\n".join(f'space_has("{space}", "{datatype}").' for space, datatype in spaces())
 
 
@@ -81,7 +83,12 @@ def _texts(profile: str, trivial: bool, axioms: bool) -> Iterator[str]:
 
 @cache
 def _expanded(name: str) -> str:
-    return _SHORT.sub(_written_out, _text(name))
+    return expand(_text(name))
+
+
+def expand(text: str) -> str:
+    """Rules with their terms written out, as the engine has them."""
+    return _SHORT.sub(_written_out, text)
 
 
 def _written_out(found: re.Match[str]) -> str:
@@ -104,12 +111,14 @@ def named(profile: str) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for text in _texts(profile, True, True):
         names: list[str] = []
+        before = ""
         for line in _text(text).splitlines():
             if line.startswith("//"):
-                names = _names(line)
+                names = names if before.startswith("//") else _names(line)
             elif line and not line.startswith(".decl"):
                 for name in names:
                     found[name] = (*found.get(name, ()), line)
+            before = line
     return found
 
 
