@@ -272,4 +272,8 @@ def _sources(given: Source | Iterable[Source] | None) -> list[Source]:
 
 
 def _way(compiled: bool) -> type[Way]:
-    return TriplesWay
+    if not compiled:
+        return TriplesWay
+    from tidelog.rdf.routed import CompiledWay
+
+    return CompiledWay

@@ -141,14 +141,14 @@ class TriplesWay(Way):
             return self.columns()
         asked = ", ".join(_asked(name, term) for name, term in zip("spo", pattern, strict=True))
         answer = self.database.query(f"triple({asked})")
-        return [_filled(pattern, row) for row in answer]
+        return [filled(pattern, row) for row in answer]
 
 
 def _asked(name: str, term: str | None) -> str:
     return name if term is None else value_text(term, "symbol")
 
 
-def _filled(pattern: Pattern, row: Sequence[Any]) -> Triple:
+def filled(pattern: Pattern, row: Sequence[Any]) -> Triple:
     values = iter(row)
     s, p, o = (next(values) if term is None else term for term in pattern)
     return s, p, o
