@@ -248,7 +248,9 @@ class Graph:
         """A store of pyoxigraph with all triples that hold, for SPARQL."""
         ox = oxigraph()
         store: pyoxigraph.Store = ox.Store()
-        store.bulk_load(b"".join(writing.ntriples(self.columns())), ox.RdfFormat.N_TRIPLES)
+        lines = b"".join(writing.ntriples(self.columns()))
+        # Triple by triple, because loading a text gives other names to blank nodes.
+        store.bulk_extend(ox.parse(lines, ox.RdfFormat.N_TRIPLES))
         return store
 
     def to_rdflib(self) -> rdflib.Graph:
