@@ -8,7 +8,7 @@ from tidelog.rdf.terms import Triple, blank, iri, literal
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _ODD = st.sampled_from(
-    ["", " ", "\n", "\t", '"', "\\", "\\n", "\r", "\x00"[:0], "é", "𝄞", "\u2028", "\x7f", "a .", "<<"]
+    ["", " ", "\n", "\t", '"', "\\", "\\n", "\r", "é", "𝄞", "\u2028", "\x7f", "a .", "<<", "_:a"]
 )
 # Characters that an IRI may have as they are.
 _PATH = st.text("abcXYZ019-._~!$&'()*+,;=:@/?é中", max_size=10)

@@ -198,7 +198,7 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path, name: str) -> Non
     write(str(path), Columns.of(CAT))
     assert read(path) == CAT
     first = path.read_bytes()
-    write(str(path), Columns.of(reversed(sorted(CAT))))
+    write(str(path), Columns.of(sorted(CAT, reverse=True)))
     assert path.read_bytes() == first
     assert [p.name for p in tmp_path.iterdir()] == [name]
 

@@ -162,9 +162,15 @@ def test_one_transaction_at_a_time() -> None:
 @WAYS
 def test_strict_changes(compiled: bool) -> None:
     graph = zoo(compiled)
-    with pytest.raises(TidelogError, match="there is no such fact"), graph.transaction(strict=True) as tx:
+    with (
+        pytest.raises(TidelogError, match="there is no such fact"),
+        graph.transaction(strict=True) as tx,
+    ):
         tx.remove((EX.Tom, EX.feeds, EX.Ann))
-    with pytest.raises(TidelogError, match="the fact is derived"), graph.transaction(strict=True) as tx:
+    with (
+        pytest.raises(TidelogError, match="the fact is derived"),
+        graph.transaction(strict=True) as tx,
+    ):
         tx.remove((EX.Tom, RDF.type, EX.Animal))
 
 
@@ -272,9 +278,7 @@ def test_a_graph_is_written_whole(tmp_path: Path, name: str) -> None:
 @WAYS
 @given(st.sets(TRIPLES, max_size=6), st.sets(TRIPLES, max_size=6))
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
-def test_terms_survive_the_engine(
-    compiled: bool, first: set[Triple], second: set[Triple]
-) -> None:
+def test_terms_survive_the_engine(compiled: bool, first: set[Triple], second: set[Triple]) -> None:
     graph = Graph("none", compiled=compiled)
     graph.add(*first)
     with graph.transaction() as tx:

@@ -10,9 +10,7 @@ import pytest
 from tidelog.program.diagnostics import TidelogError
 from tidelog.rdf.reading import Reader
 
-RDF = (
-    'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/"'  # on every root
-)
+RDF = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/"'  # on every root
 
 
 def entities(count: int) -> str:
@@ -114,9 +112,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("what", TEXTS)
-def test_what_is_refused(
-    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_refused(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name, text, *parts = TEXTS[what]
     monkeypatch.chdir(tmp_path)
     Path(name).write_text(text)

@@ -121,7 +121,9 @@ def test_what_is_refused(text: str, message: str) -> None:
 
 
 def test_updates_before_a_fault_are_given() -> None:
-    updates = PatchReader("p").updates(["TX .\nA <a:s> <a:p> <a:a> .\nTC .\nTX .\nA oops .\nTC .\n"])
+    updates = PatchReader("p").updates(
+        ["TX .\nA <a:s> <a:p> <a:a> .\nTC .\nTX .\nA oops .\nTC .\n"]
+    )
     assert len(next(updates)) == 1
     with pytest.raises(TidelogError, match="^p:5:"):
         next(updates)

@@ -56,8 +56,16 @@ class Columns:
 
     def table(self) -> Table:
         """The form in which engines take facts."""
-        parts = tuple(SymbolColumn(codes, self.words) for codes in (self.s, self.p, self.o))
+        parts = tuple(self.symbols(codes) for codes in (self.s, self.p, self.o))
         return Table(KINDS, parts, len(self))
+
+    def symbols(self, codes: Codes) -> SymbolColumn:
+        """A column with the words that it uses: an engine looks up every one that it is given."""
+        used = np.zeros(len(self.words), dtype=np.bool_)
+        used[codes] = True
+        numbers = np.cumsum(used) - 1
+        words = self.words
+        return SymbolColumn(numbers[codes], [words[i] for i in np.flatnonzero(used).tolist()])
 
     def where(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Columns:
         return Columns(self.s[rows], self.p[rows], self.o[rows], self.words)

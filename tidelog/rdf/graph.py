@@ -14,9 +14,11 @@ from tidelog.rdf import writing
 from tidelog.rdf.changing import GraphDelta, GraphTransaction
 from tidelog.rdf.columns import Columns
 from tidelog.rdf.patch import PatchReader, Update
+from tidelog.rdf.profiles import check_profile
 from tidelog.rdf.reading import Reader
 from tidelog.rdf.terms import Triple, is_triple, oxigraph, term_of, to_rdflib, triple_of
 from tidelog.rdf.ways import TriplesWay, Way
+from tidelog.transactions import check_algorithm
 
 if TYPE_CHECKING:
     import pyarrow
@@ -80,13 +82,13 @@ class Graph:
         self._reader = Reader()
         self._open: GraphTransaction | None = None
         self._delta: GraphDelta | None = None
-        self.loaded = 0  # triples read from sources
         self.load_seconds = 0.0  # that reading took
         self.seconds = 0.0  # that the last change took
-        self.way: Way = _way(compiled)(profile, options)
-        given = [*_sources(ontology), *_sources(data)]
-        if given:
-            self.load(*given, **reading)
+        check_profile(profile)
+        check_algorithm(algorithm)
+        columns = self._read([*_sources(ontology), *_sources(data)], reading)
+        self.loaded = len(columns)  # triples read from sources
+        self.way: Way = _way(compiled)(profile, options, columns)
 
     @property
     def database(self) -> Database:
@@ -140,12 +142,15 @@ class Graph:
 
         `format`, `base`, `graph` and `blank_nodes` are as for `tidelog.rdf.Reader`.
         """
+        return self._take(self._read(sources, options))
+
+    def _read(self, sources: Iterable[Source], options: dict[str, Any]) -> Columns:
         began = time.perf_counter()
         with self.reading(**options) as reader:
             reader.read_all(sources)
             columns = reader.columns()
         self.load_seconds += time.perf_counter() - began
-        return self._take(columns)
+        return columns
 
     def parse(self, text: str, format: str = "turtle", **options: Any) -> int:
         """Add the triples of a text; returns how many there are."""

@@ -142,9 +142,7 @@ class CompiledWay(Way):
     ) -> None:
         """Rules that differ come and go."""
         before = self.compiled.rules
-        self.compiled = self.ontology.change(
-            [*axioms.come, *equal], axioms.gone, equality=equality
-        )
+        self.compiled = self.ontology.change([*axioms.come, *equal], axioms.gone, equality=equality)
         after = self.compiled.rules
         for name in before.keys() - after.keys():
             tx.remove_rule(before[name])
@@ -265,8 +263,7 @@ class CompiledWay(Way):
             places: Pattern | tuple[str | None, ...]
             places = pattern if relation == OTHER else (s,) if p == TYPE else (s, o)
             found += [
-                filled(pattern, row)
-                for row in self.database.query(f"{relation}({_asked(places)})")
+                filled(pattern, row) for row in self.database.query(f"{relation}({_asked(places)})")
             ]
         return found
 
@@ -313,7 +310,7 @@ def _groups(codes: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]
 
 
 def _table(data: Columns, columns: Sequence[NDArray[np.int64]]) -> Table:
-    parts = tuple(SymbolColumn(codes, data.words) for codes in columns)
+    parts = tuple(map(data.symbols, columns))
     return Table(("symbol",) * len(parts), parts, len(columns[0]))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any, cast
 
 from tidelog.accept import accept
@@ -42,10 +42,11 @@ class Way(ABC):
 
     profile: str
     options: dict[str, Any]
+    first: InitVar[Columns]  # explicit triples to begin with
     described: set[str] = field(default_factory=set)  # literals whose facts the rules have
 
-    def __post_init__(self) -> None:
-        self.database = self.opened(Columns.of(()))
+    def __post_init__(self, first: Columns) -> None:
+        self.database = self.opened(first)
 
     @abstractmethod
     def opened(self, triples: Columns) -> Database:
