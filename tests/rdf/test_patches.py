@@ -58,7 +58,7 @@ A <a:s> x:p "x:s" .
             ("+", ("<a:s>", "<a:p>", '"x:s"')),
         ]
     ]
-    with pytest.raises(TidelogError, match="^p:6:"):
+    with pytest.raises(TidelogError, match=r"^p:6:"):
         read(f'{text}PD "x" .\nA x:s <a:p> <a:o> .\n')
 
 
@@ -125,7 +125,7 @@ def test_updates_before_a_fault_are_given() -> None:
         ["TX .\nA <a:s> <a:p> <a:a> .\nTC .\nTX .\nA oops .\nTC .\n"]
     )
     assert len(next(updates)) == 1
-    with pytest.raises(TidelogError, match="^p:5:"):
+    with pytest.raises(TidelogError, match=r"^p:5:"):
         next(updates)
 
 

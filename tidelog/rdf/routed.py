@@ -22,7 +22,7 @@ from tidelog.program.changes import Op
 from tidelog.program.table import SymbolColumn, Table
 from tidelog.rdf.axioms import FIXED
 from tidelog.rdf.changing import GraphDelta
-from tidelog.rdf.columns import Columns, Gathered
+from tidelog.rdf.columns import KINDS, Columns, Gathered
 from tidelog.rdf.compiled import OTHER, Compiled, Ontology
 from tidelog.rdf.terms import Triple
 from tidelog.rdf.vocabulary import CLASSES, PREDICATES, SAME, TYPE, is_schema
@@ -247,7 +247,8 @@ class CompiledWay(Way):
             others = others.where(self._only_other(others))
         pieces.append(_coded(ids, others))
         rows = np.concatenate(pieces)
-        return Columns(*(np.ascontiguousarray(rows[:, c]) for c in range(3)), list(ids))
+        s, p, o = (np.ascontiguousarray(rows[:, c]) for c in range(3))
+        return Columns(s, p, o, list(ids))
 
     def _only_other(self, others: Columns) -> NDArray[np.bool_]:
         found = [self.relation_of(p, o) == OTHER for _, p, o in others]
@@ -305,13 +306,12 @@ def _groups(codes: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]
     """Each code with the rows that have it."""
     order = np.argsort(codes, kind="stable")
     found, starts = np.unique(codes[order], return_index=True)
-    for code, rows in zip(found.tolist(), np.split(order, starts[1:]), strict=False):
-        yield code, rows
+    yield from zip(found.tolist(), np.split(order, starts[1:]), strict=False)
 
 
 def _table(data: Columns, columns: Sequence[NDArray[np.int64]]) -> Table:
     parts = tuple(map(data.symbols, columns))
-    return Table(("symbol",) * len(parts), parts, len(columns[0]))
+    return Table(KINDS[: len(parts)], parts, len(columns[0]))
 
 
 def _codes(ids: dict[str, int], column: Any) -> NDArray[np.int64]:
