@@ -19,11 +19,8 @@ def facts_of(triples: Iterable[Triple]) -> dict[str, list[tuple[str, ...]]]:
     return {relation: list(rows) for relation, rows in found.items()}
 
 
-def base(profile: str, triples: Iterable[Triple], *, all_rules: bool = False) -> tl.Database:
-    text = profiles.program(profile, trivial=all_rules, axioms=all_rules)
+def base(
+    profile: str, triples: Iterable[Triple], *, trivial: bool = False, axioms: bool = False
+) -> tl.Database:
+    text = profiles.program(profile, trivial=trivial, axioms=axioms)
     return tl.Database(text, facts=facts_of(triples))
-
-
-def closed(profile: str, triples: Iterable[Triple], *, all_rules: bool = False) -> set[Triple]:
-    """All triples that follow, given ones included."""
-    return {*base(profile, triples, all_rules=all_rules)["triple"]}

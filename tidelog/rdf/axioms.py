@@ -60,7 +60,9 @@ class Schema:
         firsts, rests = _mapped(self.rows("first")), _mapped(self.rows("rest"))
         found: list[tuple[str, ...]] = []
         paths: list[tuple[str, frozenset[str], tuple[str, ...]]] = [(head, frozenset(), ())]
+        steps = READINGS * (len(rests) + 1)
         while paths:
+            steps -= 1
             node, seen, members = paths.pop()
             if node == NIL and members:
                 found.append(members)
@@ -69,7 +71,7 @@ class Schema:
             for member in firsts.get(node, ()):
                 for rest in rests.get(node, ()):
                     paths.append((rest, seen | {node}, (*members, member)))
-            if len(paths) + len(found) > READINGS:
+            if not steps or len(found) > READINGS:
                 raise refusal(f"the list {head} branches")
         return sorted(found)
 

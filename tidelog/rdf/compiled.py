@@ -52,6 +52,12 @@ class Compiled:
         """All of it, to begin with."""
         return "\n".join([self.declarations, *self.rules.values()]) + "\n"
 
+    def since(self, before: Compiled) -> tuple[list[str], list[str]]:
+        """Rules that went since another state of the ontology, and those that came, in an order
+        in which they can be added."""
+        gone = [text for name, text in before.rules.items() if name not in self.rules]
+        return gone, [text for name, text in self.rules.items() if name not in before.rules]
+
     def route(self, triple: Triple) -> tuple[str, Row]:
         """The relation and the row of a triple.
 
@@ -130,7 +136,7 @@ class Ontology:
         found = self._axioms(schema)
         equality |= self._equality or any(rule in axioms.EQUATING for rule, _ in found)
         equality |= any(p == SAME for _, p, _ in data) or _equates(found)
-        found += axioms.routing(schema)
+        found = [*axioms.routing(schema), *found]  # with its rule a relation begins to be
         if self._profile == "owl2rl":
             found += axioms.literals(schema)
             if equality:

@@ -101,6 +101,17 @@ def facts(term: str) -> list[Fact]:
     return list(_facts(term, found[1], found[2]))
 
 
+def may_equal(known: list[Fact]) -> bool:
+    """Could the literal with these facts have the value of another one?
+
+    >>> may_equal(facts('"05"^^<http://www.w3.org/2001/XMLSchema#integer>'))
+    True
+    >>> may_equal(facts('"5"^^<http://www.w3.org/2001/XMLSchema#integer>'))
+    False
+    """
+    return any(relation == "literal" and row[0] != row[2] for relation, row in known)
+
+
 @lru_cache(maxsize=4096)
 def _facts(term: str, text: str, datatype: str) -> tuple[Fact, ...]:
     read = _READERS.get(datatype)
