@@ -167,6 +167,7 @@ def test_strict_changes(compiled: bool) -> None:
     for triple, why in (
         ((EX.Tom, EX.feeds, EX.Ann), "there is no such fact"),
         ((EX.Tom, RDF.type, EX.Animal), "the fact is derived"),
+        ((EX.Cat, RDFS.subClassOf, EX.Dog), "there is no such (fact|axiom)"),
     ):
         with pytest.raises(TidelogError, match=why), graph.transaction(strict=True) as tx:
             tx.remove(triple)

@@ -112,6 +112,8 @@ def test_an_update_is_given_when_its_commit_is_there() -> None:
         ("PA x .\n", "p:1:1: error: this is no prefix"),
         ('PA "x" "no iri" .\n', "error: 'no iri' is no IRI"),
         ("A y:s <a:p> <a:o> .\n", "p:1:"),
+        ("A <a:s> <a:p> <<( <a:s> <a:p> <a:o> )>> .\n", "p:1:1: error: triples about triples"),
+        ("A <a:s> <a:p> " + "<<( <a:s> <a:p> " * 50_000, "p: error: more than 500 triples inside"),
     ],
 )
 def test_what_is_refused(text: str, message: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidelog.cli import arguments
-from tidelog.cli.terminal import Interrupted, fault, out, say, stdin, stdout
+from tidelog.cli.terminal import Interrupted, Unread, fault, out, say, stdin, stdout
 from tidelog.io.atomic import Staged, check_target
 from tidelog.io.lines import pieces_of, whole_lines
 from tidelog.program.diagnostics import TidelogError
@@ -196,7 +196,7 @@ def _apply(options: argparse.Namespace) -> int:
     graph = _opened(options, data, stats)
     source = _stdin() if changes == "-" else changes
     reader = PatchReader("<stdin>" if changes == "-" else changes)
-    with _deltas(options.deltas) as tell, _told(stats):
+    with _deltas(options.deltas) as tell, _told(stats, options.output is not None):
         for update in reader.updates(whole_lines(pieces_of(source), reader.file)):
             delta = graph.update(update, strict=options.strict)
             stats.add(delta, graph)
@@ -395,7 +395,7 @@ def _deltas(paths: list[str]) -> Iterator[Callable[[GraphDelta, Form], None]]:
 
 
 @contextmanager
-def _told(stats: Stats) -> Iterator[None]:
+def _told(stats: Stats, more: bool) -> Iterator[None]:
     """Ends with a word on what was applied, if it does not end well."""
 
     def applied() -> str:
@@ -407,5 +407,10 @@ def _told(stats: Stats) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise Interrupted(applied()) from None
+    except BrokenPipeError:
+        if not more:
+            raise  # `| head` has all that it wanted
+        text = "error: nobody reads the deltas any more"
+        raise Unread(f"{text}\n    note: {applied()}") from None
     except TidelogError as error:
         raise TidelogError(f"{fault(str(error))}\n    note: {applied()}") from None

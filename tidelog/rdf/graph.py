@@ -160,7 +160,7 @@ class Graph:
         return self._take(columns)
 
     def _take(self, columns: Columns) -> int:
-        if self._open is None and not len(self.way.explicit()):
+        if self._open is None and self.way.empty:
             self.way.begin(columns)
             self._delta = None
         else:
@@ -202,7 +202,7 @@ class Graph:
     # Reading.
 
     def __len__(self) -> int:
-        return len(self.columns())
+        return self.way.size()
 
     def __iter__(self) -> Iterator[Triple]:
         """All triples that hold, sorted."""

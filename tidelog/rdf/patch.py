@@ -22,7 +22,7 @@ from tidelog.program.changes import Op
 from tidelog.program.diagnostics import DataError
 from tidelog.rdf.changing import GraphDelta
 from tidelog.rdf.columns import Columns, Gathered
-from tidelog.rdf.looking import fault
+from tidelog.rdf.looking import fault, look_at_text
 from tidelog.rdf.terms import iri, oxigraph
 
 Form = Literal["patch", "signed"]
@@ -159,8 +159,10 @@ class PatchReader:
             return
         lines, self._waiting = self._waiting, []
         ox = oxigraph()
+        text = "\n".join(lines).encode()
         try:
-            quads = ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS)
+            (text,) = look_at_text(iter([text]), self.file)
+            quads = ox.parse(text, ox.RdfFormat.N_QUADS)
             data = ox.serialize(map(attrgetter("triple"), quads), format=ox.RdfFormat.N_TRIPLES)
         except SyntaxError as error:
             at = self._from + (error.lineno or 1) - 1
@@ -171,6 +173,8 @@ class PatchReader:
         rows = [line.split(" ", 2) for line in data[:-3].decode().split(" .\n")] if data else []
         if len(rows) != len(lines):
             raise self._wrong("a line has one triple, and its dot", _ADVICE, self._from)
+        if any(row[2].startswith("<<") for row in rows):
+            raise self._wrong("triples about triples are not supported", _ADVICE, self._from)
         if not self._runs or self._runs[-1][0] != self._op:
             self._runs.append((self._op, Gathered()))
         self._runs[-1][1].add(rows)

@@ -19,6 +19,7 @@ from tidelog.accept import accept
 from tidelog.api import Database
 from tidelog.deltas import Delta
 from tidelog.program.changes import Op
+from tidelog.program.diagnostics import DataError
 from tidelog.program.table import SymbolColumn, Table
 from tidelog.rdf.axioms import FIXED
 from tidelog.rdf.changing import GraphDelta
@@ -102,7 +103,7 @@ class CompiledWay(Way):
     # Changing.
 
     def change(self, runs: Runs, options: dict[str, Any]) -> Done:
-        axioms = self._axioms(runs)
+        axioms = self._axioms(runs, options.get("strict", self.options["strict"]))
         before = self.compiled
         data = [(op, columns.where(~_is_schema(columns))) for op, columns in runs]
         came = [columns for op, columns in data if op == "+"]
@@ -127,10 +128,13 @@ class CompiledWay(Way):
             self.axioms = axioms.after
         return Done(delta, tx.report, tx.seconds)
 
-    def _axioms(self, runs: Runs) -> Axioms:
+    def _axioms(self, runs: Runs, strict: bool) -> Axioms:
         found = Axioms(self.axioms, dict(self.axioms))
         for op, columns in runs:
             for triple in columns.where(_is_schema(columns)):
+                if strict and (triple in found.after) == (op == "+"):
+                    why = "the axiom is there already" if op == "+" else "there is no such axiom"
+                    raise DataError(f"error: {why}: {op} {' '.join(triple)} .")
                 if op == "+":
                     found.after[triple] = None
                 else:
@@ -226,6 +230,13 @@ class CompiledWay(Way):
             return engine.table(relation, engine.explicit.rows(engine.numbers[relation]))
 
         return self._gathered(table, explicit=True)
+
+    @property
+    def empty(self) -> bool:
+        explicit, numbers = self.database._engine.explicit, self.database._engine.numbers
+        names = (*self.compiled.classes, *self.compiled.properties, OTHER)
+        held = any(explicit.count(numbers[name]) for name in names if name in numbers)
+        return not held and not self.axioms
 
     def _gathered(self, table: Any, explicit: bool = False) -> Columns:
         """All relations' facts as triples, with the ontology's own."""

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
 from typing import Any, cast
 
+import numpy as np
+
 from tidelog.accept import accept
 from tidelog.api import Database
 from tidelog.deltas import Delta
 from tidelog.maintain.report import Report
 from tidelog.program.changes import Op
-from tidelog.program.table import Table
+from tidelog.program.table import SymbolColumn, Table
 from tidelog.rdf import literals
 from tidelog.rdf.changing import GraphDelta
 from tidelog.rdf.columns import Columns
@@ -67,6 +69,15 @@ class Way(ABC):
     @abstractmethod
     def explicit(self) -> Columns:
         """The triples that were given."""
+
+    @property
+    @abstractmethod
+    def empty(self) -> bool:
+        """Is no triple given?"""
+
+    def size(self) -> int:
+        """How many triples hold, of those that RDF can write."""
+        return len(self.columns().proper())
 
     def begin(self, triples: Columns) -> None:
         """Take the place of an empty graph: cheaper than changing it, triple by triple."""
@@ -134,6 +145,23 @@ class TriplesWay(Way):
         engine = self.database._engine
         rows = engine.explicit.rows(engine.numbers["triple"])
         return Columns.of_table(engine.table("triple", rows))
+
+    @property
+    def empty(self) -> bool:
+        engine = self.database._engine
+        return not engine.explicit.count(engine.numbers["triple"])
+
+    def size(self) -> int:
+        """Counted without a look at objects, which may be anything."""
+        engine = self.database._engine
+        r = engine.numbers["triple"]
+        data = engine.store.rows(r)[engine.all.rows(r)]
+        fine = np.ones(len(data), dtype=np.bool_)
+        for column, first in ((0, "<_"), (1, "<")):
+            terms = cast("SymbolColumn", engine.dictionary.decode("symbol", data[:, column]))
+            known = np.array([word[0] in first for word in terms.words], dtype=np.bool_)
+            fine &= known[terms.codes] if len(known) else fine
+        return int(fine.sum())
 
     def matching(self, pattern: Pattern) -> Iterable[Triple]:
         if None not in pattern:
