@@ -164,9 +164,11 @@ OWL2RL = {
         "c owl:hasValue v. c owl:onProperty p. u p w.",
     ),
     "cls-maxc1": Case(
-        'c owl:maxCardinality "0"^^xsd:nonNegativeInteger. c owl:onProperty p. u rdf:type c. u p y.',
+        'c owl:maxCardinality "0"^^xsd:nonNegativeInteger. c owl:onProperty p. '
+        "u rdf:type c. u p y.",
         "! c u y",
-        'c owl:maxCardinality "1"^^xsd:nonNegativeInteger. c owl:onProperty p. u rdf:type c. u p y.',
+        'c owl:maxCardinality "1"^^xsd:nonNegativeInteger. c owl:onProperty p. '
+        "u rdf:type c. u p y.",
     ),
     "cls-maxc2": Case(
         'c owl:maxCardinality "1"^^xsd:nonNegativeInteger. c owl:onProperty p. u rdf:type c. '
@@ -257,9 +259,7 @@ OWL2RL = {
         "c rdfs:subClassOf e.",
         "c rdfs:subClassOf d. e rdfs:subClassOf d.",
     ),
-    "scm-eqc1": Case(
-        "c owl:equivalentClass d.", "d rdfs:subClassOf c.", "c rdfs:subClassOf d."
-    ),
+    "scm-eqc1": Case("c owl:equivalentClass d.", "d rdfs:subClassOf c.", "c rdfs:subClassOf d."),
     "scm-eqc2": Case(
         "c rdfs:subClassOf d. d rdfs:subClassOf c.",
         "c owl:equivalentClass d.",
@@ -372,9 +372,7 @@ RDFS = {
         "p rdfs:subPropertyOf r.",
         "p rdfs:subPropertyOf q. r rdfs:subPropertyOf q.",
     ),
-    "rdfs6": Case(
-        "p rdf:type rdf:Property.", "p rdfs:subPropertyOf p.", "p rdf:type rdfs:Class."
-    ),
+    "rdfs6": Case("p rdf:type rdf:Property.", "p rdfs:subPropertyOf p.", "p rdf:type rdfs:Class."),
     "rdfs7": Case("p rdfs:subPropertyOf q. x p y.", "x q y.", "q rdfs:subPropertyOf p. x p y."),
     "rdfs8": Case(
         "c rdf:type rdfs:Class.", "c rdfs:subClassOf rdfs:Resource.", "c rdf:type rdf:Property."
@@ -382,9 +380,7 @@ RDFS = {
     "rdfs9": Case(
         "c rdfs:subClassOf d. x rdf:type c.", "x rdf:type d.", "d rdfs:subClassOf c. x rdf:type c."
     ),
-    "rdfs10": Case(
-        "c rdf:type rdfs:Class.", "c rdfs:subClassOf c.", "c rdf:type rdf:Property."
-    ),
+    "rdfs10": Case("c rdf:type rdfs:Class.", "c rdfs:subClassOf c.", "c rdf:type rdf:Property."),
     "rdfs11": Case(
         "c rdfs:subClassOf d. d rdfs:subClassOf e.",
         "c rdfs:subClassOf e.",

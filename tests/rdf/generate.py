@@ -129,9 +129,7 @@ REFUTING: list[Draw] = [
 def axiom(rng: random.Random, kinds: list[Draw]) -> list[Triple]:
     """The triples of one axiom, with cells of its own."""
     number = rng.randrange(10**9)
-    return [
-        (_own(s, number), p, _own(o, number)) for s, p, o in triples(rng.choice(kinds)(rng))
-    ]
+    return [(_own(s, number), p, _own(o, number)) for s, p, o in triples(rng.choice(kinds)(rng))]
 
 
 def _own(word: str, number: int) -> str:

@@ -17,7 +17,7 @@ from tidelog.rdf import literals
 from tidelog.rdf.compiled import Ontology, compile
 from tidelog.rdf.naming import Names
 from tidelog.rdf.profiles import iri, program
-from tidelog.rdf.vocabulary import TYPE, is_schema
+from tidelog.rdf.vocabulary import is_schema
 from tidelog.text import parse
 
 
@@ -142,9 +142,7 @@ def test_a_refused_change_leaves_the_ontology_as_it_was() -> None:
     ontology = Ontology()
     before = ontology.change(triples("c rdfs:subClassOf d."))
     with pytest.raises(tl.TidelogError):
-        ontology.change(
-            triples("p rdfs:subPropertyOf rdf:type."), triples("c rdfs:subClassOf d.")
-        )
+        ontology.change(triples("p rdfs:subPropertyOf rdf:type."), triples("c rdfs:subClassOf d."))
     assert ontology.change().rules == before.rules
 
 
@@ -186,4 +184,3 @@ def test_schema_and_data() -> None:
     assert all(map(is_schema, triples(schema)))
     data = "x rdf:type c. x p y. x owl:sameAs y. x owl:differentFrom y. x rdfs:label y."
     assert not any(map(is_schema, triples(data)))
-    assert TYPE == iri("rdf:type")

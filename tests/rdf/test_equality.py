@@ -87,7 +87,12 @@ def test_what_is_inconsistent_is_named_and_goes(given: str, expected: tuple[str,
 def test_lists_that_go_round_end() -> None:
     """Their members are members; they are no lists, so nothing follows from all of them."""
     cycle = "_:a rdf:first c. _:a rdf:rest _:b. _:b rdf:first d. _:b rdf:rest _:a."
-    db = base("owl2rl", triples(f"u owl:unionOf _:a. i owl:intersectionOf _:a. {cycle} x rdf:type c. x rdf:type d."))
+    db = base(
+        "owl2rl",
+        triples(
+            f"u owl:unionOf _:a. i owl:intersectionOf _:a. {cycle} x rdf:type c. x rdf:type d."
+        ),
+    )
     found = {*db["triple"]}
     assert triples("x rdf:type u.")[0] in found
     assert triples("x rdf:type i.")[0] not in found

@@ -1,4 +1,4 @@
-"""The law, for ontologies: whatever changes, in data and axioms, what is kept equals a fresh start."""
+"""The law, for ontologies: whatever changes, data or axioms, what is kept equals a fresh start."""
 
 from __future__ import annotations
 
@@ -99,9 +99,7 @@ def carry_out(
     db: tl.Database, ontology: Ontology, before: Compiled, come: set[Triple], go: set[Triple]
 ) -> Compiled:
     """Axioms become rules, other triples facts, in one transaction."""
-    equal = any(
-        p == iri("owl:sameAs") or literals.may_equal(literals.facts(o)) for _, p, o in come
-    )
+    equal = any(p == iri("owl:sameAs") or literals.may_equal(literals.facts(o)) for _, p, o in come)
     after = ontology.change(
         [t for t in sorted(come) if is_schema(t)],
         [t for t in sorted(go) if is_schema(t)],

@@ -31,7 +31,10 @@ def value(text: str, datatype: str) -> str | None:
         (("Y Q = =", "xsd:base64Binary"), ("YQ==", "xsd:base64Binary")),
         (("a b", "xsd:token"), ("a b", "xsd:string")),
         (("2024-02-29T24:00:00Z", "xsd:dateTime"), ("2024-03-01T00:00:00+00:00", "xsd:dateTime")),
-        (("2024-02-29T01:00:00.50Z", "xsd:dateTime"), ("2024-02-29T01:00:00.5Z", "xsd:dateTimeStamp")),
+        (
+            ("2024-02-29T01:00:00.50Z", "xsd:dateTime"),
+            ("2024-02-29T01:00:00.5Z", "xsd:dateTimeStamp"),
+        ),
         (("-0001-12-31T24:00:00", "xsd:dateTime"), ("0000-01-01T00:00:00", "xsd:dateTime")),
     ],
 )

@@ -14,12 +14,14 @@ from tidelog.rdf import profiles
 # The tables of OWL 2 Profiles, section 4.3, and the patterns of RDF 1.1 Semantics.
 TABLES = {
     "eq": "ref sym trans rep-s rep-p rep-o diff1 diff2 diff3",
-    "prp": "ap dom rng fp ifp irp symp asyp trp spo1 spo2 eqp1 eqp2 pdw adp inv1 inv2 key npa1 npa2",
+    "prp": "ap dom rng fp ifp irp symp asyp trp spo1 spo2 eqp1 eqp2 pdw adp "
+    "inv1 inv2 key npa1 npa2",
     "cls": "thing nothing1 nothing2 int1 int2 uni com svf1 svf2 avf hv1 hv2 maxc1 maxc2 "
     "maxqc1 maxqc2 maxqc3 maxqc4 oo",
     "cax": "sco eqc1 eqc2 dw adc",
     "dt": "type1 type2 eq diff not-type",
-    "scm": "cls sco eqc1 eqc2 op dp spo eqp1 eqp2 dom1 dom2 rng1 rng2 hv svf1 svf2 avf1 avf2 int uni",
+    "scm": "cls sco eqc1 eqc2 op dp spo eqp1 eqp2 dom1 dom2 rng1 rng2 hv "
+    "svf1 svf2 avf1 avf2 int uni",
 }
 OWL2RL = {f"{table}-{name}" for table, names in TABLES.items() for name in names.split()}
 RDFS = {

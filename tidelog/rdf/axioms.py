@@ -7,7 +7,7 @@ axiom can be written as has been looked at there: lists, restrictions, equal cla
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from functools import cache, cached_property
 
 from tidelog.program.diagnostics import TidelogError
 from tidelog.rdf.literals import SUPPORTED
@@ -17,7 +17,7 @@ from tidelog.rdf.vocabulary import CLASSES, DIFFERENT, PREDICATES, SAME, TYPE, T
 from tidelog.text.write import value_text
 
 Rule = tuple[str, str]  # the W3C's name and the text
-Rows = Callable[[str], Iterable[tuple[str, ...]]]
+Row = tuple[str, ...]
 
 THING = iri("owl:Thing")
 NIL = iri("rdf:nil")
@@ -25,14 +25,28 @@ FIXED = {SAME: "same", DIFFERENT: "different"}  # properties that every program 
 READINGS = 64  # of one list: more than one if it branches
 
 
-@dataclass
 class Schema:
     """An ontology to compile: what was given, what the tables read out of it, and names."""
 
-    given: Iterable[Triple]
-    rows: Rows
-    classes: Names = field(default_factory=lambda: Names("class"))
-    properties: Names = field(default_factory=lambda: Names("property", FIXED))
+    def __init__(
+        self, given: Iterable[Triple], read: Callable[[str], list[Row]], names: tuple[Names, Names]
+    ) -> None:
+        self.given = sorted(given)
+        self.rows = cache(read)  # of a relation of the tables, by name
+        self.classes, self.properties = names
+
+    @cached_property
+    def first(self) -> dict[str, list[str]]:
+        return _mapped(self.rows("first"))
+
+    @cached_property
+    def rest(self) -> dict[str, list[str]]:
+        return _mapped(self.rows("rest"))
+
+    @cached_property
+    def cells(self) -> dict[str, list[str]]:
+        """The cells of lists, by their first one."""
+        return _mapped(self.rows("cell"))
 
     def c(self, term: str) -> str:
         """The relation of a class."""
@@ -57,10 +71,9 @@ class Schema:
 
     def lists(self, head: str) -> list[tuple[str, ...]]:
         """The sequences of members that a list stands for: none if it never ends."""
-        firsts, rests = _mapped(self.rows("first")), _mapped(self.rows("rest"))
         found: list[tuple[str, ...]] = []
         paths: list[tuple[str, frozenset[str], tuple[str, ...]]] = [(head, frozenset(), ())]
-        steps = READINGS * (len(rests) + 1)
+        steps = READINGS * (len(self.rest) + 1)
         while paths:
             steps -= 1
             node, seen, members = paths.pop()
@@ -68,12 +81,17 @@ class Schema:
                 found.append(members)
             if node == NIL or node in seen:
                 continue
-            for member in firsts.get(node, ()):
-                for rest in rests.get(node, ()):
+            for member in self.first.get(node, ()):
+                for rest in self.rest.get(node, ()):
                     paths.append((rest, seen | {node}, (*members, member)))
             if not steps or len(found) > READINGS:
                 raise refusal(f"the list {head} branches")
         return sorted(found)
+
+
+def names() -> tuple[Names, Names]:
+    """For classes and for properties."""
+    return Names("class"), Names("property", FIXED)
 
 
 def refusal(why: str) -> TidelogError:
@@ -173,10 +191,9 @@ def refuted_by_properties(s: Schema) -> Iterator[Rule]:
 
 def _places(s: Schema, owner: str, relation: str) -> Iterator[tuple[str, str, str]]:
     """Where members stand in the lists of an axiom."""
-    cells, firsts = _mapped(s.rows("cell")), _mapped(s.rows("first"))
-    for head in _mapped(s.rows(relation)).get(owner, ()):
-        for node in cells.get(head, ()):
-            for member in firsts.get(node, ()):
+    for head in (head for x, head in s.rows(relation) if x == owner):
+        for node in s.cells.get(head, ()):
+            for member in s.first.get(node, ()):
                 yield head, node, member
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import cast
 
 from tidelog.api import Database
 from tidelog.rdf import axioms, profiles
@@ -93,7 +94,7 @@ class Ontology:
         self._profile = profile
         self._tables = Database(profiles.program(profile))
         self._given: dict[Triple, None] = {}
-        self._schema = Schema((), lambda name: self._tables[name].rows())
+        self._names = axioms.names()
         self._equality = False
 
     def change(
@@ -130,8 +131,7 @@ class Ontology:
         self._given.update(dict.fromkeys(come))
 
     def _compiled(self, equality: bool) -> Compiled:
-        schema = self._schema
-        schema.given = sorted(t for t in self._given if is_schema(t))
+        schema = Schema(filter(is_schema, self._given), self._rows, self._names)
         data = tuple(t for t in self._given if not is_schema(t))
         found = self._axioms(schema)
         equality |= self._equality or any(rule in axioms.EQUATING for rule, _ in found)
@@ -152,6 +152,9 @@ class Ontology:
             dict(classes.terms),
             dict(properties.terms),
         )
+
+    def _rows(self, relation: str) -> list[Row]:
+        return cast("list[Row]", self._tables[relation].rows())
 
     def _axioms(self, schema: Schema) -> list[Rule]:
         passes = {"none": (), "rdfs": axioms.RDFS, "owl2rl": axioms.OWL2RL}[self._profile]

@@ -170,7 +170,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    for character in ('\\', '"', "\n", "\r", "\t", "\b", "\f"):
+    for character in ("\\", '"', "\n", "\r", "\t", "\b", "\f"):
         short = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}.get(character, character)
         text = text.replace(character, "\\" + short)
     return text
