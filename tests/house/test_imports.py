@@ -52,13 +52,12 @@ ALLOWED: dict[str, set[str]] = {
         *("program", "text", "plan", "maintain", "engines", "io", "report"),
         *("limits", "accept", "questions", "deltas", "transactions", "stream", "reading", "spark"),
     },
-    "rdf": {"program", "text", "plan", "limits", "deltas", "transactions", "api"},
     "pipeline": {
         *("program", "text", "plan", "engines", "io", "maintain", "limits", "accept", "api"),
         "transactions",
     },
     "rdf": {
-        *("program", "text", "io", "limits", "accept", "api", "deltas", "maintain"),
+        *("program", "text", "plan", "io", "maintain", "limits", "accept", "deltas", "api"),
         "transactions",
     },
     "cli": {
