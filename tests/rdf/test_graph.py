@@ -231,6 +231,11 @@ def test_contradictions_are_told(compiled: bool) -> None:
     (wrong,) = graph.inconsistencies()
     assert wrong.rule == "cax-dw"
     assert {EX.Keeper, EX.Animal, EX.Ann} <= {*wrong.terms}
+    assert graph.causes(wrong) == [
+        (EX.Keeper, OWL.disjointWith, EX.Animal),
+        (EX.Ann, RDF.type, EX.Keeper),
+        (EX.Ann, RDF.type, EX.Animal),
+    ]
     graph.remove((EX.Ann, EX.feeds, EX.Ann))
     assert graph.inconsistencies() == []
 

@@ -48,6 +48,9 @@ DATA are files, folders or globs, in a format that their names tell (.nt, .ttl, 
 .owl, .jsonld; .gz), or - for the standard input. CHANGES are RDF Patch or signed N-Triples."""
 
 
+EXPLAINED = 100  # contradictions that are told with their triples
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action",
@@ -213,8 +216,10 @@ def _apply(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     graph = _opened(options, options.files, Stats())
     wrong = graph.inconsistencies()
-    for each in wrong:
+    for number, each in enumerate(wrong):
         out(str(each))
+        for triple in graph.causes(each) if number < EXPLAINED else ():
+            out(f"    {' '.join(triple)} .")
     say(f"{len(wrong):,} contradictions" if wrong else "consistent")
     return 1 if wrong else 0
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidelog.rdf.changing import GraphDelta, GraphTransaction
-    from tidelog.rdf.graph import Graph, Inconsistency
+    from tidelog.rdf.contradictions import Inconsistency
+    from tidelog.rdf.graph import Graph
     from tidelog.rdf.reading import Reader
     from tidelog.rdf.terms import OWL, RDF, RDFS, SKOS, XSD, Namespace, Triple, blank, iri, literal
 
@@ -32,7 +33,8 @@ __all__ = [
 # Imported on first use: what generates data, or looks at options, needs no compiler.
 _HOMES = {
     "tidelog.rdf.changing": ("GraphDelta", "GraphTransaction"),
-    "tidelog.rdf.graph": ("Graph", "Inconsistency"),
+    "tidelog.rdf.contradictions": ("Inconsistency",),
+    "tidelog.rdf.graph": ("Graph",),
     "tidelog.rdf.reading": ("Reader",),
     "tidelog.rdf.terms": (
         *("OWL", "RDF", "RDFS", "SKOS", "XSD"),

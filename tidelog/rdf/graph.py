@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tidelog.io.source import Source
 from tidelog.limits import Limits, Show
@@ -13,6 +13,7 @@ from tidelog.program.diagnostics import TidelogError
 from tidelog.rdf import writing
 from tidelog.rdf.changing import GraphDelta, GraphTransaction
 from tidelog.rdf.columns import Columns
+from tidelog.rdf.contradictions import Inconsistency, causes
 from tidelog.rdf.patch import PatchReader, Update
 from tidelog.rdf.profiles import check_profile
 from tidelog.rdf.reading import Reader
@@ -26,16 +27,6 @@ if TYPE_CHECKING:
     import rdflib
 
     from tidelog.api import Database
-
-
-class Inconsistency(NamedTuple):
-    """What contradicts itself: the rule that says so, and the terms that it says so of."""
-
-    rule: str
-    terms: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {' '.join(self.terms)}"
 
 
 class Graph:
@@ -230,6 +221,10 @@ class Graph:
             Inconsistency(str(rule), tuple(str(term) for term in terms if term))
             for rule, *terms in self.database["inconsistent"].rows()
         ]
+
+    def causes(self, wrong: Inconsistency) -> list[Triple]:
+        """The triples that contradict each other, given or derived."""
+        return causes(wrong, self.triples)
 
     def columns(self) -> Columns:
         """All triples that hold, as columns of terms."""
