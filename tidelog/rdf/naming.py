@@ -17,7 +17,7 @@ class Names:
 
     >>> names = Names("class")
     >>> names.of("<http://example.org/Student>")
-    'class_Student_fca16a'
+    'class_Student_ddc350'
     """
 
     def __init__(self, kind: str, fixed: dict[str, str] | None = None) -> None:
