@@ -61,6 +61,24 @@ def test_compiled_equals_triples_in_rdfs(seed: int) -> None:
     assert things(open_compiled(compiled, data), compiled) == about_things(tables["triple"])
 
 
+def test_in_rdfs_equality_is_a_property_like_others() -> None:
+    ontology = triples("p rdfs:subPropertyOf owl:sameAs. owl:sameAs rdfs:range c.")
+    data = triples("x p y. x q z. z owl:sameAs w.")
+    compiled = compile(ontology, "rdfs", equality=True)
+    tables = base("rdfs", [*ontology, *data])
+    assert not compiled.equality
+    assert things(open_compiled(compiled, data), compiled) == about_things(tables["triple"])
+
+
+def test_equality_as_a_property_of_axioms() -> None:
+    ontology = triples("p rdfs:subPropertyOf owl:sameAs. owl:sameAs rdfs:subPropertyOf r.")
+    data = triples("x p y. x q z. y rdf:type c.")
+    compiled = compile(ontology)
+    tables = base("owl2rl", [*ontology, *data])
+    assert compiled.equality
+    assert things(open_compiled(compiled, data), compiled) == about_things(tables["triple"])
+
+
 def test_equal_classes_and_properties() -> None:
     ontology = triples("c owl:sameAs d. p owl:sameAs r. c rdfs:subClassOf e. p rdfs:domain f.")
     data = triples("x rdf:type d. y r z.")

@@ -21,7 +21,7 @@ Row = tuple[str, ...]
 
 THING = iri("owl:Thing")
 NIL = iri("rdf:nil")
-FIXED = {SAME: "same", DIFFERENT: "different"}  # properties that every program has
+FIXED = {SAME: "same", DIFFERENT: "different"}  # properties that OWL 2 RL has
 READINGS = 64  # of one list: more than one if it branches
 
 
@@ -89,9 +89,9 @@ class Schema:
         return sorted(found)
 
 
-def names() -> tuple[Names, Names]:
-    """For classes and for properties."""
-    return Names("class"), Names("property", FIXED)
+def names(profile: str) -> tuple[Names, Names]:
+    """For classes and for properties. In RDFS owl:sameAs is a property like any other."""
+    return Names("class"), Names("property", FIXED if profile == "owl2rl" else None)
 
 
 def refusal(why: str) -> TidelogError:
@@ -336,9 +336,8 @@ def routing(s: Schema) -> Iterator[Rule]:
     for term, c in s.classes.relations.items():
         yield "route", f"{c}(x) :- other(x, {q(TYPE)}, {q(term)})."
     for term, p in s.properties.relations.items():
-        if term in FIXED:
-            continue
-        yield "route", f"{p}(x, y) :- other(x, {q(term)}, y)."
+        if p not in FIXED.values():
+            yield "route", f"{p}(x, y) :- other(x, {q(term)}, y)."
 
 
 RDFS = (hierarchy, domains, containers)
@@ -347,5 +346,3 @@ OWL2RL = (
     *(refuted_by_properties, denied, equivalent_classes, restrictions_in_order, combined),
     *(restrictions, cardinalities, refuted_by_classes, all_different, equal_terms),
 )
-# Rules that make things equal.
-EQUATING = frozenset({"prp-fp", "prp-ifp", "prp-key", "cls-maxc2", "cls-maxqc3", "cls-maxqc4"})

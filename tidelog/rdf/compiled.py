@@ -36,6 +36,7 @@ class Compiled:
     equality: bool  # terms may be equal, and stand for each other
     classes: dict[str, str]  # and back
     properties: dict[str, str]
+    profile: str
 
     @property
     def declarations(self) -> str:
@@ -43,10 +44,10 @@ class Compiled:
         unary = (f".decl {name}(x: symbol)" for name in self.unary.values())
         binary = (
             f".decl {name}(x: symbol, y: symbol)"
-            for term, name in self.binary.items()
-            if term not in FIXED
+            for name in self.binary.values()
+            if name not in FIXED.values()
         )
-        return "\n".join([_common(), *unary, *binary])
+        return "\n".join([_common(self.profile), *unary, *binary])
 
     @property
     def program(self) -> str:
@@ -94,7 +95,7 @@ class Ontology:
         self._profile = profile
         self._tables = Database(profiles.program(profile))
         self._given: dict[Triple, None] = {}
-        self._names = axioms.names()
+        self._names = axioms.names(profile)
         self._equality = False
 
     def change(
@@ -134,8 +135,8 @@ class Ontology:
         schema = Schema(filter(is_schema, self._given), self._rows, self._names)
         data = tuple(t for t in self._given if not is_schema(t))
         found = self._axioms(schema)
-        equality |= self._equality or any(rule in axioms.EQUATING for rule, _ in found)
-        equality |= any(p == SAME for _, p, _ in data) or _equates(found)
+        equality |= self._equality or _equates(found) or any(p == SAME for _, p, _ in data)
+        equality &= self._profile == "owl2rl"
         found = [*axioms.routing(schema), *found]  # with its rule a relation begins to be
         if self._profile == "owl2rl":
             found += axioms.literals(schema)
@@ -151,6 +152,7 @@ class Ontology:
             equality,
             dict(classes.terms),
             dict(properties.terms),
+            self._profile,
         )
 
     def _rows(self, relation: str) -> list[Row]:
@@ -174,6 +176,7 @@ def _concerns_schema(triple: Triple) -> bool:
 
 
 def _equates(found: Iterable[Rule]) -> bool:
+    """Can one of the rules make terms equal?"""
     return any(text.startswith("same(") for _, text in found)
 
 
@@ -183,6 +186,7 @@ def _name(rule: Rule) -> str:
 
 
 @cache
-def _common() -> str:
-    text = files("tidelog.rdf").joinpath("rules", "compiled.dl").read_text(encoding="utf-8")
-    return f"{text}\n{profiles.spaces_text()}"
+def _common(profile: str) -> str:
+    name = f"compiled-{'owl2rl' if profile == 'owl2rl' else 'rdfs'}.dl"
+    text = files("tidelog.rdf").joinpath("rules", name).read_text(encoding="utf-8")
+    return f"{text}\n{profiles.spaces_text()}" if profile == "owl2rl" else text
