@@ -10,7 +10,7 @@ from bench.rdf.targets import find, targets
 from bench.spark.tables import table
 
 HOW = (
-    "Each system runs in a process of its own, warmed up on one department. Seconds are wall or "
+    "Each system runs in a process of its own, warmed up before. Seconds are wall or "
     "CPU time, whichever is less, because other work shares the machine; where something was done "
     "several times, the median. Bytes are what the process grew by until all was derived. Triples "
     "per second are those that were given, over loading and reasoning."
