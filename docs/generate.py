@@ -37,6 +37,7 @@ DOCUMENTS = (
     "docs/streams.md",
     "docs/dbsp.md",
     "docs/spark.md",
+    "docs/rdf.md",
 )
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SECONDS = 120  # for one command

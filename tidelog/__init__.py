@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tidelog.stream.processor import Stream
     from tidelog.transactions import Transaction
 
-__version__ = "0.6.0"
+__version__ = "0.7.0"
 
 __all__ = [
     "Answer",

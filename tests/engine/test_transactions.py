@@ -44,6 +44,20 @@ def test_a_rule_may_need_nothing(algorithm: str) -> None:
     assert db["m"].rows() == [(1,)]
 
 
+@algorithms
+def test_a_rule_goes_while_another_brings_a_relation_with_facts(algorithm: str) -> None:
+    """The facts were looked for in the strata of before, which do not have the relation."""
+    db = tl.Database("a(x) :- b(x). b(1).", algorithm=algorithm)
+    with db.transaction() as tx:
+        tx.remove_rule("a(x) :- b(x).")
+        tx.add_rule("new(x) :- b(x).")
+        tx.add_rule("a(x) :- new(x), x > 1.")
+        tx.insert("new", [(5,)])
+        tx.insert("b", [(2,)])
+    assert tx.delta.counts == {"b": (1, 0), "new": (3, 0), "a": (2, 1)}
+    assert db["a"].rows() == [(2,), (5,)]
+
+
 def test_a_rule_that_never_holds_comes_and_goes() -> None:
     db = tl.Database("n(2).")
     with db.transaction() as tx:

@@ -56,6 +56,10 @@ ALLOWED: dict[str, set[str]] = {
         *("program", "text", "plan", "engines", "io", "maintain", "limits", "accept", "api"),
         "transactions",
     },
+    "rdf": {
+        *("program", "text", "plan", "io", "maintain", "limits", "accept", "deltas", "api"),
+        "transactions",
+    },
     "cli": {
         *("program", "text", "plan", "closure", "dbsp", "engines", "io", "report", "naive"),
         *(
@@ -68,6 +72,7 @@ ALLOWED: dict[str, set[str]] = {
             "stream",
             "maintain",
             "pipeline",
+            "rdf",
             "spark",
             "__version__",
         ),

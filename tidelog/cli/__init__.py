@@ -1,4 +1,5 @@
-"""The command line: `tidelog run`, `apply`, `repl`, `check`, `pipeline`, `plan` and `doctor`.
+"""The command line: `tidelog run`, `apply`, `repl`, `check`, `pipeline`, `rdf`, `plan`
+and `doctor`.
 
 Exit codes: 0 fine, 1 a check failed or the reader of deltas left, 2 bad input, 130
 interrupted. Heavy modules are imported by the commands that need them, so that the others
@@ -26,6 +27,7 @@ COMMANDS = {
     "repl": "change and ask a program at a prompt",
     "check": "look for errors and doubtful places, without evaluating",
     "pipeline": "keep tables and feeds up to date while sources change, on Spark",
+    "rdf": "keep the consequences of ontologies: RDF in, RDFS or OWL 2 RL, RDF out",
     "plan": "show strata, join orders and closures, as text or as a picture",
     "doctor": "show versions, the kernel cache, Java and Spark",
 }

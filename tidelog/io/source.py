@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 import zlib
@@ -52,10 +53,7 @@ def read_bytes(source: Source, *, max_bytes: int = MAX_BYTES, max_ratio: int = M
     if isinstance(source, str | os.PathLike):
         data = _file_bytes(Path(source), name, max_bytes)
         if name.endswith(".gz") and not data.startswith(GZIP_MAGIC):
-            raise FileFault(
-                f"file {name} is not compressed with gzip",
-                "compress it, or drop .gz from its name",
-            )
+            raise _not_packed(name)
     else:
         data = _stream_bytes(source, name, max_bytes)
     if data.startswith(GZIP_MAGIC):
@@ -63,24 +61,79 @@ def read_bytes(source: Source, *, max_bytes: int = MAX_BYTES, max_ratio: int = M
     return data
 
 
+def pieces(source: Source) -> Iterator[bytes]:
+    """The bytes of a regular file or a stream as they come, decompressed; never all at once."""
+    name = name_of(source)
+    if isinstance(source, str | os.PathLike):
+        given = _file_pieces(Path(source), name)
+    else:
+        given = _stream_pieces(source, name)
+    first = next(given, b"")
+    packed = first.startswith(GZIP_MAGIC)
+    if is_path(source) and name.endswith(".gz") and not packed:
+        raise _not_packed(name)
+    if packed:
+        # What is compressed is small, and the way out of it is one for all.
+        data = b"".join((first, *given))
+        yield from _decompressed(data, name, MAX_BYTES, MAX_RATIO)
+        return
+    made = 0
+    for piece in itertools.chain((first,), given):
+        made += len(piece)
+        if made > MAX_BYTES:
+            raise _too_large(name, MAX_BYTES)
+        yield piece
+
+
+def _file_pieces(path: Path, name: str) -> Iterator[bytes]:
+    try:
+        with _opened(path, name) as file:
+            before = os.fstat(file.fileno())
+            while piece := file.read(_PIECE):
+                yield piece
+            after = os.fstat(file.fileno())
+    except OSError as error:
+        raise _unreadable(name, error) from None
+    except ValueError:  # a NUL in the path
+        raise FileFault(f"{name!r} cannot be the name of a file") from None
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise _changed(name)
+
+
+def _stream_pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    try:
+        while piece := stream.read(_PIECE):
+            yield piece
+    except OSError as error:
+        raise _unreadable(name, error) from None
+
+
+def _opened(path: Path, name: str) -> BinaryIO:
+    """A regular file, looked at before it is opened: opening a FIFO waits, a device may act."""
+    _require_regular(os.stat(path), name)
+    descriptor = os.open(path, os.O_RDONLY | _NONBLOCKING)
+    try:
+        _require_regular(os.fstat(descriptor), name)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return open(descriptor, "rb")
+
+
 def _file_bytes(path: Path, name: str, max_bytes: int) -> bytes:
     try:
-        # Looked at before it is opened: opening a FIFO waits, opening a device may act.
-        _require_regular(os.stat(path), name)
-        descriptor = os.open(path, os.O_RDONLY | _NONBLOCKING)
-        with open(descriptor, "rb") as file:
-            before = os.fstat(descriptor)
-            _require_regular(before, name)
+        with _opened(path, name) as file:
+            before = os.fstat(file.fileno())
             if before.st_size > max_bytes:
                 raise _too_large(name, max_bytes)
             data = file.read()
-            after = os.fstat(descriptor)
+            after = os.fstat(file.fileno())
     except OSError as error:
         raise _unreadable(name, error) from None
     except ValueError:  # a NUL in the path
         raise FileFault(f"{name!r} cannot be the name of a file") from None
     if len(data) != after.st_size or before.st_mtime_ns != after.st_mtime_ns:
-        raise FileFault(f"file {name} changed while it was read", "run again when it is complete")
+        raise _changed(name)
     return data
 
 
@@ -157,6 +210,15 @@ def _decompressed(data: bytes, name: str, max_bytes: int, max_ratio: int) -> Ite
                 )
             yield piece
         start -= len(member.unused_data)
+
+
+def _changed(name: str) -> FileFault:
+    return FileFault(f"file {name} changed while it was read", "run again when it is complete")
+
+
+def _not_packed(name: str) -> FileFault:
+    advice = "compress it, or drop .gz from its name"
+    return FileFault(f"file {name} is not compressed with gzip", advice)
 
 
 def _corrupt(name: str) -> FileFault:

@@ -1,0 +1,1 @@
+"""What materialising an ontology costs, and keeping it so, beside other reasoners."""

@@ -1,0 +1,33 @@
+"""A compiled ontology as a database, and its triples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import tidelog as tl
+from tests.rdf.bases import facts_of
+from tests.rdf.notation import Triple
+from tidelog.rdf.compiled import Compiled
+from tidelog.rdf.vocabulary import is_schema
+
+
+def routed(compiled: Compiled, data: Iterable[Triple]) -> dict[str, list[tuple[str, ...]]]:
+    facts = facts_of(data)
+    for triple in facts.pop("triple"):
+        relation, row = compiled.route((triple[0], triple[1], triple[2]))
+        facts.setdefault(relation, []).append(row)
+    return facts
+
+
+def open_compiled(compiled: Compiled, data: Iterable[Triple]) -> tl.Database:
+    return tl.Database(compiled.program, facts=routed(compiled, [*data, *compiled.data]))
+
+
+def things(db: tl.Database, compiled: Compiled) -> set[Triple]:
+    """The triples of a compiled ontology's database."""
+    found = (compiled.back(name, row) for name in db.relations for row in db[name])
+    return {triple for triple in found if triple is not None}
+
+
+def about_things(closed: Iterable[Triple]) -> set[Triple]:
+    return {triple for triple in closed if not is_schema(triple)}

@@ -1,0 +1,118 @@
+"""Triples as columns: three arrays of codes into one list of distinct terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.program.syntax import Kind
+from tidelog.program.table import SymbolColumn, Table
+from tidelog.rdf.terms import Triple
+
+Codes = NDArray[np.int64]
+KINDS: tuple[Kind, ...] = ("symbol", "symbol", "symbol")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Triple i is `words[s[i]], words[p[i]], words[o[i]]`. Words are distinct.
+
+    >>> Columns.of([("<a:s>", "<a:p>", "<a:s>")]).words
+    ['<a:s>', '<a:p>']
+    """
+
+    s: Codes
+    p: Codes
+    o: Codes
+    words: Sequence[str]
+
+    @staticmethod
+    def of(triples: Iterable[Triple]) -> Columns:
+        gathered = Gathered()
+        gathered.add(triples)
+        return gathered.columns()
+
+    @staticmethod
+    def of_table(table: Table) -> Columns:
+        """The columns of a table of three symbols, each of which has words of its own."""
+        ids: dict[str, int] = {}
+        codes = []
+        for column in table.columns:
+            assert isinstance(column, SymbolColumn)
+            ours = [ids.setdefault(word, len(ids)) for word in column.words]
+            codes.append(np.array(ours, dtype=np.int64)[column.codes])
+        return Columns(codes[0], codes[1], codes[2], list(ids))
+
+    def __len__(self) -> int:
+        return len(self.s)
+
+    def __iter__(self) -> Iterator[Triple]:
+        words = self.words
+        for s, p, o in zip(self.s.tolist(), self.p.tolist(), self.o.tolist(), strict=True):
+            yield words[s], words[p], words[o]
+
+    def table(self) -> Table:
+        """The form in which engines take facts."""
+        parts = tuple(self.symbols(codes) for codes in (self.s, self.p, self.o))
+        return Table(KINDS, parts, len(self))
+
+    def symbols(self, codes: Codes) -> SymbolColumn:
+        """A column with the words that it uses: an engine looks up every one that it is given."""
+        used = np.zeros(len(self.words), dtype=np.bool_)
+        used[codes] = True
+        numbers = np.cumsum(used) - 1
+        words = self.words
+        return SymbolColumn(numbers[codes], [words[i] for i in np.flatnonzero(used).tolist()])
+
+    def where(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Columns:
+        return Columns(self.s[rows], self.p[rows], self.o[rows], self.words)
+
+    def of_kinds(self, first: str, column: Codes) -> NDArray[np.bool_]:
+        """Which rows have a term in the column that begins with one of these characters?"""
+        known = np.array([word[:1] in first for word in self.words], dtype=np.bool_)
+        return known[column] if len(known) else np.zeros(0, dtype=np.bool_)
+
+    def proper(self) -> Columns:
+        """Those that RDF can write: rules may also say something of literals."""
+        return self.where(self.of_kinds("<_", self.s) & self.of_kinds("<", self.p))
+
+    def sorted(self) -> Columns:
+        """By subject, predicate and object, as their texts compare."""
+        order = sorted(range(len(self.words)), key=self.words.__getitem__)
+        ranks = np.empty(len(order), dtype=np.int64)
+        ranks[order] = np.arange(len(order))
+        s, p, o = ranks[self.s], ranks[self.p], ranks[self.o]
+        rows = np.lexsort((o, p, s))
+        return Columns(s[rows], p[rows], o[rows], [self.words[i] for i in order])
+
+
+@dataclass(slots=True)
+class Gathered:
+    """Columns that grow: pieces of codes, and the terms seen so far with their codes."""
+
+    ids: dict[str, int] = field(default_factory=dict)
+    pieces: list[Codes] = field(default_factory=list)
+
+    def add(
+        self, triples: Iterable[Sequence[str]], rename: Callable[[str], str] | None = None
+    ) -> int:
+        """Take triples; returns how many. Terms may be replaced by others as they come."""
+        ids = self.ids
+        flat = [term for triple in triples for term in triple]
+        if rename is None:
+            codes = [ids.setdefault(term, len(ids)) for term in flat]
+        else:
+            codes = [ids.setdefault(rename(term), len(ids)) for term in flat]
+        self.pieces.append(np.array(codes, dtype=np.int64).reshape(-1, 3))
+        return len(codes) // 3
+
+    def __len__(self) -> int:
+        return sum(map(len, self.pieces))
+
+    def columns(self) -> Columns:
+        rows = np.concatenate(self.pieces) if self.pieces else np.empty((0, 3), dtype=np.int64)
+        s, p, o = (np.ascontiguousarray(rows[:, c]) for c in range(3))
+        return Columns(s, p, o, list(self.ids))
