@@ -64,7 +64,8 @@ def axiom(runs: Sequence[Run], ours: str) -> Target:
             shares.append(gone / reason)
             count = run.figure("add 1 axiom", "changed")
             each = f", {1e6 * gone / count:.0f} µs for each triple that goes" if count else ""
-            parts.append(f"LUBM-{run.universities}: {100 * shares[-1]:.0f} % of the reasoning{each}")
+            share = f"{100 * shares[-1]:.0f} % of the reasoning"
+            parts.append(f"LUBM-{run.universities}: {share}{each}")
     if not shares:
         return Target(text, None, "")
     return Target(text, all(share < 1 for share in shares), "; ".join(parts))
