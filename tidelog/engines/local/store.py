@@ -18,7 +18,7 @@ from tidelog.engines.local.kernels.index import (
     append_rows,
     rehash_slots,
 )
-from tidelog.engines.local.kernels.removal import remove_rows
+from tidelog.engines.local.kernels.removal import remove_rows, unindex_rows
 from tidelog.engines.local.values import Ids
 from tidelog.program.diagnostics import LimitError
 
@@ -295,10 +295,13 @@ class Store:
             self._keep(r, np.delete(np.arange(n), rows))
             return
         self.fill(r)
-        which = np.array(list(self._rows[r].indexes.values()), dtype=np.int64)
-        for x in which.tolist():
-            self._append(x, n)
+        indexes = self._rows[r].indexes
+        which = np.array(list(indexes.values()), dtype=np.int64)
         going = np.sort(rows)[::-1].copy()
+        for key, x in indexes.items():
+            self._append(x, n)
+            order = going[_by_key(self.rows(r)[going], key)]
+            unindex_rows(self.rels_at, self.idxs_at, x, order, self.scratch_at)
         remove_rows(self.rels_at, self.idxs_at, r, going, which, self.scratch_at)
 
     def _keep(self, r: int, kept: NDArray[np.int64]) -> None:
@@ -433,3 +436,10 @@ class Store:
     def memory(self) -> int:
         """Bytes that the arrays take."""
         return sum(rows.nbytes() for rows in self._rows) + sum(i.nbytes() for i in self._indexes)
+
+
+def _by_key(rows: NDArray[np.uint32], key: tuple[int, ...]) -> NDArray[np.int64]:
+    """An order of the rows in which those with equal values in these columns are together."""
+    if len(rows) == 1 or not key:
+        return np.arange(len(rows))
+    return np.lexsort([rows[:, c] for c in reversed(key)])

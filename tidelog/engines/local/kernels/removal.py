@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.engines.local.kernels.hashing import EMPTY, find_slot, home, key_of, pack
+from tidelog.engines.local.kernels.hashing import EMPTY, find_slot, home, key_of, mix, pack
 from tidelog.engines.local.kernels.index import NO_CHUNK, find_key, index_key, size_class, spread
 from tidelog.engines.local.kernels.layout import (
     COUNTERS,
@@ -37,6 +37,7 @@ from tidelog.engines.local.kernels.layout import (
     X_FREE,
     X_MARK,
     X_NKEY,
+    X_REL,
     X_SIZE,
     X_SLOTS,
     X_STRIDE,
@@ -44,6 +45,8 @@ from tidelog.engines.local.kernels.layout import (
     X_WIDTH,
 )
 from tidelog.engines.local.kernels.memory import i32, i64, u16, u32, u64
+
+FEW = 4  # rows with one key that are looked for one by one in their vector
 
 
 @njit
@@ -159,12 +162,119 @@ def unindex(idxs, x, rows, base, t):
             give_back(idxs, x, offset, c + 1)
 
 
+@njit
+def rest_hash(words, at, cols, first, stride):
+    """A hash of a vector's element, or of a row's columns, which are at cols[first:]."""
+    h = np.uint64(0)
+    for c in range(stride):
+        place = at + c if first < 0 else at + cols[first + c]
+        h = mix(h ^ np.uint64(words[place]))
+    return h
+
+
+@njit
+def drop_run(idxs, x, rows, arity, at, going, start, stop):
+    """Take rows with one key, going[start:stop], out of their vector, by one look at all of it."""
+    nkey = idxs[x * X_WIDTH + X_NKEY]
+    stride = idxs[x * X_WIDTH + X_STRIDE]
+    cols = i64(idxs[x * X_WIDTH + X_COLS])
+    slots = u32(idxs[x * X_WIDTH + X_SLOTS])
+    arena = u32(idxs[x * X_WIDTH + X_ARENA])
+    size = np.int64(1) << size_class(2 * (stop - start))
+    table = np.zeros(size, dtype=np.int64)
+    for g in range(start, stop):
+        base = np.int64(going[g]) * arity
+        place = np.int64(rest_hash(rows, base, cols, nkey, stride) & np.uint64(size - 1))
+        while table[place] != 0:
+            place = (place + 1) & (size - 1)
+        table[place] = g + 1
+    offset = np.int64(slots[at + S_OFF])
+    length = np.int64(slots[at + S_LEN])
+    kept = 0
+    for i in range(length):
+        element = offset + i * stride
+        place = np.int64(rest_hash(arena, element, cols, -1, stride) & np.uint64(size - 1))
+        goes = False
+        while table[place] != 0 and not goes:
+            base = np.int64(going[table[place] - 1]) * arity
+            goes = True
+            for c in range(stride):
+                if arena[element + c] != rows[base + cols[nkey + c]]:
+                    goes = False
+                    break
+            place = (place + 1) & (size - 1)
+        if not goes:
+            if kept != i:
+                for c in range(stride):
+                    arena[offset + kept * stride + c] = arena[element + c]
+            kept += 1
+    shrink(idxs, x, at, length, kept)
+
+
+@njit
+def shrink(idxs, x, at, length, kept):
+    """A vector has fewer elements now: what its chunk has too much goes to the free lists."""
+    slots = u32(idxs[x * X_WIDTH + X_SLOTS])
+    stride = idxs[x * X_WIDTH + X_STRIDE]
+    offset = np.int64(slots[at + S_OFF])
+    inline = stride == 1
+    least = 1 if inline else 0  # the class of the smallest chunk
+    wanted = max(least, size_class(max(kept, 1)))
+    c = size_class(length)
+    while c > wanted:
+        c -= 1
+        give_back(idxs, x, offset + (np.int64(1) << c) * stride, c)
+    slots[at + S_LEN] = np.uint32(kept)
+    if kept == 0:
+        give_back(idxs, x, offset, wanted)
+        idxs[x * X_WIDTH + X_USED] -= 1
+        close_index_gap(idxs, x, at)
+    elif kept == 1 and inline:
+        value = u32(idxs[x * X_WIDTH + X_ARENA])[offset]
+        give_back(idxs, x, offset, wanted)
+        slots[at + S_OFF] = value
+
+
+@njit(cache=True)
+def unindex_rows(relations, indexes, x, going, scratch):
+    """Take rows out of an index; those with the same key must follow one another."""
+    rels = i64(relations)
+    idxs = i64(indexes)
+    t = i64(scratch)
+    r = idxs[x * X_WIDTH + X_REL]
+    arity = rels[r * R_WIDTH + R_ARITY]
+    rows = u32(rels[r * R_WIDTH + R_ROWS])
+    nkey = idxs[x * X_WIDTH + X_NKEY]
+    cols = i64(idxs[x * X_WIDTH + X_COLS])
+    start = 0
+    while start < len(going):
+        base = np.int64(going[start]) * arity
+        stop = start + 1
+        while stop < len(going):
+            other = np.int64(going[stop]) * arity
+            same = True
+            for k in range(nkey):
+                if rows[other + cols[k]] != rows[base + cols[k]]:
+                    same = False
+                    break
+            if not same:
+                break
+            stop += 1
+        if stop - start > FEW:
+            for k in range(nkey):
+                t[k] = np.int64(rows[base + cols[k]])
+            at = find_key(idxs, x, index_key(t, nkey))
+            drop_run(idxs, x, rows, arity, at, going, start, stop)
+        else:
+            for g in range(start, stop):
+                unindex(idxs, x, rows, np.int64(going[g]) * arity, t)
+        start = stop
+
+
 @njit(cache=True)
 def remove_rows(relations, indexes, r, going, which, scratch):
-    """Take rows away, given in falling order; `which` are the relation's indexes.
-
-    All rows must have their numbers, and all indexes must be complete.
-    """
+    """Take rows away, given in falling order; `which` are the relation's indexes, which have been
+    complete and have lost the rows already. All rows must have their numbers."""
     rels = i64(relations)
     idxs = i64(indexes)
     t = i64(scratch)
@@ -175,8 +285,6 @@ def remove_rows(relations, indexes, r, going, which, scratch):
     for g in range(len(going)):
         row = np.int64(going[g])
         base = row * arity
-        for k in range(len(which)):
-            unindex(idxs, which[k], rows, base, t)
         for c in range(arity):
             t[c] = np.int64(rows[base + c])
         close_gap(rels, r, find_slot(rels, r, key_of(t, arity), t))

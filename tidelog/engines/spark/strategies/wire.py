@@ -19,7 +19,9 @@ from tidelog.program.rules import Relation
 from tidelog.program.syntax import Value
 from tidelog.program.table import Column, SymbolColumn, Table
 
-CHUNK = 1 << 16  # facts of a blob, at most: a megabyte or two. Spark takes 16 before it looks at memory
+CHUNK = (
+    1 << 16
+)  # facts of a blob, at most: a megabyte or two. Spark takes 16 before it looks at memory
 
 Mask = NDArray[np.bool_]
 Parts = NDArray[np.int64]
