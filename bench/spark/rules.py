@@ -71,7 +71,7 @@ def measured(spark: SparkSession, quick: bool, say: Say) -> Rows:
             given = facts(size)
             for system in OPTIONS:
                 if name == CLAROS and system == ANEW:
-                    continue  # stratum by stratum, Spark plans a thousand joins: quarters of an hour
+                    continue  # a thousand joins, stratum by stratum: Spark plans them for long
                 case = f"{name}, {size:,}"
                 found = played(spark, case, program, given, LIMIT[quick], system)
                 for row in found:
