@@ -63,7 +63,7 @@ def refused(text: str) -> str:
         (
             'state = "state"\n',
             "",
-            'p.toml: error: state: it is missing\n    such as state = "reach.dl"',
+            'p.toml: error: state: it is missing\n    such as state = "state"',
         ),
         (
             'state = "state"',
@@ -85,12 +85,47 @@ def refused(text: str) -> str:
         (
             'relation = "edge"',
             'relation = "egde"',
-            "error: there is no relation egde\n    did you mean edge?",
+            "p.toml:9: error: source.edges.relation: there is no relation egde\n"
+            "    did you mean edge?",
+        ),
+        (
+            'path = "out/path"',
+            'path = "state/out"',
+            "p.toml:13: error: sink.paths.path: it overlaps with state\n"
+            "    a sink writes a folder of its own",
+        ),
+        (
+            'path = "out/path"',
+            'path = "reach.dl"',
+            "p.toml:13: error: sink.paths.path: reach.dl is a file\n"
+            "    a sink writes a folder of its own",
+        ),
+        (
+            'path = "out/path"',
+            'path = "changes/out"',
+            "p.toml:13: error: sink.paths.path: it overlaps with source.edges.path\n"
+            "    a sink writes a folder of its own",
+        ),
+        (
+            'state = "state"',
+            'state = "state"\nengine = "spark"\nalgorithm = "dbsp"',
+            "p.toml:4: error: algorithm: there is no 'dbsp'\n    there are auto, recompute, "
+            "counting, dred, dredc, bf, bfc, dredc-mod, bfc-mod",
+        ),
+        (
+            'state = "state"',
+            'state = "state"\nfacts = "nowhere"',
+            "p.toml:3: error: facts: there is no folder nowhere",
+        ),
+        (
+            'mode = "signed"',
+            'mode = "signed"\ntable = "t"',
+            "p.toml:4: error: source.edges: it has both path and table\n    give one of them",
         ),
         (
             'relation = "edge"',
             'relation = "edge"\ncolumns = ["x"]',
-            "error: source edges: 1 columns are mapped to edge(x, y), which has 2",
+            "p.toml:10: error: source.edges.columns: 1 column is mapped to edge(x, y), which has 2",
         ),
         (
             'path = "out/path"',
@@ -132,7 +167,10 @@ def test_mistakes(folder: Path, old: str, new: str, message: str) -> None:
 
 def test_two_sinks_in_one_folder(folder: Path) -> None:
     twin = '[sink.twin]\nrelation = "edge"\npath = "out/../out/path"\n'
-    assert refused(GOOD + twin) == "p.toml:13: error: sink.paths.path: two sinks have this path"
+    assert refused(GOOD + twin) == (
+        "p.toml:13: error: sink.paths.path: two sinks have this path\n"
+        "    a sink writes a folder of its own"
+    )
 
 
 def test_everything_that_can_be_set(folder: Path) -> None:

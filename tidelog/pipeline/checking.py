@@ -2,27 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.pipeline.sources import relation_of
+from tidelog.pipeline.settings import SettingError, Source
 from tidelog.pipeline.tables import refuse_nullary
+from tidelog.plan.draft import did_you_mean
 from tidelog.program.rules import Relation
-from tidelog.transactions import no_relation
 
 if TYPE_CHECKING:
     from tidelog.pipeline.pipeline import Pipeline
 
 
 def check(pipeline: Pipeline, relations: Mapping[str, Relation]) -> None:
-    """Mappings and sinks fit the program."""
+    """Mappings and sinks fit the program, and facts that are named are there."""
     shown = {name: relation for name, relation in relations.items() if not relation.hidden}
     for source in pipeline.sources:
-        for map_ in source.maps:
-            relation_of(source, map_, shown)
+        _check_maps(source, shown)
     for sink in pipeline.sinks:
-        relation = shown.get(sink.relation)
-        if relation is None:
-            raise no_relation(sink.relation, list(shown))
+        relation = _relation(f"sink.{sink.name}", sink.relation, shown)
         if sink.kind == "table":
             refuse_nullary(relation, f"sink {sink.name}")
+    if pipeline.facts is not None and not pipeline.facts.is_dir():
+        raise SettingError("facts", f"there is no folder {pipeline.facts}")
+
+
+def _check_maps(source: Source, shown: Mapping[str, Relation]) -> None:
+    key = f"source.{source.name}"
+    for map_ in source.maps:
+        relation = _relation(key, map_.relation, shown)
+        if map_.columns is not None and len(map_.columns) != relation.arity:
+            names = f"{relation.name}({', '.join(relation.attributes)})"
+            given = len(map_.columns)
+            are = "column is" if given == 1 else "columns are"
+            raise SettingError(
+                f"{key}.columns", f"{given} {are} mapped to {names}, which has {relation.arity}"
+            )
+
+
+def _relation(key: str, name: str, shown: Mapping[str, Relation]) -> Relation:
+    if name not in shown:
+        advice = did_you_mean(name, shown, f"the program has {', '.join(shown) or 'none'}")
+        raise SettingError(f"{key}.relation", f"there is no relation {name}", advice)
+    return shown[name]
+
+
+def check_paths(pipeline: Pipeline) -> None:
+    """Folders that sinks write, and clean up, have nothing else in them."""
+    taken = dict(_taken(pipeline))
+    for sink in pipeline.sinks:
+        if not (sink.own and sink.path):
+            continue
+        key = f"sink.{sink.name}.path"
+        mine = _real(pipeline.folder / sink.path)
+        if mine.is_file():
+            raise SettingError(key, f"{sink.path} is a file", "a sink writes a folder of its own")
+        for other, what in taken.items():
+            if other != key and _overlap(mine, what):
+                twice = mine == what and other.startswith("sink.")
+                message = "two sinks have this path" if twice else f"it overlaps with {other}"
+                raise SettingError(key, message, "a sink writes a folder of its own")
+
+
+def _taken(pipeline: Pipeline) -> Iterator[tuple[str, Path]]:
+    """What has a place, by the setting that says so."""
+    yield "program", _real(pipeline.program)
+    yield "state", _real(pipeline.state)
+    if pipeline.facts is not None:
+        yield "facts", _real(pipeline.facts)
+    for source in pipeline.sources:
+        if source.path and ":/" not in source.path and not any(c in source.path for c in "*?[{"):
+            yield f"source.{source.name}.path", _real(pipeline.folder / source.path)
+    for sink in pipeline.sinks:
+        if sink.own and sink.path:
+            yield f"sink.{sink.name}.path", _real(pipeline.folder / sink.path)
+
+
+def _overlap(mine: Path, other: Path) -> bool:
+    return mine == other or mine in other.parents or other in mine.parents
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tidelog.accept import Accepted, accept
 from tidelog.limits import Limits
 from tidelog.pipeline import toml
+from tidelog.pipeline.checking import check, check_paths
 from tidelog.pipeline.settings import ENGINES, SettingError, Sink, Source, Trigger, one_of
 from tidelog.program.diagnostics import TidelogError
 from tidelog.text import parse_file
@@ -75,6 +75,7 @@ class Pipeline:
         self.master = master
         self.spark = dict(spark or {})
         self.adopt: frozenset[str] = frozenset()
+        self._file: Path | None = None  # that describes it
         self._check()
 
     def _check(self) -> None:
@@ -89,17 +90,18 @@ class Pipeline:
             for name in names:
                 if names.count(name) > 1:
                     raise SettingError(f"{kind}.{name}", "there are two of this name")
-        paths = [os.path.abspath(self.folder / s.path) for s in self.sinks if s.own and s.path]
-        for sink in self.sinks:
-            if sink.own and sink.path:
-                path = os.path.abspath(self.folder / sink.path)
-                if paths.count(path) > 1:
-                    raise SettingError(f"sink.{sink.name}.path", "two sinks have this path")
+        if self.engine == "spark":
+            from tidelog.spark import ALGORITHMS as ON_SPARK
+
+            one_of("algorithm", self.algorithm, ON_SPARK)
+        check_paths(self)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The pipeline that a TOML file describes; paths in it are relative to the file."""
-        return toml.read(Path(path), lambda settings: cls(**settings))
+        made = toml.read(Path(path), lambda settings: cls(**settings))
+        made._file = Path(path)
+        return made
 
     def accept(self) -> Accepted:
         """The program, if it has no errors."""
@@ -107,10 +109,13 @@ class Pipeline:
 
     def check(self) -> Accepted:
         """Look for errors in the settings and the program, without Spark and without data."""
-        from tidelog.pipeline.checking import check
-
         accepted = self.accept()
-        check(self, accepted.checked.relations)
+        try:
+            check(self, accepted.checked.relations)
+        except SettingError as error:
+            if self._file is None:
+                raise
+            raise toml.in_file(self._file, error) from None
         return accepted
 
     def status(self) -> Commit | None:

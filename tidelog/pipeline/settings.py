@@ -93,6 +93,8 @@ class Source:
             one_of(f"{key}.values", name, SPELLINGS)
         if not self.format and self.table is None:
             raise SettingError(key, "it has no format", 'such as format = "csv", or table = "NAME"')
+        if self.path is not None and self.table is not None:
+            raise SettingError(key, "it has both path and table", "give one of them")
         if self.format in FILES and self.path is None and self.table is None:
             raise SettingError(key, "it has no path", "it is the folder in which files arrive")
         needs = self.format in ("csv", "json", "parquet", "orc") and self.stream

@@ -58,10 +58,15 @@ def read(path: Path, make: Callable[[dict[str, Any]], T]) -> T:
     except tomllib.TOMLDecodeError as error:
         raise _syntax(path, str(error)) from None
     except SettingError as error:
-        line = line_of(text, error.key)
-        where = f"{path}:{line}" if line else f"{path}"
-        advice = f"\n    {error.advice}" if error.advice else ""
-        raise TidelogError(f"{where}: error: {error.key}: {error.message}{advice}") from None
+        raise in_file(path, error, text) from None
+
+
+def in_file(path: Path, error: SettingError, text: str | None = None) -> TidelogError:
+    """The error, and where in the file it is."""
+    line = line_of(path.read_text(encoding="utf-8") if text is None else text, error.key)
+    where = f"{path}:{line}" if line else f"{path}"
+    advice = f"\n    {error.advice}" if error.advice else ""
+    return TidelogError(f"{where}: error: {error.key}: {error.message}{advice}")
 
 
 def _syntax(path: Path, message: str) -> TidelogError:
@@ -76,9 +81,9 @@ def _syntax(path: Path, message: str) -> TidelogError:
 def settings(found: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """What a TOML document says, checked."""
     check("", found, _TOP)
-    for needed in ("program", "state"):
+    for needed, such in (("program", "reach.dl"), ("state", "state")):
         if needed not in found:
-            raise SettingError(needed, "it is missing", f'such as {needed} = "reach.dl"')
+            raise SettingError(needed, "it is missing", f'such as {needed} = "{such}"')
     taken = {key: found[key] for key in _TOP if key in found}
     taken["sources"] = [_source(name, each) for name, each in taken.pop("source", {}).items()]
     taken["sinks"] = [_sink(name, each) for name, each in taken.pop("sink", {}).items()]
