@@ -54,7 +54,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "pipeline": {
         *("program", "text", "plan", "engines", "io", "maintain", "limits", "accept", "api"),
-        "transactions",
+        *("transactions", "spark"),
     },
     "rdf": {
         *("program", "text", "plan", "io", "maintain", "limits", "accept", "deltas", "api"),
