@@ -29,10 +29,12 @@ class Cursor:
 
     def at_end(self, facts: list[Fact]) -> bool:
         """Whether nothing is left; plain facts that stand next are taken on the way."""
-        if self.peek().kind == "end":
+        while self.peek().kind == "end":
             self.lexer.facts(facts)
             self._next_statement()
-        return self.peek().kind == "end"
+            if self.peek().kind == "end" and not self.source.more():
+                return True
+        return False
 
     def _next_statement(self) -> None:
         self.tokens, self.index = self.lexer.statement(), 0

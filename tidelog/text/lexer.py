@@ -137,10 +137,15 @@ class Source:
         return _make(Span, (self.file, self.first - 1 + line, column, width))
 
     def line_start(self, start: int) -> int:
-        return self._starts[self.span(start).line - self.first]
+        return self.text.rfind("\n", 0, start) + 1
 
     def line_end(self, start: int) -> int:
-        return self._starts[self.span(start).line - self.first + 1]
+        """Where the next line starts."""
+        return self.text.find("\n", start) + 1 or len(self.text) + 1
+
+    def more(self) -> bool:
+        """Whether there is more of the text now than before, which comes piece by piece."""
+        return False
 
 
 Report = Callable[[str, Span, str], None]
@@ -282,6 +287,7 @@ class Lexer:
             self.report(
                 f"the preprocessor's `{name}` is not supported",
                 self.source.span(start, len(name)),
-                'only `#include "file"` is; write the program out without macros',
+                "in programs there are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, "
+                "#else, #endif and #error",
             )
         return start + len(line)
