@@ -34,7 +34,8 @@ def accept(parsed: Parsed, program: Program | None = None) -> Accepted:
     {'p': [(1,)]}
     """
     analysis = analyse(program or parsed.program)
-    found = (*parsed.diagnostics, *analysis.diagnostics)
+    # What is wrong in a component is wrong in all of its instances, and said once.
+    found = tuple(dict.fromkeys((*parsed.diagnostics, *analysis.diagnostics)))
     errors = [each for each in found if each.severity == "error"]
     if errors or analysis.typed is None or analysis.checked is None:
         raise ProgramError(errors, parsed.sources)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tidelog.engines.spark.engine import SparkEngine
     from tidelog.report.profile import RuleRound
 
-_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
+_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*(?:\.[A-Za-z_?][A-Za-z0-9_?]*)*")
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ SAME = [
     ("#define E(x, y) edge(x, y)\nE(1, (2)).\nE (3,\n4).", "edge(1, 2).\nedge(3, 4)."),
     ("#define A B\n#define B 7\na(A).", "a(7)."),
     ("#define A A\n#define B C\n#define C B\na(x) :- b(A, B, x).", "a(x) :- b(A, B, x)."),
-    ("#define F(x) f(x)\nF(F(1)) :- g(F).", "f(f(1)) :- g(F)."),
+    ("#define F(x) (x + 1)\na(F(F(1))) :- g(F).", "a(1 + 1 + 1) :- g(F)."),
     ('#define N 1\na("N", x) :- b(x, N). /* N */ // N', 'a("N", x) :- b(x, 1).'),
     ("#define R(n) .decl n##_r(x: symbol) n##_r(#n).\nR(a)", '.decl a_r(x: symbol) a_r("a").'),
     ("#define L(r, ...) r(__VA_ARGS__).\nL(a, 1, 2)", "a(1, 2)."),
@@ -74,7 +74,8 @@ def test_what_an_included_file_defines_holds_behind_the_include(tmp_path: Path) 
 
 
 def test_an_include_that_does_not_count_is_not_read(tmp_path: Path) -> None:
-    (tmp_path / "main.dl").write_text('#if 0\n#include "none.dl"\n.include "none.dl"\n#endif\na(1).')
+    skipped = '#if 0\n#include "none.dl"\n.include "none.dl"\n#endif\n'
+    (tmp_path / "main.dl").write_text(skipped + "a(1).")
     parsed = parse_file(tmp_path / "main.dl")
     assert parsed.diagnostics == ()
     assert len(parsed.program.facts) == 1
@@ -108,12 +109,14 @@ def test_folders_for_includes_come_after_the_file_itself(tmp_path: Path) -> None
     ],
 )
 def test_definitions_that_explode_are_refused(text: str) -> None:
-    assert parse(text).diagnostics[0].message == "a macro stands for too much text"
+    messages = [each.message for each in parse(text).diagnostics]
+    assert "a macro stands for too much text" in messages
 
 
 def test_definitions_a_thousand_deep_are_refused() -> None:
     text = "".join(f"#define A{i} A{i + 1}\n" for i in range(1000)) + "a(A0)."
-    assert parse(text).diagnostics[0].message == "macros nested more than 100 deep"
+    messages = [each.message for each in parse(text).diagnostics]
+    assert "macros nested more than 100 deep" in messages
     deep = "#if " + "(" * 1000 + "1" + ")" * 1000 + "\n#endif"
     assert parse(deep).diagnostics[0].message == "`#if` is nested more than 100 deep"
 

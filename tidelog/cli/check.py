@@ -52,7 +52,7 @@ def findings(name: str, reading: arguments.Reading) -> tuple[list[Diagnostic], S
 
     parsed = read_program(name, stdin(), **reading)
     analysis = analyse(parsed.program)
-    found = [*parsed.diagnostics, *analysis.diagnostics]
+    found = list(dict.fromkeys((*parsed.diagnostics, *analysis.diagnostics)))
     if analysis.typed is not None and analysis.checked is not None:
         from tidelog.cli.files import decide
 

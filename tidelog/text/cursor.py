@@ -8,7 +8,6 @@ from pathlib import Path
 from tidelog.program.syntax import Fact, Span
 from tidelog.text.lexer import WRONG_SIGNS, Fault, Lexer, Report, Source, Token
 from tidelog.text.operators import RESERVED
-from tidelog.text.unsupported import refused
 
 FILE_ENDINGS = ("facts", "csv", "tsv", "txt", "gz")
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
@@ -67,7 +66,21 @@ class Cursor:
         name = self.expect("name", "a relation's name must stand here")
         if name.text in RESERVED:
             raise no_relation(name.text, self.at(name))
-        self._refuse_dots()
+        ending = name.text.rpartition(".")[2]
+        if ending != name.text and ending in FILE_ENDINGS:
+            message = "a relation's name must stand here, not a file's"
+            before = name.text.removesuffix(f".{ending}")
+            raise Fault(message, self.at(name), f'write `{before}(filename="{name.text}")`')
+        return name
+
+    def plain_name(self, noun: str, advice: str = "") -> Token:
+        """The name that something gets; what is inside an instance gets its dots by itself."""
+        name = self.expect("name", f"a {noun}'s name must stand here", advice)
+        if name.text in RESERVED and noun == "relation":
+            raise no_relation(name.text, self.at(name))
+        if "." in name.text:
+            message = f"`{name.text}` has a dot, and is no name for a {noun}"
+            raise Fault(message, self.at(name), "names get dots by `.init`, from their component")
         return name
 
     def file_name(self) -> Token:
@@ -79,18 +92,7 @@ class Cursor:
 
     def type_name(self) -> str:
         name = self.expect("name", "a type's name must stand here", "such as number or symbol")
-        self._refuse_dots()
         return name.text
-
-    def _refuse_dots(self) -> None:
-        dot, before = self.peek(), self.tokens[self.index - 1]
-        if dot.kind == "." and before.start + len(before.text) == dot.start and self.dotted(dot):
-            if (ending := self.dotted(dot)) in FILE_ENDINGS:
-                file, at = f"{before.text}.{ending}", self.at(before)
-                advice = f'write `{before.text}(filename="{file}")`'
-                at = at._replace(width=len(file))
-                raise Fault("a relation's name must stand here, not a file's", at, advice)
-            raise refused("qualified name", self.at(before))
 
     def dotted(self, dot: Token) -> str:
         """The name that directly follows a dot, if one does."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tidelog.program.syntax import Fact, Span, Value
 from tidelog.text.lookalikes import foreign_letter, foreign_sign
-from tidelog.text.operators import BINARY, PREFIX, RESERVED
+from tidelog.text.operators import BINARY, INFIX, PREFIX, RESERVED
 
 # fmt: off
 DIRECTIVES = (
@@ -49,7 +49,7 @@ WRONG_SIGNS = {
 # Something always matches after the blanks, so these are never given back.
 _TOKEN = re.compile(
     _BLANKS
-    + r"(?:(?P<name>[A-Za-z_?][A-Za-z0-9_?]*+(?![\w]))"
+    + r"(?:(?P<name>[A-Za-z_?][A-Za-z0-9_?]*+(?![\w])(?:\.[A-Za-z_?][A-Za-z0-9_?]*+(?![\w]))*+)"
     + r"|(?P<common>[(),])"
     + r"|(?P<address>[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+(?![\w]))"
     + r"|(?P<float>[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)(?![\w]))"
@@ -151,6 +151,7 @@ class Source:
 Report = Callable[[str, Span, str], None]
 
 _UNREADABLE = frozenset({"half", "hash", "comment", "word", "quoted", "other"})
+_IN_TERMS = frozenset({*INFIX, *PREFIX} - {"!"})
 _WORD_OPERATORS = {word: word for word in (*BINARY, *PREFIX) if word.isalpha()}
 
 
@@ -163,6 +164,7 @@ class Lexer:
         self.position = 0
         self._names: dict[str, str] = {}
         self._unclosed = False
+        self.qualified = False  # names with dots were read
 
     def facts(self, into: list[Fact]) -> None:
         """Take all plain facts that stand next, up to the first statement of another form."""
@@ -208,6 +210,11 @@ class Lexer:
             word, start = found[kind], found.start(kind)
             if kind == "name":
                 kind = _WORD_OPERATORS.get(word, "name")
+                if "." in word and not self._qualified(word, tokens):
+                    word = word[: word.index(".")]
+                    add(Token(_WORD_OPERATORS.get(word, "name"), word, start))
+                    self.position = start + len(word)
+                    return False
             elif kind == "common":
                 kind = word
             elif kind == "sign":
@@ -227,6 +234,18 @@ class Lexer:
                 return False
             add(_make(Token, (kind, word, start)))
         raise AssertionError("the end of the text is a token")
+
+    def _qualified(self, word: str, before: list[Token]) -> bool:
+        """Whether `a.b` is the name of something in an instance; else the dot ends a clause.
+
+        A clause may end with a term, and the next one follow without a blank: `x = y.b(1).`
+        """
+        first = word[: word.index(".")]
+        if first in RESERVED or (first == "commit" and not before):
+            return False
+        term = before and before[0].kind != "directive" and before[-1].kind in _IN_TERMS
+        self.qualified = self.qualified or not term
+        return not term
 
     def _overruns(self, string: re.Match[str]) -> bool:
         """Whether a string of several lines was meant to end on its first.

@@ -16,10 +16,11 @@ from tidelog.program.syntax import Atom, Program, Span
 from tidelog.text import includes
 from tidelog.text.cursor import Cursor
 from tidelog.text.expressions import Expressions
+from tidelog.text.instances import expand
 from tidelog.text.lexer import DIRECTIVES, Fault, Lexer, Source, Token
 from tidelog.text.literals import unescape
 from tidelog.text.preprocessor import macros_of, source_of
-from tidelog.text.statements import Draft, clause, directive
+from tidelog.text.statements import Component, Draft, clause, component, directive
 
 MAX_ERRORS = 50
 GIVE_UP = 10_000  # after so many errors the text is not worth reading on
@@ -122,6 +123,8 @@ class _Parser:
         self.included = 0
         self.started = 0  # where the statement that is being read starts
         self.once: set[Path] = set()
+        self.inside: list[tuple[Component, Draft]] = []  # open components, and what is around
+        self.qualified = False  # names with dots were read
 
     def run(self, text: str, file: str, path: Path | None) -> Parsed:
         self.enter(text, file, self.root, path)
@@ -134,7 +137,17 @@ class _Parser:
                     self.report(fault.message, fault.at, fault.advice)
                 cursor.recover(fault.resume)
                 self.draft.lost |= cursor.names(self.started)
-        return Parsed(self.draft.program(), self.findings(), self.sources)
+        for found, outer in reversed(self.inside):
+            self.report(f"component {found.name} is not closed", found.at, "close it with `}`")
+            self.draft = outer
+        return Parsed(self.whole(), self.findings(), self.sources)
+
+    def whole(self) -> Program:
+        """The program with all instances of its components."""
+        draft = self.draft
+        if not (draft.components or draft.instances or self.qualified):
+            return draft.program()
+        return expand(draft, self.misused).program()
 
     def report(self, message: str, at: Span, advice: str = "") -> None:
         self.errors += 1
@@ -157,6 +170,7 @@ class _Parser:
         """Read the next statement, or leave the file at its end."""
         facts = len(self.draft.facts)
         if cursor.at_end(self.draft.facts):
+            self.qualified = self.qualified or cursor.lexer.qualified
             self.open.pop()
             return
         if len(self.draft.facts) > facts:
@@ -176,6 +190,9 @@ class _Parser:
                 self.draft.after_rule = False
         elif token.kind == ".":
             raise self.no_statement(cursor, token)
+        elif token.kind == "}" and self.inside:
+            cursor.index += 1
+            self.draft = self.inside.pop()[1]
         else:
             self.draft.after_rule = False
             clause(cursor, self.draft)
@@ -192,7 +209,14 @@ class _Parser:
             except Fault:
                 self.draft.lost.add("*")
                 raise
+        elif keyword.text == ".comp":
+            found = component(cursor, keyword, self.draft)
+            self.inside.append((found, self.draft))
+            self.draft = found.draft
         else:
+            if keyword.text == ".override" and not self.inside:
+                message = "`.override` stands inside of a component"
+                raise Fault(message, cursor.at(keyword), "remove it")
             directive(cursor, keyword, self.draft)
 
     def no_statement(self, cursor: Cursor, dot: Token) -> Fault:

@@ -47,7 +47,8 @@ class _Branch:
 
 def source_of(file: str, text: str, macros: dict[str, Macro], report: Report) -> Source:
     """The text to read: as it is, where nothing in it is for the preprocessor."""
-    if macros or _ANY.search(text):
+    # What is included may define macros.
+    if macros or _ANY.search(text) or ".include" in text:
         return Preprocessed(file, text, macros, report)
     return Source(file, text)
 
