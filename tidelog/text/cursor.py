@@ -74,13 +74,11 @@ class Cursor:
         return name
 
     def plain_name(self, noun: str, advice: str = "") -> Token:
-        """The name that something gets; what is inside an instance gets its dots by itself."""
+        """The name that a component or an instance gets, without dots."""
         name = self.expect("name", f"a {noun}'s name must stand here", advice)
-        if name.text in RESERVED and noun == "relation":
-            raise no_relation(name.text, self.at(name))
         if "." in name.text:
-            message = f"`{name.text}` has a dot, and is no name for a {noun}"
-            raise Fault(message, self.at(name), "names get dots by `.init`, from their component")
+            message = f"`{name.text}` has a dot, and names no {noun}"
+            raise Fault(message, self.at(name), "write a name without dots")
         return name
 
     def file_name(self) -> Token:

@@ -243,7 +243,9 @@ class Lexer:
         first = word[: word.index(".")]
         if first in RESERVED or (first == "commit" and not before):
             return False
-        term = before and before[0].kind != "directive" and before[-1].kind in _IN_TERMS
+        term = bool(before) and before[-1].kind in _IN_TERMS
+        if term and before[0].text == ".type":
+            term = any(token.kind in (":-", "(") for token in before)
         self.qualified = self.qualified or not term
         return not term
 

@@ -172,9 +172,10 @@ def directive(cursor: Cursor, keyword: Token, draft: Draft) -> None:
 
 
 def _declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
-    names = [cursor.plain_name("relation")]
+    # A program that is written out declares what instances have, names with dots.
+    names = [cursor.relation_name()]
     while cursor.accept(","):
-        names.append(cursor.plain_name("relation"))
+        names.append(cursor.relation_name())
     if cursor.peek().kind == "=" and cursor.peek(1).text == "debug_delta":
         raise refused("debug_delta", cursor.at(cursor.peek(1)))
     cursor.expect("(", f"`(` must follow `{names[-1].text}`", "write `.decl edge(x: number)`")
@@ -236,7 +237,7 @@ def _qualifiers(cursor: Cursor) -> tuple[set[str], list[Action]]:
 
 
 def _type_declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
-    name = cursor.plain_name("type", "write `.type Id <: number`")
+    name = cursor.expect("name", "a type's name must follow", "write `.type Id <: number`")
     at = cursor.at(name)
     if keyword.text != ".type":
         old = keyword.text[1:].removesuffix("_type")
