@@ -61,6 +61,4 @@ def read_program(
         found = Diagnostic(str(problem), problem.at, problem.advice)
         return Parsed(Program(), (found,), {STDIN: problem.text.split("\n")})
     here = Path.cwd()
-    return parse(
-        text, STDIN, folder=here, allow_paths=allow_paths, include=include, macros=macros
-    )
+    return parse(text, STDIN, folder=here, allow_paths=allow_paths, include=include, macros=macros)

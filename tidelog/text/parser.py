@@ -254,13 +254,13 @@ class _Parser:
 
     def include(self, cursor: Cursor, name: Token) -> None:
         at = cursor.at(name)
-        if cursor.folder is None or self.root is None:
-            if not self.include_folders:
-                advice = "pass the folder that holds them"
-                raise Fault("a program without a folder cannot include files", at, advice)
+        places = self.places(cursor)
+        if not places:
+            advice = "pass the folder that holds them"
+            raise Fault("a program without a folder cannot include files", at, advice)
         wanted = unescape(name, cursor.source)
         try:
-            found = includes.find(wanted, self.places(cursor), self.allow_paths)
+            found = includes.find(wanted, places, self.allow_paths)
             self.refuse_loop(found.path, found.file, at)
             text = includes.read(found.path, found.file, special=self.allow_paths)
         except includes.Unreadable as problem:
