@@ -67,6 +67,12 @@ BY_HAND = {
         ".comp A { .decl r(x: number) } .comp C<T> { .init t = T } .init c = C<A>",
         ".decl c.t.r(x: number)",
     ),
+    "names behind an instance with types": (
+        ".comp C<T> { .decl r(x: T) .type U = T } .init a = C<number>\na.r(1). "
+        ".type V = a.U .init b = C<symbol> q(x) :- s(x), x > y.p(1).",
+        ".decl a.r(x: number) .type a.U = number a.r(1). .type V = a.U .decl b.r(x: symbol) "
+        ".type b.U = symbol q(x) :- s(x), x > y. p(1).",
+    ),
     "any order": (
         ".init a = C a.r(1). .comp C { .init d = D .decl r(x: number) } "
         ".comp D { .decl s(x: number) }",

@@ -244,7 +244,8 @@ class Lexer:
         if first in RESERVED or (first == "commit" and not before):
             return False
         term = bool(before) and before[-1].kind in _IN_TERMS
-        if term and before[0].text == ".type":
+        if term and before[0].kind == "directive":
+            # In `.type T = a.T`, or behind `.init a = C<T>`, these signs are no operators.
             term = any(token.kind in (":-", "(") for token in before)
         self.qualified = self.qualified or not term
         return not term
