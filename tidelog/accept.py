@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -33,7 +34,8 @@ def accept(parsed: Parsed, program: Program | None = None) -> Accepted:
     {'p': [(1,)]}
     """
     analysis = analyse(program or parsed.program)
-    found = (*parsed.diagnostics, *analysis.diagnostics)
+    # What is wrong in a component is wrong in all of its instances, and said once.
+    found = tuple(dict.fromkeys((*parsed.diagnostics, *analysis.diagnostics)))
     errors = [each for each in found if each.severity == "error"]
     if errors or analysis.typed is None or analysis.checked is None:
         raise ProgramError(errors, parsed.sources)
@@ -41,14 +43,22 @@ def accept(parsed: Parsed, program: Program | None = None) -> Accepted:
     return Accepted(analysis.typed, analysis.checked, warnings, parsed.sources)
 
 
-def read_program(name: str, stdin: BinaryIO | None, *, allow_paths: bool = False) -> Parsed:
+def read_program(
+    name: str,
+    stdin: BinaryIO | None,
+    *,
+    allow_paths: bool = False,
+    include: Sequence[str | Path] = (),
+    macros: Mapping[str, object] | None = None,
+) -> Parsed:
     """The program in a file, or on the standard input for `-`; it may include its neighbours."""
     if name != "-":
-        return parse_file(Path(name), allow_paths=allow_paths)
+        return parse_file(Path(name), allow_paths=allow_paths, include=include, macros=macros)
     data = stdin.read() if stdin is not None else b""
     try:
         text = decode(data, STDIN)
     except BadEncoding as problem:
         found = Diagnostic(str(problem), problem.at, problem.advice)
         return Parsed(Program(), (found,), {STDIN: problem.text.split("\n")})
-    return parse(text, STDIN, folder=Path.cwd(), allow_paths=allow_paths)
+    here = Path.cwd()
+    return parse(text, STDIN, folder=here, allow_paths=allow_paths, include=include, macros=macros)

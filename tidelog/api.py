@@ -6,7 +6,7 @@ import html
 import re
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tidelog.engines.spark.engine import SparkEngine
     from tidelog.report.profile import RuleRound
 
-_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
+_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*(?:\.[A-Za-z_?][A-Za-z0-9_?]*)*")
 
 
 @dataclass(slots=True)
@@ -94,6 +94,8 @@ class Database:
     `program` is a path (a `Path`, or a string that ends in `.dl`) or the program's text.
     `facts` gives facts by relation (rows, or pandas, Polars and Arrow frames), or names the
     folder that `.input` directives read from; without it they read nothing.
+    Files that it includes are looked for beside it and in the folders `include`; `macros` are
+    defined for its preprocessor.
     Closures (`tidelog plan` names them) have algorithms of their own unless `modules` is False.
     With `engine="spark"` facts are kept by Spark, in the session `spark` or a new local one;
     `strategy` and `driver_facts` say where the work is done, if that is not left to Tidelog.
@@ -120,6 +122,8 @@ class Database:
         profile: bool = False,
         progress: Show | None = None,
         allow_paths: bool = False,
+        include: Sequence[str | Path] = (),
+        macros: Mapping[str, object] | None = None,
         engine: str = "local",
         spark: SparkSession | None = None,
         strategy: str = "auto",
@@ -127,7 +131,7 @@ class Database:
     ) -> None:
         began = time.perf_counter()
         given = _given(facts)
-        parsed = _parse(program, allow_paths)
+        parsed = _parse(program, allow_paths, include, macros)
         accepted = accept(parsed, _declare_given(parsed.program, given))
         place = Place(engine, spark, strategy, driver_facts)
         self._begin(accepted, began, algorithm, modules, strict, place)
@@ -626,9 +630,18 @@ def _recorder(stats: Stats, watch: Watch) -> Callable[[Measure], None]:
     return record
 
 
-def _parse(program: str | Path, allow_paths: bool) -> Parsed:
+def _parse(
+    program: str | Path,
+    allow_paths: bool,
+    include: Sequence[str | Path],
+    macros: Mapping[str, object] | None,
+) -> Parsed:
     if not isinstance(program, str | Path):
         raise TidelogError(f"error: a program is a path or text; {program!r} is neither")
+    for name in macros or ():
+        if not isinstance(name, str) or not (name.isascii() and name.isidentifier()):
+            raise TidelogError(f"error: {name!r} is no macro\n    a macro's name is like LIMIT")
     if isinstance(program, Path) or (program.endswith(".dl") and "\n" not in program):
-        return parse_file(Path(program), allow_paths=allow_paths)
-    return parse(program, allow_paths=allow_paths)
+        path = Path(program)
+        return parse_file(path, allow_paths=allow_paths, include=include, macros=macros)
+    return parse(program, allow_paths=allow_paths, include=include, macros=macros)

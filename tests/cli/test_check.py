@@ -77,3 +77,16 @@ def test_paths_outside(cli: Cli, folder: Path) -> None:
     (folder / "inner" / "i.dl").write_text('.include "../reach.dl"\n')
     assert cli("check", "inner/i.dl").code == 2
     assert cli("check", "inner/i.dl", "--allow-paths").code == 0
+
+
+def test_macros_and_folders_of_includes(folder: Path, cli: Cli) -> None:
+    (folder / "lib").mkdir()
+    (folder / "lib" / "base.dl").write_text(".decl a(x: number)\na(LIMIT).\n")
+    (folder / "m.dl").write_text('#include "base.dl"\n#ifdef DEBUG\na("x").\n#endif\n')
+    assert cli("check", "m.dl", "-I", "lib", "-M", "LIMIT=3").code == 0
+    both = cli("check", "m.dl", "-I", "lib", "-M", "LIMIT=3 DEBUG")
+    assert both.code == 2
+    assert both.err.startswith('m.dl:3:1: error: "x" is a symbol, but a number is needed here')
+    assert "cannot find the file base.dl" in cli("check", "m.dl").err
+    assert "'1=2' is no macro; write it as LIMIT=10" in cli("check", "m.dl", "-M", "1=2").err
+    assert "'none' is no folder" in cli("check", "m.dl", "-I", "none").err

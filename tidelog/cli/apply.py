@@ -103,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="refuse changes that do nothing, such as deleting a fact that is not there",
     )
-    arguments.add_allow_paths(parser)
+    arguments.add_reading(parser)
     arguments.add_limits(parser)
     arguments.add_modules(parser)
     arguments.add_engine(parser)
@@ -117,7 +117,7 @@ def main(options: argparse.Namespace) -> int:
         _settle_dry_run(options)
     places = [place_of(name, options.format) for name in options.changes]
     _refuse_two_readers(options, places)
-    accepted = accept(read_program(options.program, stdin(), allow_paths=options.allow_paths))
+    accepted = accept(read_program(options.program, stdin(), **arguments.reading(options)))
     files = decide(
         accepted,
         options.facts,

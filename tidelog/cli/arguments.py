@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from tidelog.limits import Limits
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_MACRO = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 Number = TypeVar("Number", int, float)
 STRATEGIES = ("auto", "driver", "pivot", "components", "shuffle", "frames")
 
@@ -41,12 +42,65 @@ def add_facts(parser: argparse.ArgumentParser, default: str | None) -> None:
     )
 
 
-def add_allow_paths(parser: argparse.ArgumentParser) -> None:
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Options for how the program's text is read."""
     parser.add_argument(
         "--allow-paths",
         action="store_true",
         help="let the program name files outside its folder and those given",
     )
+    parser.add_argument(
+        "-I",
+        "--include-dir",
+        metavar="FOLDER",
+        action="append",
+        default=[],
+        type=folder,
+        help="look for included files here, too; may be given more than once",
+    )
+    parser.add_argument(
+        "-M",
+        "--macro",
+        metavar="MACROS",
+        action="append",
+        default=[],
+        type=macros,
+        help='define macros of the preprocessor, such as "LIMIT=10 DEBUG"; may be given more '
+        "than once",
+    )
+
+
+class Reading(TypedDict):
+    """How the text of a program is read, as `read_program` takes it."""
+
+    allow_paths: bool
+    include: list[Path]
+    macros: dict[str, str]
+
+
+def reading(options: argparse.Namespace) -> Reading:
+    given = {name: value for each in options.macro for name, value in each.items()}
+    return Reading(allow_paths=options.allow_paths, include=options.include_dir, macros=given)
+
+
+def folder(text: str) -> Path:
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no folder")
+    return Path(text)
+
+
+def macros(text: str) -> dict[str, str]:
+    """
+    >>> macros("LIMIT=10 DEBUG")
+    {'LIMIT': '10', 'DEBUG': '1'}
+    """
+    found: dict[str, str] = {}
+    for part in text.split():
+        name, sign, value = part.partition("=")
+        if not _MACRO.fullmatch(name):
+            raise argparse.ArgumentTypeError(f"{part!r} is no macro; write it as LIMIT=10")
+        found[name] = value if sign else "1"
+    return found
 
 
 def add_modules(parser: argparse.ArgumentParser) -> None:

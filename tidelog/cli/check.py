@@ -27,7 +27,7 @@ example:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_program(parser, many=True)
-    arguments.add_allow_paths(parser)
+    arguments.add_reading(parser)
 
 
 def main(options: argparse.Namespace) -> int:
@@ -35,7 +35,7 @@ def main(options: argparse.Namespace) -> int:
         raise TidelogError("the standard input can be read only once")
     faulty = False
     for name in options.program:
-        found, sources = findings(name, allow_paths=options.allow_paths)
+        found, sources = findings(name, arguments.reading(options))
         for each in found:
             say(render(each, sources))
         errors = sum(each.severity == "error" for each in found)
@@ -45,20 +45,20 @@ def main(options: argparse.Namespace) -> int:
     return 2 if faulty else 0
 
 
-def findings(name: str, *, allow_paths: bool = False) -> tuple[list[Diagnostic], Sources]:
+def findings(name: str, reading: arguments.Reading) -> tuple[list[Diagnostic], Sources]:
     """All errors and warnings of one program, in the order of its text."""
     from tidelog.accept import Accepted
     from tidelog.plan import analyse
 
-    parsed = read_program(name, stdin(), allow_paths=allow_paths)
+    parsed = read_program(name, stdin(), **reading)
     analysis = analyse(parsed.program)
-    found = [*parsed.diagnostics, *analysis.diagnostics]
+    found = list(dict.fromkeys((*parsed.diagnostics, *analysis.diagnostics)))
     if analysis.typed is not None and analysis.checked is not None:
         from tidelog.cli.files import decide
 
         accepted = Accepted(analysis.typed, analysis.checked, (), parsed.sources)
         try:
-            decide(accepted, allow_paths=allow_paths)
+            decide(accepted, allow_paths=reading["allow_paths"])
         except ProgramError as error:
             found += error.diagnostics
     order = {file: i for i, file in enumerate(parsed.sources)}

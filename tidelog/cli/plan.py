@@ -50,14 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_facts(parser, None)
     parser.add_argument("--svg", metavar="FILE", help="write a picture that browsers show")
     parser.add_argument("--dot", metavar="FILE", help="write a picture in Graphviz's notation")
-    arguments.add_allow_paths(parser)
+    arguments.add_reading(parser)
     arguments.add_limits(parser)
     arguments.add_engine(parser)
 
 
 def main(options: argparse.Namespace) -> int:
     arguments.settle_engine(options)
-    accepted = accept(read_program(options.program, stdin(), allow_paths=options.allow_paths))
+    accepted = accept(read_program(options.program, stdin(), **arguments.reading(options)))
     from tidelog.report.picture import plan_dot, plan_svg
 
     pictures = [

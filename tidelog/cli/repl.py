@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--history", metavar="FILE", help="keep the lines that are typed in FILE, for the next time"
     )
-    arguments.add_allow_paths(parser)
+    arguments.add_reading(parser)
     arguments.add_limits(parser)
     arguments.add_modules(parser)
     arguments.add_engine(parser)
@@ -66,7 +66,7 @@ def main(options: argparse.Namespace) -> int:
     arguments.settle_engine(options)
     if options.program == "-":
         raise TidelogError("error: the standard input is for the session\n    name a program file")
-    accepted = accept(read_program(options.program, None, allow_paths=options.allow_paths))
+    accepted = accept(read_program(options.program, None, **arguments.reading(options)))
     on_spark = options.engine == "spark"
     files = decide(accepted, options.facts, "-", allow_paths=options.allow_paths, spark=on_spark)
     refuse_stdin(accepted, files, "the standard input is for the session")

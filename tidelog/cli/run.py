@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="evaluate once more, naively (slow), and compare; a difference is printed as the "
         "changes that would put the answer right, and nothing is written",
     )
-    arguments.add_allow_paths(parser)
+    arguments.add_reading(parser)
     arguments.add_limits(parser)
     arguments.add_modules(parser)
     arguments.add_engine(parser)
@@ -88,7 +88,7 @@ def main(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     _settle_arguments(options)
     arguments.settle_engine(options)
-    accepted = accept(read_program(options.program, stdin(), allow_paths=options.allow_paths))
+    accepted = accept(read_program(options.program, stdin(), **arguments.reading(options)))
     files = decide(
         accepted,
         options.facts,

@@ -33,7 +33,7 @@ _ENDINGS: dict[str, Format] = {
     "tsv": "csv",
     "parquet": "parquet",
 }
-_NAMED = re.compile(r"([A-Za-z_?][A-Za-z0-9_?]*)=(.+)", re.DOTALL)
+_NAMED = re.compile(r"([A-Za-z_?][A-Za-z0-9_?.]*)=(.+)", re.DOTALL)
 
 Sourced = tuple[Change, Sources]  # a change, and the lines that messages about it show
 

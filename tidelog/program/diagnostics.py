@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tidelog.program.syntax import Span
+from tidelog.program.syntax import Inside, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,8 @@ def render(diagnostic: Diagnostic, sources: Sources) -> str:
     at = diagnostic.at
     head = f"{diagnostic.severity}: {diagnostic.message}"
     notes = [f"    note: {note}" for note in diagnostic.notes]
+    if isinstance(at, Inside) and at.instance:
+        notes.append(f"    note: in the instance {at.instance}")
     if at is None or at.line < 1:
         advice = [f"    {diagnostic.advice}"] if diagnostic.advice else []
         return "\n".join([head, *advice, *notes])

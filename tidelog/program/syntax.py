@@ -24,6 +24,22 @@ class Span(NamedTuple):
     width: int = 1
 
 
+class Inside(Span):
+    """A place in a component, read for one of its instances; equal to the place itself."""
+
+    instance = ""
+
+    @classmethod
+    def of(cls, at: Span, instance: str) -> Inside:
+        """
+        >>> Inside.of(Span("a.dl", 1, 2), "outer.inner").instance
+        'outer.inner'
+        """
+        place = cls(*at)
+        place.instance = instance
+        return place
+
+
 NOWHERE = Span("<program>", 0, 0, 0)
 
 

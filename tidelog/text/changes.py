@@ -29,7 +29,7 @@ from tidelog.text.statements import Draft, clause
 from tidelog.text.write import to_text, value_text
 
 MAX_STATEMENT = 2**24  # characters
-RULE_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*\.[0-9a-f]+")
+RULE_NAME = re.compile(r"(?:[A-Za-z_?][A-Za-z0-9_?]*\.)+[0-9a-f]+")
 
 _SIGN = re.compile(r"[ \t\r\n]*+([+-])[ \t]*+(?=[A-Za-z_?])")
 _DIRECTIVE = re.compile(r"\.[a-z_]+|#[ \t]*include")

@@ -8,7 +8,6 @@ from pathlib import Path
 from tidelog.program.syntax import Fact, Span
 from tidelog.text.lexer import WRONG_SIGNS, Fault, Lexer, Report, Source, Token
 from tidelog.text.operators import RESERVED
-from tidelog.text.unsupported import refused
 
 FILE_ENDINGS = ("facts", "csv", "tsv", "txt", "gz")
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
@@ -29,10 +28,12 @@ class Cursor:
 
     def at_end(self, facts: list[Fact]) -> bool:
         """Whether nothing is left; plain facts that stand next are taken on the way."""
-        if self.peek().kind == "end":
+        while self.peek().kind == "end":
             self.lexer.facts(facts)
             self._next_statement()
-        return self.peek().kind == "end"
+            if self.peek().kind == "end" and not self.source.more():
+                return True
+        return False
 
     def _next_statement(self) -> None:
         self.tokens, self.index = self.lexer.statement(), 0
@@ -65,7 +66,19 @@ class Cursor:
         name = self.expect("name", "a relation's name must stand here")
         if name.text in RESERVED:
             raise no_relation(name.text, self.at(name))
-        self._refuse_dots()
+        ending = name.text.rpartition(".")[2]
+        if ending != name.text and ending in FILE_ENDINGS:
+            message = "a relation's name must stand here, not a file's"
+            before = name.text.removesuffix(f".{ending}")
+            raise Fault(message, self.at(name), f'write `{before}(filename="{name.text}")`')
+        return name
+
+    def plain_name(self, noun: str, advice: str = "") -> Token:
+        """The name that a component or an instance gets, without dots."""
+        name = self.expect("name", f"a {noun}'s name must stand here", advice)
+        if "." in name.text:
+            message = f"`{name.text}` has a dot, and names no {noun}"
+            raise Fault(message, self.at(name), "write a name without dots")
         return name
 
     def file_name(self) -> Token:
@@ -77,18 +90,7 @@ class Cursor:
 
     def type_name(self) -> str:
         name = self.expect("name", "a type's name must stand here", "such as number or symbol")
-        self._refuse_dots()
         return name.text
-
-    def _refuse_dots(self) -> None:
-        dot, before = self.peek(), self.tokens[self.index - 1]
-        if dot.kind == "." and before.start + len(before.text) == dot.start and self.dotted(dot):
-            if (ending := self.dotted(dot)) in FILE_ENDINGS:
-                file, at = f"{before.text}.{ending}", self.at(before)
-                advice = f'write `{before.text}(filename="{file}")`'
-                at = at._replace(width=len(file))
-                raise Fault("a relation's name must stand here, not a file's", at, advice)
-            raise refused("qualified name", self.at(before))
 
     def dotted(self, dot: Token) -> str:
         """The name that directly follows a dot, if one does."""

@@ -125,7 +125,7 @@ class Expressions(Advice):
             if kind == "name":
                 if text == "_":
                     terms.append(Wildcard(source.span(start)))
-                elif text in _WORDS:
+                elif text in _WORDS or "." in text:
                     return False
                 else:
                     terms.append(Variable(text, source.span(start, len(text))))
@@ -163,15 +163,14 @@ class Expressions(Advice):
             raise self._no_negation(token)
         if text in RESERVED:
             raise Fault(f"`{text}` is a functor and needs arguments", at, f"write `{text}(...)`")
-        if after == "." and not self._inside_term() and self._dotted():
-            raise refused("qualified name", at)
+        if "." in text and not self._names_type():
+            message = f"`{text}` names something in an instance, and is no variable"
+            raise Fault(message, at, f"write `{text}(…)` if it is a relation")
         return Variable(text, at)
 
-    def _dotted(self) -> bool:
-        """Whether the name here goes on as in `a.b`."""
-        token, text = self.tokens[self.index], self.source.text
-        dot = token.start + len(token.text)
-        return text[dot : dot + 1] == "." and text[dot + 1 : dot + 2].isidentifier()
+    def _names_type(self) -> bool:
+        """Whether a type may stand here, as in `as(x, a.T)`."""
+        return bool(self._pending) and self._pending[-1].token.text == "as"
 
     def _refuse_name(self, token: Token) -> None:
         construct = _REFUSED.get(token.text)

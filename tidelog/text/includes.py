@@ -5,7 +5,9 @@ from __future__ import annotations
 import codecs
 import os
 import stat
-from pathlib import Path
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from tidelog.program.syntax import Span
 
@@ -33,17 +35,40 @@ class BadEncoding(Exception):
         self.text = text
 
 
-def find(name: str, beside: Path, root: Path, allow_paths: bool) -> Path:
-    """The file that `.include "name"` means in a file of folder `beside`.
+class Place(NamedTuple):
+    """A folder to look in, the folders that must not be left, and its name in messages."""
+
+    folder: Path
+    roots: tuple[Path, ...]
+    shown: str
+
+
+class Found(NamedTuple):
+    path: Path
+    file: str  # as messages name it
+
+
+def find(name: str, places: Sequence[Place], allow_paths: bool) -> Found:
+    """The file that `.include "name"` means: the first that there is in these places."""
+    for place in places:
+        path = _in_place(name, place, allow_paths)
+        if path is not None:
+            return Found(path, str(PurePath(place.shown) / name))
+    raise Unreadable(f"cannot find the file {name}")
+
+
+def _in_place(name: str, place: Place, allow_paths: bool) -> Path | None:
+    """The file in this place, if it is there and may be read.
 
     Links are followed before the place is judged, so that no link, `..` or absolute
-    path leads out of `root`.
+    path leads out of its roots.
     """
     try:
-        path = (beside / name).resolve()
-        mode = path.stat().st_mode if allow_paths or path.is_relative_to(root) else None
+        path = (place.folder / name).resolve()
+        inside = any(path.is_relative_to(root) for root in place.roots)
+        mode = path.stat().st_mode if allow_paths or inside else None
     except FileNotFoundError:
-        raise Unreadable(f"cannot find the file {name}") from None
+        return None
     except (OSError, ValueError, RuntimeError) as problem:
         raise Unreadable(f"cannot read {name}: {_reason(problem)}") from None
     if mode is None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tidelog.program.syntax import Fact, Span, Value
 from tidelog.text.lookalikes import foreign_letter, foreign_sign
-from tidelog.text.operators import BINARY, PREFIX, RESERVED
+from tidelog.text.operators import BINARY, INFIX, PREFIX, RESERVED
 
 # fmt: off
 DIRECTIVES = (
@@ -49,7 +49,7 @@ WRONG_SIGNS = {
 # Something always matches after the blanks, so these are never given back.
 _TOKEN = re.compile(
     _BLANKS
-    + r"(?:(?P<name>[A-Za-z_?][A-Za-z0-9_?]*+(?![\w]))"
+    + r"(?:(?P<name>[A-Za-z_?][A-Za-z0-9_?]*+(?![\w])(?:\.[A-Za-z_?][A-Za-z0-9_?]*+(?![\w]))*+)"
     + r"|(?P<common>[(),])"
     + r"|(?P<address>[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+(?![\w]))"
     + r"|(?P<float>[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)(?![\w]))"
@@ -137,15 +137,21 @@ class Source:
         return _make(Span, (self.file, self.first - 1 + line, column, width))
 
     def line_start(self, start: int) -> int:
-        return self._starts[self.span(start).line - self.first]
+        return self.text.rfind("\n", 0, start) + 1
 
     def line_end(self, start: int) -> int:
-        return self._starts[self.span(start).line - self.first + 1]
+        """Where the next line starts."""
+        return self.text.find("\n", start) + 1 or len(self.text) + 1
+
+    def more(self) -> bool:
+        """Whether there is more of the text now than before, which comes piece by piece."""
+        return False
 
 
 Report = Callable[[str, Span, str], None]
 
 _UNREADABLE = frozenset({"half", "hash", "comment", "word", "quoted", "other"})
+_IN_TERMS = frozenset({*INFIX, *PREFIX} - {"!"})
 _WORD_OPERATORS = {word: word for word in (*BINARY, *PREFIX) if word.isalpha()}
 
 
@@ -158,6 +164,7 @@ class Lexer:
         self.position = 0
         self._names: dict[str, str] = {}
         self._unclosed = False
+        self.qualified = False  # names with dots were read
 
     def facts(self, into: list[Fact]) -> None:
         """Take all plain facts that stand next, up to the first statement of another form."""
@@ -203,6 +210,11 @@ class Lexer:
             word, start = found[kind], found.start(kind)
             if kind == "name":
                 kind = _WORD_OPERATORS.get(word, "name")
+                if "." in word and not self._qualified(word, tokens):
+                    word = word[: word.index(".")]
+                    add(Token(_WORD_OPERATORS.get(word, "name"), word, start))
+                    self.position = start + len(word)
+                    return False
             elif kind == "common":
                 kind = word
             elif kind == "sign":
@@ -222,6 +234,21 @@ class Lexer:
                 return False
             add(_make(Token, (kind, word, start)))
         raise AssertionError("the end of the text is a token")
+
+    def _qualified(self, word: str, before: list[Token]) -> bool:
+        """Whether `a.b` is the name of something in an instance; else the dot ends a clause.
+
+        A clause may end with a term, and the next one follow without a blank: `x = y.b(1).`
+        """
+        first = word[: word.index(".")]
+        if first in RESERVED or (first == "commit" and not before):
+            return False
+        term = bool(before) and before[-1].kind in _IN_TERMS
+        if term and before[0].kind == "directive":
+            # In `.type T = a.T`, or behind `.init a = C<T>`, these signs are no operators.
+            term = any(token.kind in (":-", "(") for token in before)
+        self.qualified = self.qualified or not term
+        return not term
 
     def _overruns(self, string: re.Match[str]) -> bool:
         """Whether a string of several lines was meant to end on its first.
@@ -282,6 +309,7 @@ class Lexer:
             self.report(
                 f"the preprocessor's `{name}` is not supported",
                 self.source.span(start, len(name)),
-                'only `#include "file"` is; write the program out without macros',
+                "in programs there are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, "
+                "#else, #endif and #error",
             )
         return start + len(line)

@@ -6,6 +6,7 @@ the next one is tried, at the end of the clause or at the next directive.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path, PurePath
@@ -15,9 +16,11 @@ from tidelog.program.syntax import Atom, Program, Span
 from tidelog.text import includes
 from tidelog.text.cursor import Cursor
 from tidelog.text.expressions import Expressions
+from tidelog.text.instances import expand
 from tidelog.text.lexer import DIRECTIVES, Fault, Lexer, Source, Token
 from tidelog.text.literals import unescape
-from tidelog.text.statements import Draft, clause, directive
+from tidelog.text.preprocessor import macros_of, source_of
+from tidelog.text.statements import Component, Draft, clause, component, directive
 
 MAX_ERRORS = 50
 GIVE_UP = 10_000  # after so many errors the text is not worth reading on
@@ -33,18 +36,32 @@ class Parsed:
 
 
 def parse(
-    text: str, file: str = "<program>", *, folder: Path | None = None, allow_paths: bool = False
+    text: str,
+    file: str = "<program>",
+    *,
+    folder: Path | None = None,
+    allow_paths: bool = False,
+    include: Sequence[str | Path] = (),
+    macros: Mapping[str, object] | None = None,
 ) -> Parsed:
     """Read a program. Includes are looked for in `folder`; without one there are none.
+
+    Further folders for them are in `include`, and `macros` are defined before it is read.
 
     >>> parse("path(x, y) :- edge(x, y). edge(1, 2).").program.facts[0].values
     (1, 2)
     """
-    return _Parser(folder, allow_paths).run(text, file, None)
+    return _Parser(folder, allow_paths, include, macros or {}).run(text, file, None)
 
 
-def parse_file(path: str | Path, *, allow_paths: bool = False) -> Parsed:
-    """Read a program from a file; includes are looked for beside it."""
+def parse_file(
+    path: str | Path,
+    *,
+    allow_paths: bool = False,
+    include: Sequence[str | Path] = (),
+    macros: Mapping[str, object] | None = None,
+) -> Parsed:
+    """Read a program from a file; includes are looked for beside it, then in `include`."""
     file = str(path)
     try:
         # The user named this file, so it may be a pipe such as /dev/stdin.
@@ -54,7 +71,8 @@ def parse_file(path: str | Path, *, allow_paths: bool = False) -> Parsed:
     except includes.BadEncoding as problem:
         found = Diagnostic(str(problem), problem.at, problem.advice)
         return Parsed(Program(), (found,), {file: problem.text.split("\n")})
-    return _Parser(Path(path).parent, allow_paths).run(text, file, Path(path).resolve())
+    parser = _Parser(Path(path).parent, allow_paths, include, macros or {})
+    return parser.run(text, file, Path(path).resolve())
 
 
 def parse_atom(text: str) -> Atom:
@@ -86,9 +104,17 @@ def parse_atom(text: str) -> Atom:
 class _Parser:
     """Reads a program's files; the one that includes another waits below it on a stack."""
 
-    def __init__(self, folder: Path | None, allow_paths: bool) -> None:
+    def __init__(
+        self,
+        folder: Path | None,
+        allow_paths: bool,
+        include: Sequence[str | Path],
+        macros: Mapping[str, object],
+    ) -> None:
         self.root = folder.resolve() if folder is not None else None
         self.allow_paths = allow_paths
+        self.include_folders = [Path(each) for each in include]
+        self.macros = macros_of(macros)
         self.draft = Draft()
         self.diagnostics: list[Diagnostic] = []
         self.errors = 0
@@ -97,6 +123,8 @@ class _Parser:
         self.included = 0
         self.started = 0  # where the statement that is being read starts
         self.once: set[Path] = set()
+        self.inside: list[tuple[Component, Draft]] = []  # open components, and what is around
+        self.qualified = False  # names with dots were read
 
     def run(self, text: str, file: str, path: Path | None) -> Parsed:
         self.enter(text, file, self.root, path)
@@ -109,7 +137,17 @@ class _Parser:
                     self.report(fault.message, fault.at, fault.advice)
                 cursor.recover(fault.resume)
                 self.draft.lost |= cursor.names(self.started)
-        return Parsed(self.draft.program(), self.findings(), self.sources)
+        for found, outer in reversed(self.inside):
+            self.report(f"component {found.name} is not closed", found.at, "close it with `}`")
+            self.draft = outer
+        return Parsed(self.whole(), self.findings(), self.sources)
+
+    def whole(self) -> Program:
+        """The program with all instances of its components."""
+        draft = self.draft
+        if not (draft.components or draft.instances or self.qualified):
+            return draft.program()
+        return expand(draft, self.misused).program()
 
     def report(self, message: str, at: Span, advice: str = "") -> None:
         self.errors += 1
@@ -132,6 +170,7 @@ class _Parser:
         """Read the next statement, or leave the file at its end."""
         facts = len(self.draft.facts)
         if cursor.at_end(self.draft.facts):
+            self.qualified = self.qualified or cursor.lexer.qualified
             self.open.pop()
             return
         if len(self.draft.facts) > facts:
@@ -151,6 +190,9 @@ class _Parser:
                 self.draft.after_rule = False
         elif token.kind == ".":
             raise self.no_statement(cursor, token)
+        elif token.kind == "}" and self.inside:
+            cursor.index += 1
+            self.draft = self.inside.pop()[1]
         else:
             self.draft.after_rule = False
             clause(cursor, self.draft)
@@ -167,7 +209,14 @@ class _Parser:
             except Fault:
                 self.draft.lost.add("*")
                 raise
+        elif keyword.text == ".comp":
+            found = component(cursor, keyword, self.draft)
+            self.inside.append((found, self.draft))
+            self.draft = found.draft
         else:
+            if keyword.text == ".override" and not self.inside:
+                message = "`.override` stands inside of a component"
+                raise Fault(message, cursor.at(keyword), "remove it")
             directive(cursor, keyword, self.draft)
 
     def no_statement(self, cursor: Cursor, dot: Token) -> Fault:
@@ -183,37 +232,55 @@ class _Parser:
 
     def enter(self, text: str, file: str, folder: Path | None, path: Path | None) -> None:
         text = text.removeprefix("\ufeff")
-        source = Source(file, text)
-        self.sources[file] = source.lines
+        plain = Source(file, text)
+        self.sources[file] = plain.lines
         if "\0" in text:
-            at = source.span(text.index("\0"))
+            at = plain.span(text.index("\0"))
             self.report("the program contains a NUL character", at, "is this a text file?")
-            source.text = text.replace("\0", " ")
+            text = text.replace("\0", " ")
         try:
             text.encode()
         except UnicodeEncodeError as problem:
-            at = source.span(problem.start)
+            at = plain.span(problem.start)
             self.report("the program contains half a surrogate pair", at, "save it as UTF-8")
-            source.text = source.text.encode("utf-8", "replace").decode()
+            text = text.encode("utf-8", "replace").decode()
+        source = source_of(file, text, self.macros, self.misused)
         self.open.append(Cursor(source, self.report, folder, path))
+
+    def misused(self, message: str, at: Span, advice: str) -> None:
+        """Something is wrong for the preprocessor: what it should have made is not known."""
+        self.draft.lost.add("*")
+        self.report(message, at, advice)
 
     def include(self, cursor: Cursor, name: Token) -> None:
         at = cursor.at(name)
-        if cursor.folder is None or self.root is None:
+        places = self.places(cursor)
+        if not places:
             advice = "pass the folder that holds them"
             raise Fault("a program without a folder cannot include files", at, advice)
         wanted = unescape(name, cursor.source)
-        file = str(PurePath(cursor.source.file).parent / wanted)
         try:
-            path = includes.find(wanted, cursor.folder, self.root, self.allow_paths)
-            self.refuse_loop(path, file, at)
-            text = includes.read(path, file, special=self.allow_paths)
+            found = includes.find(wanted, places, self.allow_paths)
+            self.refuse_loop(found.path, found.file, at)
+            text = includes.read(found.path, found.file, special=self.allow_paths)
         except includes.Unreadable as problem:
             raise Fault(problem.message, at, problem.advice) from None
         except includes.BadEncoding as problem:
-            self.sources[file] = problem.text.split("\n")
+            self.sources[found.file] = problem.text.split("\n")
             raise Fault(str(problem), problem.at, problem.advice) from None
-        self.enter(text, file, path.parent, path)
+        self.enter(text, found.file, found.path.parent, found.path)
+
+    def places(self, cursor: Cursor) -> list[includes.Place]:
+        """Where a file that the cursor's file includes may be, in the order of looking."""
+        places = []
+        if cursor.folder is not None:
+            roots = (self.root, *self.include_folders)
+            inside = tuple(root.resolve() for root in roots if root is not None)
+            shown = str(PurePath(cursor.source.file).parent)
+            places.append(includes.Place(cursor.folder, inside, shown))
+        for folder in self.include_folders:
+            places.append(includes.Place(folder, (folder.resolve(),), str(folder)))
+        return places
 
     def refuse_loop(self, path: Path, file: str, at: Span) -> None:
         chain = [cursor.path for cursor in self.open]

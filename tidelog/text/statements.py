@@ -24,6 +24,7 @@ from tidelog.program.syntax import (
     Formula,
     Program,
     RelationDecl,
+    Span,
     Truth,
     TypeDecl,
     Variable,
@@ -39,9 +40,38 @@ from tidelog.text.unsupported import refused
 Action = Literal["input", "output", "printsize"]
 
 
+@dataclass(frozen=True)
+class Reference:
+    """A component with the types for its parameters: `Graph<City>`."""
+
+    name: str
+    arguments: tuple[str, ...]
+    at: Span
+
+
+@dataclass(frozen=True)
+class Instance:
+    """`.init name = component`."""
+
+    name: str
+    component: Reference
+    at: Span
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """`.comp name<parameters> : bases { draft }`."""
+
+    name: str
+    parameters: tuple[str, ...]
+    bases: tuple[Reference, ...]
+    draft: Draft
+    at: Span
+
+
 @dataclass
 class Draft:
-    """A program that is being read."""
+    """A program, or a component's inside, that is being read."""
 
     types: list[TypeDecl] = field(default_factory=list)
     relations: list[RelationDecl] = field(default_factory=list)
@@ -50,6 +80,9 @@ class Draft:
     directives: list[Directive] = field(default_factory=list)
     pragmas: list[tuple[str, str]] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)  # names in what could not be read
+    components: list[Component] = field(default_factory=list)
+    instances: list[Instance] = field(default_factory=list)
+    overrides: list[tuple[str, Span]] = field(default_factory=list)
     after_rule: bool = False  # a `.plan` may stand here
 
     def program(self) -> Program:
@@ -139,6 +172,7 @@ def directive(cursor: Cursor, keyword: Token, draft: Draft) -> None:
 
 
 def _declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+    # A program that is written out declares what instances have, names with dots.
     names = [cursor.relation_name()]
     while cursor.accept(","):
         names.append(cursor.relation_name())
@@ -288,10 +322,52 @@ def _plan(cursor: Cursor, keyword: Token, draft: Draft) -> None:
             return
 
 
+def component(cursor: Cursor, keyword: Token, outer: Draft) -> Component:
+    """The head of a component, up to its `{`; its inside is read into its draft."""
+    advice = "write `.comp Graph<Node> : Base { … }`"
+    name = cursor.plain_name("component", advice)
+    parameters = [each.text for each in _angles(cursor)]
+    bases: list[Reference] = []
+    while cursor.accept("," if bases else ":"):
+        bases.append(_reference(cursor))
+    cursor.expect("{", f"`{{` must follow the component {name.text}", advice)
+    inside = Draft(lost=outer.lost)
+    found = Component(name.text, tuple(parameters), tuple(bases), inside, cursor.at(name))
+    outer.components.append(found)
+    return found
+
+
+def _reference(cursor: Cursor) -> Reference:
+    name = cursor.expect("name", "a component's name must stand here", "write `Graph<City>`")
+    return Reference(name.text, tuple(each.text for each in _angles(cursor)), cursor.at(name))
+
+
+def _angles(cursor: Cursor) -> list[Token]:
+    """Names in `<` and `>`, if there are any."""
+    if not cursor.accept("<"):
+        return []
+    names = [cursor.expect("name", "a type's name must stand here")]
+    while cursor.accept(","):
+        names.append(cursor.expect("name", "a type's name must stand here"))
+    cursor.expect(">", "`,` or `>` must follow a type", "close the list with `>`")
+    return names
+
+
+def _instance(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+    name = cursor.plain_name("instance", "write `.init cities = Graph<City>`")
+    cursor.expect("=", f"`=` must follow the instance {name.text}", "write its component behind it")
+    draft.instances.append(Instance(name.text, _reference(cursor), cursor.at(name)))
+
+
+def _override(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+    name = cursor.relation_name()
+    draft.overrides.append((name.text, cursor.at(name)))
+
+
 def _unsupported(cursor: Cursor, keyword: Token, draft: Draft) -> None:
     """Refuse a construct; one with a block is skipped with its block."""
     at = cursor.at(keyword)
-    if keyword.text in (".comp", ".lattice"):
+    if keyword.text == ".lattice":
         cursor.skip_block()
         raise refused(keyword.text, at, cursor.index)
     raise refused(keyword.text, at)
@@ -308,9 +384,8 @@ _DIRECTIVES: dict[str, Callable[[Cursor, Token, Draft], None]] = {
     ".pragma": _pragma,
     ".plan": _plan,
     ".limitsize": _unsupported,
-    ".comp": _unsupported,
-    ".init": _unsupported,
-    ".override": _unsupported,
+    ".init": _instance,
+    ".override": _override,
     ".functor": _unsupported,
     ".lattice": _unsupported,
 }

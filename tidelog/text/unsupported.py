@@ -27,13 +27,6 @@ _CONSTRUCTS: dict[str, tuple[str, str]] = {
         "`autoinc()` and `$` are not supported",
         "number the facts before they are loaded",
     ),
-    ".comp": ("components (`.comp`) are not supported yet", "write their relations out"),
-    ".init": ("components (`.init`) are not supported yet", "write their relations out"),
-    ".override": ("components (`.override`) are not supported yet", "write their relations out"),
-    "qualified name": (
-        "names with dots belong to components, which are not supported yet",
-        "use a plain name, with `_` instead of `.`",
-    ),
     ".functor": (
         "user-defined functors (`.functor`) are not supported yet",
         "use the built-in functors, or a relation that holds the results",

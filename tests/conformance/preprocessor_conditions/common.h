@@ -1,0 +1,4 @@
+#ifndef COMMON
+#define COMMON
+#define SIZE 6
+#endif
