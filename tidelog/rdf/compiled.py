@@ -57,8 +57,9 @@ class Compiled:
     def since(self, before: Compiled) -> tuple[list[str], list[str]]:
         """Rules that went since another state of the ontology, and those that came, in an order
         in which they can be added."""
-        gone = [text for name, text in before.rules.items() if name not in self.rules]
-        return gone, [text for name, text in self.rules.items() if name not in before.rules]
+        # Two axioms may be one rule, which a database has once.
+        ours, theirs = (dict.fromkeys(one.rules.values()) for one in (self, before))
+        return [t for t in theirs if t not in ours], [t for t in ours if t not in theirs]
 
     def route(self, triple: Triple) -> tuple[str, Row]:
         """The relation and the row of a triple.

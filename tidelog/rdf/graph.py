@@ -79,6 +79,7 @@ class Graph:
         check_algorithm(algorithm)
         columns = self._read([*_sources(ontology), *_sources(data)], reading)
         self.loaded = len(columns)  # triples read from sources
+        self.noted(columns.words)
         self.way: Way = _way(compiled)(profile, options, columns)
 
     @property
@@ -152,6 +153,7 @@ class Graph:
 
     def _take(self, columns: Columns) -> int:
         if self._open is None and self.way.empty:
+            self.noted(columns.words)
             self.way.begin(columns)
             self._delta = None
         else:

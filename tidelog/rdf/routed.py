@@ -33,6 +33,7 @@ from tidelog.text.write import value_text
 from tidelog.transactions import Transaction
 
 Parts = dict[str, Table]  # rows by relation
+_STATE = ("ontology", "axioms", "equal", "compiled")  # that opening a database makes anew
 
 
 @dataclass(slots=True)
@@ -51,16 +52,69 @@ class Axioms:
         return [triple for triple in self.before if triple not in self.after]
 
 
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """Explicit triples that say which terms are the same, and those that the ontology must know:
+    they say it of classes and properties, or of what these are equal to."""
+
+    all: dict[Triple, None] = field(default_factory=dict)
+    told: dict[Triple, None] = field(default_factory=dict)
+    concerned: frozenset[str] = frozenset()  # terms of axioms, and what is equal to them
+
+    @classmethod
+    def of(
+        cls, triples: dict[Triple, None], axioms: Iterable[Triple], related: Iterable[str] = ()
+    ) -> Equal:
+        """`related` are terms that have relations, from axioms that there were."""
+        concerned = {term for t in axioms if is_schema(t) for term in (t[0], t[2])}
+        concerned.update(related)
+        told: dict[Triple, None] = {}
+        while more := [t for t in triples if t not in told and not concerned.isdisjoint(t[::2])]:
+            told.update(dict.fromkeys(more))
+            concerned.update(term for t in more for term in t[::2])
+        return cls(triples, told, frozenset(concerned))
+
+    def after(self, runs: Runs, axioms: Axioms, related: Iterable[str]) -> Equal:
+        """What it is when these triples have come and gone."""
+        now, reached = self.all, bool(axioms.come or axioms.gone)
+        for op, data in runs:
+            for triple in _equal(data):
+                if now is self.all:
+                    now = dict(now)
+                now.pop(triple, None)
+                if op == "+":
+                    now[triple] = None
+                reached |= not self.concerned.isdisjoint(triple[::2])
+        if reached:
+            return Equal.of(now, axioms.after, related)
+        return Equal(now, self.told, self.concerned)
+
+
 class CompiledWay(Way):
     """Rules over one relation for each class and property."""
 
+    ontology: Ontology
+    axioms: dict[Triple, None]
+    equal: Equal
+    compiled: Compiled
+
     def opened(self, triples: Columns) -> Database:
+        before = {name: getattr(self, name, None) for name in _STATE}
+        try:
+            return self._opened(triples)
+        except BaseException:
+            for name, value in before.items():
+                setattr(self, name, value)
+            raise
+
+    def _opened(self, triples: Columns) -> Database:
         mine = _is_schema(triples)
         self.ontology = Ontology(self.profile)
-        self.axioms: dict[Triple, None] = dict.fromkeys(triples.where(mine))
+        self.axioms = dict.fromkeys(triples.where(mine))
         data = triples.where(~mine)
+        self.equal = Equal.of(dict.fromkeys(_equal(data)), self.axioms)
         self.compiled = self.ontology.change(
-            [*self.axioms, *_equal(data, self.axioms)], equality=_has_equal(data)
+            [*self.axioms, *self.equal.told], equality=_has_equal(data)
         )
         accepted = accept(parse(self.compiled.program, f"<{self.profile}>"))
         tables = self._tables(data, accepted.checked.relations)
@@ -108,24 +162,25 @@ class CompiledWay(Way):
         data = [(op, columns.where(~_is_schema(columns))) for op, columns in runs]
         came = [columns for op, columns in data if op == "+"]
         words = {word for columns in came for word in columns.words}
-        equal = [t for columns in came for t in _equal(columns, axioms.after)]
-        again = bool(axioms.come or axioms.gone or equal)
+        equal = self.equal.after(data, axioms, (*before.unary, *before.binary))
+        told = Axioms(self.equal.told, equal.told)
+        again = bool(axioms.come or axioms.gone or told.come or told.gone)
         again |= not before.equality and any(map(_has_equal, came))
         try:
             with self.database.transaction(**options) as tx:
                 if again:
-                    self._compile(tx, axioms, equal, any(map(_has_equal, came)))
+                    self._compile(tx, axioms, told, any(map(_has_equal, came)))
                 with self.describing(tx, words, options):
                     for op, columns in data:
                         self._set(tx, op, columns)
         except BaseException:
-            self._back(before, axioms, equal)
+            self._back(before, axioms, told)
             raise
         delta = self._delta(tx.delta, before, axioms)
         if options.get("dry_run"):
-            self._back(before, axioms, equal)
+            self._back(before, axioms, told)
         else:
-            self.axioms = axioms.after
+            self.axioms, self.equal = axioms.after, equal
         return Done(delta, tx.report, tx.seconds)
 
     def _axioms(self, runs: Runs, strict: bool) -> Axioms:
@@ -141,24 +196,26 @@ class CompiledWay(Way):
                     found.after.pop(triple, None)
         return found
 
-    def _compile(
-        self, tx: Transaction, axioms: Axioms, equal: Sequence[Triple], equality: bool
-    ) -> None:
+    def _compile(self, tx: Transaction, axioms: Axioms, told: Axioms, equality: bool) -> None:
         """Rules that differ come and go."""
-        before = self.compiled.rules
-        self.compiled = self.ontology.change([*axioms.come, *equal], axioms.gone, equality=equality)
-        after = self.compiled.rules
-        for name in before.keys() - after.keys():
-            tx.remove_rule(before[name])
-        # Rules that bring a relation stand before what uses it.
-        new = sorted(after.keys() - before.keys(), key=lambda name: not name.startswith("route"))
-        for name in new:
-            tx.add_rule(after[name])
+        before = self.compiled
+        self.compiled = self.ontology.change(
+            [*axioms.come, *told.come], [*axioms.gone, *told.gone], equality=equality
+        )
+        gone, come = self.compiled.since(before)
+        for text in gone:
+            tx.remove_rule(text)
+        for text in come:
+            tx.add_rule(text)
 
-    def _back(self, before: Compiled, axioms: Axioms, equal: Sequence[Triple]) -> None:
+    def _back(self, before: Compiled, axioms: Axioms, told: Axioms) -> None:
         """Nothing has changed after all."""
         if self.compiled is not before:
-            self.ontology.change(axioms.gone, [*axioms.come, *equal], equality=before.equality)
+            self.ontology.change(
+                [*axioms.gone, *told.gone],
+                [*axioms.come, *told.come],
+                equality=before.equality,
+            )
             self.compiled = before
 
     def _set(self, tx: Transaction, op: Op, data: Columns) -> None:
@@ -201,11 +258,30 @@ class CompiledWay(Way):
             found.add(axioms.gone)
             for relation in delta.counts:
                 found.add(self._triples(relation, delta.removed(relation)))
+            found.add(self._left_others(delta, before))
             return found.columns()
 
         # Looked at now, while the database is as the transaction left it.
         columns = came(), went()
         return GraphDelta(lambda: columns[0], lambda: columns[1])
+
+    def _left_others(self, delta: Delta, before: Compiled) -> list[Triple]:
+        """Triples that were among the others, and are not in the relation that is theirs now."""
+        if OTHER not in delta.counts:
+            return []
+        found: list[Triple] = []
+        came: dict[str, set[Any]] = {}
+        for s, p, o in delta.removed(OTHER):
+            triple = str(s), str(p), str(o)
+            relation = self.relation_of(triple[1], triple[2])
+            if relation == OTHER or before.route(triple)[0] != OTHER:
+                continue
+            if relation not in came:
+                rows = delta.added(relation) if relation in delta.counts else []
+                came[relation] = set(rows)
+            if self.compiled.route(triple)[1] not in came[relation]:
+                found.append(triple)
+        return found
 
     def _other(self, triple: Triple) -> bool:
         return self.relation_of(triple[1], triple[2]) != OTHER and triple in self.database[OTHER]
@@ -304,13 +380,11 @@ def _has_equal(data: Columns) -> bool:
     return len(data) > 0 and SAME in data.words
 
 
-def _equal(data: Columns, axioms: Iterable[Triple]) -> list[Triple]:
-    """What says that classes or properties are the same, which the ontology must know."""
+def _equal(data: Columns) -> list[Triple]:
+    """What says that terms are the same."""
     if not _has_equal(data):
         return []
-    described = {term for triple in axioms if is_schema(triple) for term in (triple[0], triple[2])}
-    same = data.where(data.p == data.words.index(SAME))
-    return [(s, p, o) for s, p, o in same if s in described or o in described]
+    return list(data.where(data.p == data.words.index(SAME)))
 
 
 def _groups(codes: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
