@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bench.dbsp.apart import Done, Run, Status
@@ -42,15 +42,22 @@ class Row:
         return [done.seconds for done in self.done(system)] + stopped
 
     def seconds(self, system: str) -> float | None:
-        """The median, if it is known."""
-        times = self.times(system)
-        median = statistics.median(times) if times else math.inf
-        return None if math.isinf(median) else median
+        """Of the run that took least, if one came to an end: other work on a machine only adds. A
+        run that makes the step several times counts with its median."""
+        return self._least(system, lambda done: done.seconds)
 
     def own(self, system: str) -> float | None:
-        """The median of the work itself, without what a transaction takes beside it."""
-        times = [done.own for done in self.done(system) if done.own is not None]
-        return statistics.median(times) if times else None
+        """The same of the work itself, without what a transaction takes beside it."""
+        return self._least(system, lambda done: done.own)
+
+    def _least(self, system: str, read: Callable[[Done], float | None]) -> float | None:
+        medians = []
+        for run in self.runs.get(system, []):
+            times = [read(done) for done in run.steps if done.name == self.step]
+            known = [time for time in times if time is not None]
+            if known:
+                medians.append(statistics.median(known))
+        return min(medians, default=None)
 
     def worst(self, system: str) -> float | None:
         times = self.times(system)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -97,25 +96,28 @@ class Bench:
         """Every system plays the same; the rows are printed at once.
 
         `plain` is the circuit without its index. It would take very long: how long it may take
-        follows from the first of the systems, which is the circuit with it.
+        follows from one run of the first of the systems, which is the circuit with it.
         """
-        runs = self.play(case, steps, [name for name in systems if name != plain], self.limit)
+        limits = dict.fromkeys(systems, self.limit)
         if plain:
-            times = [run.seconds for run in runs[systems[0]] if run.status == "ok"]
-            limit = max(apart.LEAST, apart.PATIENCE * statistics.median(times or [0.0]))
-            runs |= self.play(case, steps, [plain], limit)
+            (first,) = self.play(case, steps, {systems[0]: self.limit}, 1)[systems[0]]
+            limits[plain] = max(apart.LEAST, apart.PATIENCE * first.seconds)
+        runs = self.play(case, steps, limits, 1 if self.quick else apart.RUNS)
         return shown(figures.rows(case, percent, steps(case), runs), systems)
 
     def play(
-        self, case: Case, steps: Steps, systems: Sequence[str], limit: float
+        self, case: Case, steps: Steps, limits: dict[str, float], runs: int
     ) -> dict[str, list[Run]]:
+        """Systems take turns, each with its own limit for a step."""
         whole, small = steps(case), case.small()
         # One percent of a small case need not meet every kernel; half of it does.
         warm = [*steps(small), *updating(small, 50)]
-        # The peer makes only the first of the changes.
-        mine = {name: whole[: 1 + 2 * PEER_FACTS] if name == PEER else whole for name in systems}
-        plays = [Play(name, case.program, some, warm, limit, MEMORY) for name, some in mine.items()]
-        return apart.in_turns(plays, 1 if self.quick else apart.RUNS, self.python)
+        plays = []
+        for name, limit in limits.items():
+            # The peer makes only the first of the changes.
+            mine = whole[: 1 + 2 * PEER_FACTS] if name == PEER else whole
+            plays.append(Play(name, case.program, mine, warm, limit, MEMORY))
+        return apart.in_turns(plays, runs, self.python)
 
 
 def shown(rows: list[Row], systems: Sequence[str]) -> list[Row]:
