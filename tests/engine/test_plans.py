@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import fields
 from itertools import islice, permutations
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.engine.reference import Fact, declare, facts_of, hold, instances, put
@@ -15,7 +18,10 @@ from tidelog import Database
 from tidelog.accept import accept
 from tidelog.engines.local import planner
 from tidelog.engines.local.engine import LocalEngine
+from tidelog.engines.local.order import Mode
 from tidelog.engines.local.parts import Part, binds, mentions, needs, prepare
+from tidelog.engines.local.shapes import Shapes
+from tidelog.engines.local.steps import Plan
 from tidelog.maintain.materialise import materialise
 from tidelog.maintain.memory import Memory
 from tidelog.program.rules import Constraint, Group, Literal, Range, Stratum
@@ -164,3 +170,62 @@ def test_every_instance_once(name: str, seed: int) -> None:
     assert facts_of(engine, engine.all) == facts
     distinct = sum(len(list(instances(rule, facts, facts))) for rule in checked.rules)
     assert engine.counters.instances == distinct
+
+
+# Rules that are alike share a plan.
+
+ALIKE = """
+.decl a(x: number, y: number)
+.decl b(x: number, y: number)
+.decl c(x: number, y: number)
+.decl u(x: number)
+.decl v(x: number)
+u(x) :- a(x, _).
+v(x) :- b(x, _).
+a(x, y) :- b(y, x).
+b(x, y) :- c(y, x).
+a(x, z) :- b(x, y), c(y, z).
+c(x, z) :- a(x, y), b(y, z).
+a(x, z) :- a(x, y), a(y, z).
+b(x, z) :- b(x, y), b(y, z).
+b(x, z) :- b(x, y), c(y, z).
+u(x) :- a(x, y), v(y), b(y, 3).
+v(x) :- b(x, y), u(y), c(y, 3).
+u(x) :- a(x, y), v(y), b(y, 4).
+"""
+
+
+def test_rules_that_are_alike_share_a_plan() -> None:
+    """What is taken from another rule's plan is what would have been made for this one."""
+    database = Database(ALIKE, facts={"c": [(n, n + 1) for n in range(9)], "a": [(1, 2)]})
+    book = database._engine._book
+    shapes, shared = Shapes(book._catalog), 0
+    for rule in database._checked.rules:
+        prepared = prepare(rule)
+        for mode, delta, exact, among in asked_of(len(prepared.parts)):
+            before = len(shapes._templates)
+            plans = [
+                planner.make_plan(book._catalog, prepared, mode, delta, exact, among, known)
+                for known in (None, shapes)
+            ]
+            made, taken = map(spelled, plans)
+            assert taken == made, (rule.text, mode, delta, exact, among)
+            shared += len(shapes._templates) == before
+    assert shared > len(database._checked.rules)
+
+
+def asked_of(parts: int) -> Iterator[tuple[Mode, int, bool, frozenset[str] | None]]:
+    for exact in (False, True):
+        yield "apply", -1, exact, None
+        yield from (("delta", place, exact, None) for place in range(parts))
+    for among in (None, frozenset({"a", "u"}), frozenset({"b", "c"})):
+        yield "prove", -1, False, among
+        yield "support", -1, True, among
+
+
+def spelled(plan: Plan) -> dict[str, Any]:
+    return {
+        field.name: value.tolist() if isinstance(value, np.ndarray) else value
+        for field in fields(plan)
+        for value in [getattr(plan, field.name)]
+    }

@@ -39,6 +39,34 @@ Part = Literal | Constraint | Range | Group | Outside
 
 
 @dataclass(frozen=True, slots=True)
+class Shape:
+    """A rule with its relations numbered in the order in which they occur."""
+
+    key: tuple[object, ...]
+    relations: tuple[tuple[str, int], ...]  # name and arity
+
+    @classmethod
+    def of(cls, head: Literal, parts: Iterable[Part]) -> Shape | None:
+        """None if there are other parts than positive literals."""
+        relations: dict[tuple[str, int], int] = {}
+        names: dict[str, int] = {}
+        key: list[object] = []
+        for part in (head, *parts):
+            if not isinstance(part, Literal) or part.negated:
+                return None
+            about = part.relation, len(part.terms)
+            terms = tuple(_spelled(term, names) for term in part.terms)
+            key.append((relations.setdefault(about, len(relations)), terms))
+        return cls(tuple(key), tuple(relations))
+
+
+def _spelled(term: Simple, names: dict[str, int]) -> object:
+    if isinstance(term, Variable):
+        return names.setdefault(term.name, len(names))
+    return term
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """A rule whose string functors stand as literals of their own.
 
@@ -51,6 +79,7 @@ class Prepared:
     parts: tuple[Part, ...]
     outside: tuple[Outside, ...]
     changed: dict[int, Rule] = field(default_factory=dict)
+    shape: Shape | None = None
 
     def around(self, delta: int) -> Prepared:
         """For instances that meet the change at this place and at none before it."""
@@ -136,7 +165,8 @@ def prepare(rule: Rule) -> Prepared:
             parts.append(replace(part, terms=tuple(terms)))
         else:
             parts.append(part)
-    return Prepared(rule, tuple(parts), tuple(outside))
+    shape = Shape.of(rule.head, parts)
+    return Prepared(rule, tuple(parts), tuple(outside), shape=shape)
 
 
 def with_keys(prepared: Prepared) -> Prepared:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tidelog.engines.local.kernels import layout as at
 from tidelog.engines.local.order import Catalog, Mode, order_parts
 from tidelog.engines.local.parts import Outside, Prepared, binds, mentions
+from tidelog.engines.local.shapes import Shapes
 from tidelog.engines.local.steps import Builder, Plan, Request
 from tidelog.program.rules import Group, Literal, Range
 from tidelog.program.syntax import Variable
@@ -23,14 +24,33 @@ def make_plan(
     delta: int = -1,
     exact: bool = False,
     among: frozenset[str] | None = None,
+    shapes: Shapes | None = None,
 ) -> Plan:
     """The plan of a rule; in modes "delta" and "change", part number `delta` ranges over it.
 
     `exact` enumerates every instance, also those that differ only in columns that nobody
     reads; else one of them is enough. `among` names the relations whose facts are support, or
-    those whose facts must be older than the head that they prove.
+    those whose facts must be older than the head that they prove. Plans of rules that are alike
+    are taken from `shapes`.
     """
     prepared = prepared.around(delta)
+    order = _order(catalog, prepared, mode, delta)
+    shape = None if shapes is None else prepared.shape
+    if shapes is None or shape is None:
+        return _build(catalog, prepared, mode, delta, order, exact, among)
+
+    def build(catalog: Catalog, prepared: Prepared, among: frozenset[str] | None) -> Plan:
+        return _build(catalog, prepared, mode, delta, order, exact, among)
+
+    return shapes.plan(prepared, shape, (mode, delta, exact, tuple(order)), among, build)
+
+
+def _order(catalog: Catalog, prepared: Prepared, mode: Mode, delta: int) -> list[int]:
+    """The cheapest order of parts that is found from each start there may be."""
+    if prepared.shape is not None and len(prepared.parts) == 1:
+        return [0]
+    if prepared.shape is not None and len(prepared.parts) == 2 and delta >= 0:
+        return [delta, 1 - delta]
     literals = [i for i, p in enumerate(prepared.parts) if isinstance(p, Literal) and not p.negated]
     if mode in ("delta", "change"):
         starts: list[int | None] = [delta]
@@ -44,7 +64,7 @@ def make_plan(
         if best is None or cost < best[0]:
             best = (cost, order)
     assert best is not None
-    return _build(catalog, prepared, mode, delta, best[1], exact, among)
+    return best[1]
 
 
 def _build(

@@ -14,6 +14,7 @@ from tidelog.engines.local.kernels.fold import ALL_BOUND
 from tidelog.engines.local.order import Catalog, Mode
 from tidelog.engines.local.parts import Prepared, prepare, with_keys
 from tidelog.engines.local.planner import NO_BACK, make_plan, supporting
+from tidelog.engines.local.shapes import Shapes
 from tidelog.engines.local.steps import Plan, Request
 from tidelog.program.rules import Literal, Rule
 
@@ -92,6 +93,7 @@ class PlanBook:
         self._answers = answers  # relations that hold the results of string functors
         self.functors: list[int] = []  # these and their requests
         self.keys: dict[int, Rule] = {}  # relations of changed keys, with the rules that collect
+        self._shapes = Shapes(catalog)
         self._prepared: dict[tuple[int, bool], Prepared] = {}
         self._plans: dict[tuple[object, ...], tuple[tuple[int, ...], Plan]] = {}
         self._batches: dict[tuple[int, ...], Batch] = {}
@@ -227,7 +229,9 @@ class PlanBook:
         known = self._plans.get(key)
         if known is not None and known[0] == sizes:
             return known[1]
-        plan = make_plan(self._catalog, prepared, ask.mode, delta, ask.exact, ask.among)
+        plan = make_plan(
+            self._catalog, prepared, ask.mode, delta, ask.exact, ask.among, self._shapes
+        )
         if known is None:
             self._note((rule,), key)
         self._plans[key] = (sizes, plan)
