@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ProgramError,
         TidelogError,
     )
+    from tidelog.program.functors import functor
     from tidelog.reading import Answer, Latest, RelationView, Snapshot
     from tidelog.stream.policy import Finished
     from tidelog.stream.processor import Stream
@@ -46,6 +47,7 @@ __all__ = [
     "Stream",
     "TidelogError",
     "Transaction",
+    "functor",
 ]
 
 # Imported on first use: the compiler behind the engine takes most of a second to load, and
@@ -63,6 +65,7 @@ _HOMES = {
         "ProgramError",
         "TidelogError",
     ),
+    "tidelog.program.functors": ("functor",),
     "tidelog.reading": ("Answer", "Latest", "RelationView", "Snapshot"),
     "tidelog.stream.policy": ("Finished",),
     "tidelog.stream.processor": ("Stream",),

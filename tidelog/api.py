@@ -6,7 +6,7 @@ import html
 import re
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from tidelog.accept import Accepted, accept
 from tidelog.deltas import Delta
 from tidelog.engines.local import cache
 from tidelog.engines.local.engine import LocalEngine, Measure
+from tidelog.functors import Functors
 from tidelog.io.directives import inputs, read_inputs
 from tidelog.io.frames import is_spark, kinds_of, to_table
 from tidelog.io.order import sorted_table
@@ -66,7 +67,7 @@ class Place:
     strategy: str = "auto"
     driver_facts: int | None = None
 
-    def made(self, algorithm: str, modules: bool, rules: Iterable[Rule]) -> SparkEngine | None:
+    def made(self, algorithm: str, modules: bool, rules: Collection[Rule]) -> SparkEngine | None:
         """Spark's engine, if it is asked for."""
         if self.engine == "local":
             return None
@@ -78,12 +79,13 @@ class Place:
 
         spark = self.spark or session()
         from tidelog.engines.spark.engine import SparkEngine
-        from tidelog.engines.spark.expressions import refuse_numbers
+        from tidelog.engines.spark.expressions import refuse_functors, refuse_numbers
         from tidelog.engines.spark.placing import DRIVER_FACTS, Options
         from tidelog.spark import check_algorithm
 
         check_algorithm(algorithm)
         refuse_numbers(rules)
+        refuse_functors(rules)
         most = DRIVER_FACTS if self.driver_facts is None else self.driver_facts
         return SparkEngine(spark, Options(self.strategy, most), modules)
 
@@ -95,7 +97,7 @@ class Database:
     `facts` gives facts by relation (rows, or pandas, Polars and Arrow frames), or names the
     folder that `.input` directives read from; without it they read nothing.
     Files that it includes are looked for beside it and in the folders `include`; `macros` are
-    defined for its preprocessor.
+    defined for its preprocessor, and `functors` are the functions for its `.functor`.
     Closures (`tidelog plan` names them) have algorithms of their own unless `modules` is False.
     With `engine="spark"` facts are kept by Spark, in the session `spark` or a new local one;
     `strategy` and `driver_facts` say where the work is done, if that is not left to Tidelog.
@@ -124,6 +126,7 @@ class Database:
         allow_paths: bool = False,
         include: Sequence[str | Path] = (),
         macros: Mapping[str, object] | None = None,
+        functors: Mapping[str, Callable[..., Any]] | None = None,
         engine: str = "local",
         spark: SparkSession | None = None,
         strategy: str = "auto",
@@ -134,7 +137,7 @@ class Database:
         parsed = _parse(program, allow_paths, include, macros)
         accepted = accept(parsed, _declare_given(parsed.program, given))
         place = Place(engine, spark, strategy, driver_facts)
-        self._begin(accepted, began, algorithm, modules, strict, place)
+        self._begin(accepted, began, algorithm, modules, strict, place, functors)
         self._finish(self._tables(facts, given, allow_paths), limits, profile, progress)
 
     @classmethod
@@ -150,12 +153,14 @@ class Database:
         profile: bool = False,
         progress: Show | None = None,
         place: Place | None = None,
+        functors: Mapping[str, Callable[..., Any]] | None = None,
     ) -> Database:
         """A database of a program that has been read already, with tables for its relations, or
         what makes them for Spark's engine."""
         database = cls.__new__(cls)
         began = time.perf_counter()
-        database._begin(accepted, began, algorithm, modules, strict, place or Place())
+        place = place or Place()
+        database._begin(accepted, began, algorithm, modules, strict, place, functors)
         if callable(tables):
             assert database._spark is not None
             tables = tables(database._spark)
@@ -170,6 +175,7 @@ class Database:
         modules: bool,
         strict: bool,
         place: Place,
+        functors: Mapping[str, Callable[..., Any]] | None,
     ) -> None:
         check_algorithm(algorithm)
         self._began = began
@@ -177,6 +183,8 @@ class Database:
         self._checked = accepted.checked  # the program of the start
         book = Rulebook.of(accepted.typed, accepted.checked)
         self._state = State(book, Memory(modules=modules))
+        self._state.functors = Functors(accepted.typed.functors, functors)
+        self._state.functors.use(accepted.checked.rules, accepted.sources)
         self._algorithm = algorithm
         self._strict = strict
         self._stream: weakref.ref[Stream] | None = None
@@ -185,6 +193,8 @@ class Database:
         self._spark = place.made(algorithm, modules, accepted.checked.rules)
         # What a database asks of an engine, Spark's has as well.
         self._engine = LocalEngine() if self._spark is None else cast("LocalEngine", self._spark)
+        if self._spark is None:
+            self._engine.call(self._state.functors.functions)
         for relation in self._checked.relations.values():
             self._engine.declare(relation)
 
@@ -337,6 +347,7 @@ class Database:
         [()]
         """
         asked = compile_question(question, self._state.book.program)
+        self._state.functors.use(rule for stratum in asked.strata for rule in stratum.rules)
         if asked.holds:
             return Answer(asked.columns, [()])
         with self._state.lock, self._told(), Interrupts() as interrupts:
@@ -348,6 +359,25 @@ class Database:
             finally:
                 self._engine.watch(None)
         return Answer(asked.columns, sorted_table(answer).rows())
+
+    def functor(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        vectorised: bool | None = None,
+        pure: bool | None = None,
+        safe: bool | None = None,
+    ) -> None:
+        """Give a functor that the program declares its function, for rules and questions to come;
+        those of the program's own rules are given with the program. See `tidelog.functor`.
+
+        >>> db = Database(".functor twice(x: number): number p(1). p(2).")
+        >>> db.functor("twice", lambda x: 2 * x)
+        >>> db.query("p(x), y = @twice(x)")
+        [(1, 2), (2, 4)]
+        """
+        self._state.functors.bind(name, function, vectorised=vectorised, pure=pure, safe=safe)
 
     def join_order(self, rule: Rule) -> str:
         """How the engine would join the body of a rule of the program, for sizes as they are."""

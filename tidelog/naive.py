@@ -54,14 +54,19 @@ Row = tuple[Value, ...]
 Rows = Mapping[str, Iterable[Row]]
 Env = dict[str, Value]
 Names = frozenset[str]
+Functions = Mapping[str, Callable[..., Any]]  # by name, `@` included
 NO_FACTS: Rows = MappingProxyType({})
+NO_FUNCTIONS: Functions = MappingProxyType({})
 NONE: Names = frozenset()
 
 
 def evaluate(
-    typed: Program, facts: Rows = NO_FACTS, max_facts: int | None = None
+    typed: Program,
+    facts: Rows = NO_FACTS,
+    max_facts: int | None = None,
+    functors: Functions = NO_FUNCTIONS,
 ) -> dict[str, set[Row]]:
-    """All facts that follow, by relation."""
+    """All facts that follow, by relation; `functors` are called for `@name`."""
     kinds = column_kinds(typed)
     I: dict[str, set[Row]] = {name: set() for name in kinds}
     given = ((fact.relation, fact.values) for fact in typed.facts)
@@ -81,7 +86,7 @@ def evaluate(
         ]
         for stratum in _strata(rules, list(kinds)):
             room = math.inf if max_facts is None else max_facts - sum(map(len, I.values()))
-            while N := _Step(I, symbols).derive(stratum, room):
+            while N := _Step(I, symbols, functors).derive(stratum, room):
                 room -= len(N)
                 for name, row in N:
                     I[name].add(row)
@@ -90,9 +95,15 @@ def evaluate(
     return I
 
 
-def check(typed: Program, facts: Rows, found: Rows, max_facts: int | None = None) -> list[str]:
+def check(
+    typed: Program,
+    facts: Rows,
+    found: Rows,
+    max_facts: int | None = None,
+    functors: Functions = NO_FUNCTIONS,
+) -> list[str]:
     """The changes that would put `found` right, such as `+path(1, 2).`; none if it is."""
-    right = evaluate(typed, facts, max_facts)
+    right = evaluate(typed, facts, max_facts, functors)
     changes = []
     for name, kinds in column_kinds(typed).items():
         rows = {as_row(row, kinds) for row in found.get(name, right[name])}
@@ -258,7 +269,8 @@ def _ordered(
 
 def _rank(literal: _Literal) -> int:
     formula, wanted, _ = literal
-    if any(isinstance(n, Cast) or getattr(n, "functor", "") in CAN_FAIL for n in _walk(formula)):
+    functors = {getattr(n, "functor", "as" if isinstance(n, Cast) else "") for n in _walk(formula)}
+    if functors & {"as", *CAN_FAIL} or any(name.startswith("@") for name in functors):
         return 3
     return int(wanted) if isinstance(formula, Atom) else 2 * _is_range(formula.right)
 
@@ -322,8 +334,11 @@ def _matching(terms: Sequence[Term], rows: Iterable[Row], env: Env) -> Iterator[
 class _Step:
     """What follows in one step from the facts I."""
 
-    def __init__(self, I: dict[str, set[Row]], symbols: dict[str, int]) -> None:
+    def __init__(
+        self, I: dict[str, set[Row]], symbols: dict[str, int], functors: Functions
+    ) -> None:
         self.I = I
+        self.functors = functors
         self.symbols = symbols
         self.folds: dict[tuple[Any, ...], set[Row]] = {}
         self.indexes: dict[tuple[Any, ...], dict[Row, list[Row]]] = {}
@@ -410,5 +425,7 @@ class _Step:
                 return cast(self.value(inner, env), inner.kind, term.kind, self.symbols)
             case Call(functor, args):
                 values = [self.value(arg, env) for arg in args]
+                if functor.startswith("@"):
+                    return as_kind(self.functors[functor](*values), term.kind)
                 return as_kind(apply(functor, values, args[0].kind, term.kind), term.kind)
         raise EvaluationError("`_` has no value of its own")

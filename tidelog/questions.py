@@ -61,6 +61,7 @@ def compile_question(text: object, typed: Program) -> Question:
         types=typed.types,
         relations=tuple(replace(d, inferred=False) for d in typed.relations),
         clauses=(Clause((head,), body),),
+        functors=typed.functors,
     )
     analysis = analyse(asked)
     if analysis.checked is None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tidelog.deltas import Delta, Part
 from tidelog.engines.local.engine import LocalEngine
 from tidelog.engines.local.sets import LocalSet, Rows, Saved
+from tidelog.functors import Functors
 from tidelog.io.frames import to_table
 from tidelog.limits import Interrupts, Limits, Show, Watch
 from tidelog.maintain.algorithms import ALGORITHMS
@@ -50,6 +51,7 @@ class State:
 
     book: Rulebook
     memory: Memory = field(default_factory=Memory)
+    functors: Functors = field(default_factory=lambda: Functors(()))
     open: bool = False  # a transaction is under way
     lock: threading.Condition = field(default_factory=threading.Condition)  # to read or change
     changer: int = 0  # the thread that changes facts
@@ -146,6 +148,7 @@ class Transaction:
         progress: Show | None,
     ) -> None:
         check_algorithm(algorithm)
+        state.functors.require_stable()
         if state.open:
             raise TidelogError(
                 "error: a transaction is open\n    commit it or roll it back before the next one"
@@ -188,7 +191,9 @@ class Transaction:
         """Add a rule, given as text; returns the name that it can be removed by."""
         self._check_open()
         clause, sources = clause_of(rule, sources)
-        book, name, _ = self._book.plus(clause, sources)
+        book, name, new = self._book.plus(clause, sources)
+        self._state.functors.use(new, sources)
+        self._state.functors.require_stable(new, sources)
         if name in self._book.clauses and self._strict:
             _refuse("the rule is there already", clause, sources)
         for added in book.relations.keys() - self._book.relations.keys():

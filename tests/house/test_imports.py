@@ -37,10 +37,12 @@ ALLOWED: dict[str, set[str]] = {
     "accept": {"program", "text", "plan"},
     "naive": {"program", "text", "naive_values"},
     "naive_values": {"program"},
+    "functors": {"program"},
     "questions": {"program", "text", "plan"},
     "deltas": {"program", "text", "io", "engines"},
     "transactions": {
         *("program", "text", "plan", "maintain", "engines", "io", "limits", "deltas"),
+        "functors",
     },
     "stream": {
         *("program", "text", "plan", "maintain", "engines", "io", "limits", "deltas"),
@@ -51,6 +53,7 @@ ALLOWED: dict[str, set[str]] = {
     "api": {
         *("program", "text", "plan", "maintain", "engines", "io", "report"),
         *("limits", "accept", "questions", "deltas", "transactions", "stream", "reading", "spark"),
+        "functors",
     },
     "pipeline": {
         *("program", "text", "plan", "engines", "io", "maintain", "limits", "accept", "api"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tidelog.accept import Accepted, accept, read_program
 from tidelog.cli import arguments
 from tidelog.cli.files import Files, decide, output_folder
+from tidelog.cli.functors import add_functors
 from tidelog.cli.live import Live
 from tidelog.cli.opening import open_database, progress_of, refuse_stdin, warn, write_all
 from tidelog.cli.reports import Reports
@@ -104,6 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="refuse changes that do nothing, such as deleting a fact that is not there",
     )
     arguments.add_reading(parser)
+    add_functors(parser)
     arguments.add_limits(parser)
     arguments.add_modules(parser)
     arguments.add_engine(parser)

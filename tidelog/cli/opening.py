@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from tidelog.accept import Accepted
 from tidelog.cli import arguments
 from tidelog.cli.files import Files
+from tidelog.cli.functors import functors_of
 from tidelog.cli.terminal import say, stdin
 from tidelog.io.directives import read_inputs, write_outputs
 from tidelog.plan.closures import modules
@@ -47,6 +48,7 @@ def open_database(accepted: Accepted, files: Files, options: argparse.Namespace)
     """The program with its facts, evaluated, under the limits that the options set."""
     from tidelog.api import Database
 
+    functors = functors_of(accepted, options)
     announce(accepted, options)
     place = place_of(files, options)
     with progress_of(options) as progress:
@@ -59,6 +61,7 @@ def open_database(accepted: Accepted, files: Files, options: argparse.Namespace)
             limits=arguments.limits(options),
             progress=progress if progress.on else None,
             place=place,
+            functors=functors,
         )
 
 

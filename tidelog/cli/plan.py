@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tidelog.accept import Accepted, accept, read_program
 from tidelog.cli import arguments
 from tidelog.cli.files import decide
+from tidelog.cli.functors import add_functors, functors_of
 from tidelog.cli.opening import facts_of, progress_of
 from tidelog.cli.terminal import out, stdin
 from tidelog.io.atomic import Staged, check_target
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--svg", metavar="FILE", help="write a picture that browsers show")
     parser.add_argument("--dot", metavar="FILE", help="write a picture in Graphviz's notation")
     arguments.add_reading(parser)
+    add_functors(parser)
     arguments.add_limits(parser)
     arguments.add_engine(parser)
 
@@ -134,6 +136,7 @@ def _evaluated(accepted: Accepted, options: argparse.Namespace) -> Database:
             limits=arguments.limits(options),
             progress=progress if progress.on else None,
             place=place,
+            functors=functors_of(accepted, options),
         )
 
 

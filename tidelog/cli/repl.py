@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tidelog.accept import accept, read_program
 from tidelog.cli import arguments, completion
 from tidelog.cli.files import decide
+from tidelog.cli.functors import add_functors
 from tidelog.cli.opening import open_database, refuse_stdin, warn
 from tidelog.cli.terminal import Interrupted, say, stdin
 from tidelog.io.lines import pieces_of, whole_lines
@@ -56,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--history", metavar="FILE", help="keep the lines that are typed in FILE, for the next time"
     )
     arguments.add_reading(parser)
+    add_functors(parser)
     arguments.add_limits(parser)
     arguments.add_modules(parser)
     arguments.add_engine(parser)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tidelog.accept import Accepted, accept, read_program
 from tidelog.cli import arguments
 from tidelog.cli.files import Files, decide, output_folder
+from tidelog.cli.functors import add_functors, functors_of
 from tidelog.cli.opening import announce, facts_of, place_of, progress_of, write_all
 from tidelog.cli.terminal import Interrupted, out, say, stdin, stdout
 from tidelog.io.atomic import Staged, check_target
@@ -78,6 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "changes that would put the answer right, and nothing is written",
     )
     arguments.add_reading(parser)
+    add_functors(parser)
     arguments.add_limits(parser)
     arguments.add_modules(parser)
     arguments.add_engine(parser)
@@ -126,6 +128,7 @@ def _evaluate(
     """The program's consequences, and whether they pass the check, if one is asked for."""
     from tidelog.api import Database
 
+    functors = functors_of(accepted, options)
     announce(accepted, options)
     limits = arguments.limits(options)
     place = place_of(files, options)
@@ -142,6 +145,7 @@ def _evaluate(
             profile=options.profile is not None,
             progress=progress if progress.on else None,
             place=place,
+            functors=functors,
         )
     if not options.check:
         return database, True
@@ -166,7 +170,8 @@ def _check(
     for name, table in tables:
         facts.setdefault(name, []).extend(table.rows())
     found = {name: database.table(name).rows() for name in database.relations}
-    changes = naive.check(accepted.typed, facts, found, limits.max_facts)
+    functions = database._state.functors.functions
+    changes = naive.check(accepted.typed, facts, found, limits.max_facts, functions)
     for change in changes:
         out(change)
     if changes:

@@ -224,7 +224,10 @@ def _may_fail(part: BodyLiteral) -> bool:
     if part.op.lstrip("!") == "match":
         return True
     calls = everything(part.left, part.right)
-    return any(isinstance(node, Call) and node.functor in PARTIAL for node in calls)
+    return any(
+        isinstance(node, Call) and (node.functor in PARTIAL or node.functor.startswith("@"))
+        for node in calls
+    )
 
 
 def _binds(part: BodyLiteral, bound: set[str]) -> Variable | None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tidelog.plan.desugar import desugar
+from tidelog.plan.declared import resolve_functors
 from tidelog.plan.draft import Draft
 from tidelog.plan.patterns import check_patterns
 from tidelog.plan.relations import resolve_relations
@@ -30,6 +31,7 @@ __all__ = ["PASSES", "Analysis", "analyse"]
 SHOWN = 100  # findings of one severity
 PASSES: tuple[Callable[[Draft], Draft], ...] = (
     resolve_types,
+    resolve_functors,
     resolve_relations,
     check_safety,
     infer_types,

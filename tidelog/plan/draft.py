@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from tidelog.plan.functors import Signature
 from tidelog.plan.walk import relations
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.rules import Relation, Rule, Stratum
@@ -34,6 +35,7 @@ class Draft:
     doubtful: frozenset[str] = frozenset()
     unsure: frozenset[str] = frozenset()
     types: Mapping[str, Type] = field(default_factory=dict)
+    functors: Mapping[str, Signature] = field(default_factory=dict)  # of the program's own
     relations: Mapping[str, Relation] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     own: tuple[tuple[Rule, ...], ...] = ()  # of each clause

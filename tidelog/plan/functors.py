@@ -62,6 +62,11 @@ NEGATION = NUMBER | FLOAT  # `-x` of an unsigned x is no unsigned
 RISKY = frozenset({"/", "%", "^", "to_number", "to_unsigned", "to_float", "ftoi", "ftou"})
 
 
+def is_risky(functor: str) -> bool:
+    """May it stop an evaluation, for some arguments? Functions of the program's own may."""
+    return functor in RISKY or functor.startswith("@")
+
+
 # The kind that a mask stands for; where several are open, number before the others.
 CHOSEN: dict[int, Kind] = {
     mask: next(kind for kind, bit in BITS.items() if mask & bit) for mask in range(1, ANY + 1)

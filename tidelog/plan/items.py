@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 from tidelog.plan.binding import follow
-from tidelog.plan.functors import RISKY
+from tidelog.plan.functors import is_risky
 from tidelog.plan.walk import everything, own_names
 from tidelog.program.rules import BodyLiteral, Constraint, Expression, Group, Literal, Range
 from tidelog.program.syntax import Call, Variable
@@ -53,7 +53,7 @@ def group_item(group: Group, keys: frozenset[str]) -> Item:
 
 
 def _risky(expression: Expression) -> bool:
-    return any(isinstance(n, Call) and n.functor in RISKY for n in everything(expression))
+    return any(isinstance(n, Call) and is_risky(n.functor) for n in everything(expression))
 
 
 def bound_in(items: Iterable[Item]) -> set[str]:

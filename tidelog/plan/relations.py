@@ -83,7 +83,7 @@ def _declared(
                 if not draft.is_lost(attribute.type_name) and (
                     attribute.type_name not in faulty_types
                 ):
-                    found.append(_unknown_type(attribute.type_name, attribute.at, draft))
+                    found.append(unknown_type(attribute.type_name, attribute.at, draft))
         if decl.name not in doubtful:
             found.extend(_closure_faults(decl, draft))
     return declared, found, doubtful
@@ -94,7 +94,8 @@ def _faulty_types(draft: Draft) -> set[str]:
     return {decl.name for decl in draft.program.types} - draft.types.keys()
 
 
-def _unknown_type(name: str, at: Span, draft: Draft) -> Diagnostic:
+def unknown_type(name: str, at: Span, draft: Draft) -> Diagnostic:
+    """What to say of a type that is not there."""
     kind = SYNONYMS.get(name.lower())
     advice = f"did you mean {kind}?" if kind else ""
     if not advice:
@@ -179,7 +180,7 @@ class _Resolver:
                 if node.type_name not in self.faulty_types and not self.draft.is_lost(
                     node.type_name
                 ):
-                    self.found.append(_unknown_type(node.type_name, node.at, self.draft))
+                    self.found.append(unknown_type(node.type_name, node.at, self.draft))
                 right = False
         return right
 

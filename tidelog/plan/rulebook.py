@@ -225,7 +225,10 @@ class Rulebook:
         decls = self.program.relations
         some = decls if named is None else [d for d in decls if d.name in named]
         types = self.program.types
-        return analyse(Program(types=types, relations=tuple(some), clauses=(rule,)))
+        functors = self.program.functors
+        return analyse(
+            Program(types=types, relations=tuple(some), clauses=(rule,), functors=functors)
+        )
 
     def _placed(
         self, added: Mapping[str, Relation], new: tuple[Rule, ...], sources: Sources | None

@@ -21,6 +21,7 @@ from tidelog.plan.functors import (
     NUMERIC,
     SIGNATURES,
     SYMBOL,
+    Signature,
     spelled,
     spelled_value,
 )
@@ -74,8 +75,13 @@ class _Scope(NamedTuple):
 
 class Typer:
     def __init__(
-        self, kinds: Kinds, columns: Mapping[str, list[Column]], types: Mapping[str, Type]
+        self,
+        kinds: Kinds,
+        columns: Mapping[str, list[Column]],
+        types: Mapping[str, Type],
+        functors: Mapping[str, Signature],
     ) -> None:
+        self.signatures = {**SIGNATURES, **functors}
         self.kinds = kinds
         self.columns = columns
         self.types = types
@@ -142,10 +148,13 @@ class Typer:
     def call(self, call: Call) -> int:
         if _negative(call) is not None:
             return self.kinds.node(NEGATION)
-        signature = SIGNATURES.get(call.functor)
+        signature = self.signatures.get(call.functor)
         args = [self.term(arg) for arg in call.args]
         if signature is None:
-            advice = did_you_mean(call.functor, SIGNATURES, "see the language reference")
+            advice = "see the language reference"
+            if call.functor.startswith("@"):
+                advice = f"declare it: .functor {call.functor[1:]}(x: number): number"
+            advice = did_you_mean(call.functor, self.signatures, advice)
             self.found.append(Diagnostic(f"unknown functor {call.functor}", call.at, advice))
             return self.kinds.node()
         if not signature.least <= len(args) <= signature.most:

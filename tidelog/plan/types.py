@@ -40,7 +40,7 @@ def infer_types(draft: Draft) -> Draft:
             found.append(fault)
             doubtful.add(name)
 
-    typer = Typer(kinds, columns, draft.types)
+    typer = Typer(kinds, columns, draft.types, draft.functors)
     visited: list[tuple[Clause, set[str], list[int]]] = []
     for clause in program.clauses:
         mentioned = relations(clause)

@@ -70,6 +70,7 @@ class Constant:
 @dataclass(frozen=True, slots=True)
 class Call:
     """An intrinsic functor by its spelling: `+`, `-` (with one or two arguments), `cat`, …
+    One of the program's own has an `@` before its name.
 
     `kind` is the kind of the result; the operands' kind is that of the arguments.
     """
@@ -196,6 +197,20 @@ class TypeDecl:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctorDecl:
+    """`.functor name(x: number): number`, a function that the program calls as `@name(x)`.
+
+    One that is `stateful` may give another value the next time.
+    """
+
+    name: str
+    parameters: tuple[str, ...]  # types
+    result: str
+    stateful: bool = False
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Directive:
     """`.input`, `.output` or `.printsize` of one relation, parameters in the order written."""
 
@@ -216,3 +231,4 @@ class Program:
     # Names in statements that could not be read, or "*" if a whole file could not be: nobody
     # should complain that these are unknown.
     lost: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    functors: tuple[FunctorDecl, ...] = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tidelog.deltas import Delta, Part
 from tidelog.engines.spark import errors
 from tidelog.engines.spark.engine import Saved, SparkEngine
-from tidelog.engines.spark.expressions import refuse_numbers
+from tidelog.engines.spark.expressions import refuse_functors, refuse_numbers
 from tidelog.engines.spark.jobs import Jobs
 from tidelog.engines.spark.placing import Everything
 from tidelog.engines.spark.sets import Lay, SparkSet
@@ -95,6 +95,7 @@ class SparkTransaction(Transaction):
     def _changes(self, interrupts: Interrupts) -> None:
         for name in self._come:
             refuse_numbers(self._book.rules[name])
+            refuse_functors(self._book.rules[name])
         with interrupts.explaining():
             super()._changes(interrupts)
 

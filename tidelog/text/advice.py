@@ -82,8 +82,9 @@ class Advice:
             branch = self.tokens[self.index + 1].kind == "name"
             return refused("branch" if branch else "counter", at)
         if kind == "@":
-            double = self.tokens[self.index + 1].kind == "@"
-            return refused("user aggregate" if double else "user functor", at)
+            if self.tokens[self.index + 1].kind == "@":
+                return refused("user aggregate", at)
+            return Fault("a functor's name and its arguments follow `@`", at, "write `@f(x)`")
         if kind == "wrong":
             return self._wrong(token)
         if kind == "=" and before is not None and before.kind in COMPARISONS:

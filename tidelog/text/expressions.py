@@ -110,6 +110,12 @@ class Expressions(Advice):
             elif kind == "(":
                 self._push(0, "(", token, wider=1)
                 self.index += 1
+            elif kind == "@" and after == "name" and self._at_call(self.index + 2):
+                name = tokens[self.index + 1].text
+                self._push(0, "call", Token("name", f"@{name}", token.start), deeper=1)
+                self.index += 3
+                if tokens[self.index].kind == ")":
+                    return self._close_call()
             elif kind == ":" and pending and pending[-1].kind == "target":
                 self._close_target()
             else:
@@ -151,6 +157,9 @@ class Expressions(Advice):
     def _power_at(self, index: int) -> bool:
         """`-2 ^ 2` is -(2 ^ 2), as in mathematics, so this minus is no part of the literal."""
         return index < len(self.tokens) and self.tokens[index].kind == "^"
+
+    def _at_call(self, index: int) -> bool:
+        return index < len(self.tokens) and self.tokens[index].kind == "("
 
     def _name(self, token: Token, after: str) -> Node:
         at, text = self._at(token), token.text
@@ -350,7 +359,9 @@ class Expressions(Advice):
             raise self._no_negation(token)
         terms = tuple([self._as_term(node) for node, _ in inside])
         at = self._at(token)
-        if name == "as":
+        if name.startswith("@"):
+            self._build(Call(name, terms, at), depth)
+        elif name == "as":
             if len(terms) != 2 or not isinstance(terms[1], Variable):
                 raise Fault("`as` takes a term and a type", at, "write `as(x, number)`")
             self._build(Cast(terms[0], terms[1].name, at), depth)

@@ -54,7 +54,7 @@ def expand(draft: Draft, report: Report) -> Draft:
     """The program with every instance written out; what is wrong with one is reported."""
     whole = Component("", (), (), draft, Span("", 0, 0))
     found = _Instances(report).inside(whole, {}, (), "", frozenset())[0]
-    found.pragmas, found.lost = draft.pragmas, draft.lost
+    found.pragmas, found.lost, found.functors = draft.pragmas, draft.lost, draft.functors
     declared = {each.name for each in found.relations}
     heads = [(f.relation, f.at) for f in found.facts if "." in f.relation]
     heads += [(h.relation, h.at) for c in found.clauses for h in c.heads if "." in h.relation]
@@ -94,6 +94,9 @@ class _Instances:
                 _add(found, brought)
                 known |= theirs
         self._check_overrides(own, found, path)
+        for functor in own.functors if path else ():
+            advice = "declare it outside: all instances call the same"
+            self._say(Fault("a component declares no functors", functor.at, advice), path)
         here: Home = (known, *home)
         for each in own.components:
             if each.name in known and known[each.name].component in own.components:

@@ -22,6 +22,7 @@ from tidelog.program.syntax import (
     Directive,
     Fact,
     Formula,
+    FunctorDecl,
     Program,
     RelationDecl,
     Span,
@@ -32,6 +33,7 @@ from tidelog.program.syntax import (
 from tidelog.text.advice import Node
 from tidelog.text.cursor import Cursor, no_relation
 from tidelog.text.expressions import Expressions
+from tidelog.text.functors import functor_declaration
 from tidelog.text.lexer import DIRECTIVES, Fault, Token
 from tidelog.text.literals import unescape
 from tidelog.text.operators import ACTIONS, QUALIFIERS, RESERVED, UNRESERVED
@@ -83,6 +85,7 @@ class Draft:
     components: list[Component] = field(default_factory=list)
     instances: list[Instance] = field(default_factory=list)
     overrides: list[tuple[str, Span]] = field(default_factory=list)
+    functors: list[FunctorDecl] = field(default_factory=list)
     after_rule: bool = False  # a `.plan` may stand here
 
     def program(self) -> Program:
@@ -94,6 +97,7 @@ class Draft:
             tuple(self.directives),
             tuple(self.pragmas),
             frozenset(self.lost),
+            tuple(self.functors),
         )
 
 
@@ -364,6 +368,10 @@ def _override(cursor: Cursor, keyword: Token, draft: Draft) -> None:
     draft.overrides.append((name.text, cursor.at(name)))
 
 
+def _functor(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+    draft.functors.append(functor_declaration(cursor))
+
+
 def _unsupported(cursor: Cursor, keyword: Token, draft: Draft) -> None:
     """Refuse a construct; one with a block is skipped with its block."""
     at = cursor.at(keyword)
@@ -386,6 +394,6 @@ _DIRECTIVES: dict[str, Callable[[Cursor, Token, Draft], None]] = {
     ".limitsize": _unsupported,
     ".init": _instance,
     ".override": _override,
-    ".functor": _unsupported,
+    ".functor": _functor,
     ".lattice": _unsupported,
 }

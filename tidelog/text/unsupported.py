@@ -27,14 +27,6 @@ _CONSTRUCTS: dict[str, tuple[str, str]] = {
         "`autoinc()` and `$` are not supported",
         "number the facts before they are loaded",
     ),
-    ".functor": (
-        "user-defined functors (`.functor`) are not supported yet",
-        "use the built-in functors, or a relation that holds the results",
-    ),
-    "user functor": (
-        "user-defined functors (`@`) are not supported yet",
-        "use the built-in functors, or a relation that holds the results",
-    ),
     ".lattice": ("lattices (`.lattice`) are not supported yet", "use `min` or `max` aggregates"),
     "lattice attribute": (
         "lattice attributes (`<>`) are not supported yet",

@@ -24,6 +24,7 @@ from tidelog.program.syntax import (
     Directive,
     Fact,
     Formula,
+    FunctorDecl,
     Kind,
     Not,
     Or,
@@ -48,6 +49,7 @@ Node = (
     | RelationDecl
     | TypeDecl
     | Directive
+    | FunctorDecl
     | Program
     | rules.BodyLiteral
     | rules.Rule
@@ -213,7 +215,9 @@ def _body(clause: Clause) -> list[_Piece]:
     return [" :- ", (clause.body, 0)]
 
 
-def _declaration(node: Attribute | RelationDecl | TypeDecl | Directive | rules.Relation) -> str:
+def _declaration(
+    node: Attribute | RelationDecl | TypeDecl | Directive | FunctorDecl | rules.Relation,
+) -> str:
     match node:
         case Attribute():
             return f"{node.name}: {node.type_name}"
@@ -222,6 +226,10 @@ def _declaration(node: Attribute | RelationDecl | TypeDecl | Directive | rules.R
         case TypeDecl():
             sign = "<:" if node.form == "subtype" else "="
             return f".type {node.name} {sign} {' | '.join(node.of)}"
+        case FunctorDecl():
+            takes = ", ".join(f"x{i}: {name}" for i, name in enumerate(node.parameters))
+            stateful = " stateful" if node.stateful else ""
+            return f".functor {node.name}({takes}): {node.result}{stateful}"
         case Directive():
             pairs = [f"{key}={_parameter_text(value)}" for key, value in node.parameters]
             return f".{node.action} {node.relation}" + (f"({', '.join(pairs)})" if pairs else "")
@@ -240,7 +248,8 @@ def _program(node: Program) -> list[_Piece]:
     pragmas = [f".pragma {value_text(key)} {value_text(value)}" for key, value in node.pragmas]
     head = "".join(f"{line}\n" for line in pragmas)
     pieces: list[_Piece] = [head]
-    for part in (node.types, node.relations, node.directives, node.facts, node.clauses):
+    parts = (node.types, node.functors, node.relations, node.directives, node.facts, node.clauses)
+    for part in parts:
         for line in part:
             pieces += [(line, 0), "\n"]
     return pieces

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from tidelog.engines.local.steps import Plan, Request
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import ABSENT, Dictionary, fits
 from tidelog.maintain.seam import Counter, FactSet, Ids, Taken, View
+from tidelog.program.diagnostics import TidelogError
+from tidelog.program.functors import Functor
 from tidelog.program.rules import Relation, Rule, Stratum
 from tidelog.program.syntax import Kind, Value
 from tidelog.program.table import Table
@@ -365,6 +367,7 @@ class LocalEngine:
         reading: Reading,
         among: frozenset[str] | None = None,
     ) -> LocalSet:
+        self._be_free()
         result = self.none()
         touched = tuple(reading.touching.relations()) if reading.touching is not None else ()
         lost = reading.touching_negated
@@ -420,11 +423,25 @@ class LocalEngine:
             )
             self._runner.answer(call, request.plan.rule, asked, into, before)
         except BaseException:
-            # A request without an answer would read as 'there is none': forget them all.
+            # A request without an answer would read as 'there is none': forget these. Answers that
+            # were given stay, because what rests on them must be found by them again.
             found.clear()
+            answered = self.store.rows(asked)[:before].copy()
             self.store.clear(asked)
-            self.store.clear(into)
+            self.store.load(asked, answered, 0)
             raise
+
+    def call(self, functions: Mapping[str, Functor]) -> None:
+        """The functions that rules call from now on, by name."""
+        self._runner.functions = functions
+
+    def _be_free(self) -> None:
+        """A function that a rule calls must not work with the facts that are being derived."""
+        if self._runner.calling:
+            raise TidelogError(
+                "error: a functor uses the database that calls it\n"
+                "    it may work with its arguments, and with what else it was given"
+            )
 
     def plan_of(self, rule: Rule) -> Plan:
         """How the rule would be evaluated now, for `tidelog plan`."""
@@ -552,6 +569,7 @@ class LocalEngine:
 
         All facts must be in it, and sets other than those two must be empty.
         """
+        self._be_free()
         self.all.journal = []
         self.store.renew_ages()
         self._begun = self.sizes()

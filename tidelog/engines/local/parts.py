@@ -104,8 +104,10 @@ def variables(term: Expression | Simple) -> Iterable[Variable]:
 
 
 def is_outside(call: Call) -> bool:
-    """Does this functor work on text, so that Python must compute it?"""
+    """Must Python compute it? It works on text, or is a function of the program's own."""
     kinds = {arg.kind for arg in call.args}
+    if call.functor.startswith("@"):
+        return True
     if call.functor in ("cat", "substr", "strlen", "to_string", "match", "contains"):
         return True
     if call.functor in CONVERSIONS:
@@ -224,7 +226,9 @@ def can_fail(term: Expression) -> bool:
 def may_fail(part: Part) -> bool:
     if isinstance(part, Constraint):
         return can_fail(part.left) or can_fail(part.right)
-    return isinstance(part, Outside) and part.functor in CONVERSIONS
+    if not isinstance(part, Outside):
+        return False
+    return part.functor in CONVERSIONS or part.functor.startswith("@")
 
 
 def needs(part: Part) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.engines.local.calling import call as call_function
 from tidelog.engines.local.functors import compute
 from tidelog.engines.local.kernels import layout as at
 from tidelog.engines.local.kernels.bits import give
@@ -21,8 +22,9 @@ from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import Dictionary
 from tidelog.maintain.seam import Combination, Split, View
 from tidelog.program.diagnostics import EvaluationError
+from tidelog.program.functors import Functor
 from tidelog.program.rules import Rule
-from tidelog.program.table import Table
+from tidelog.program.table import Column, Table
 
 MOST_TABLES = 500
 TICKS = 20_000_000  # work between two looks at the clock: some tenths of a second
@@ -114,6 +116,8 @@ class Runner:
         self.odd: Callable[[int], None] | None = None  # finds a relation's odd rows, in an update
         self.tick: Callable[[Rule | None], None] = lambda rule: None
         self.answers: set[int] = set()  # relations that hold the results of string functors
+        self.functions: Mapping[str, Functor] = {}  # that programs call
+        self.calling = False  # one of these is at work
         self._store = store
         self._dictionary = dictionary
         self._number = number
@@ -394,16 +398,26 @@ class Runner:
         if not len(rows):
             return
         kinds, dictionary = call.signature, self._dictionary
-        columns = [dictionary.values(k, rows[:, c]) for c, k in enumerate(kinds[:-1])]
+        columns = [dictionary.decode(k, rows[:, c]) for c, k in enumerate(kinds[:-1])]
         try:
-            results = compute(call.functor, kinds, columns, len(rows))
+            column = self._results(call, columns, len(rows))
         except EvaluationError as error:
-            raise EvaluationError(in_rule(str(error), rule)) from None
+            raise EvaluationError(in_rule(str(error), rule)) from error.__cause__
         answers = np.empty((len(rows), len(kinds)), dtype=np.uint32)
         answers[:, :-1] = rows
-        column = Table.from_rows((kinds[-1],), [(v,) for v in results]).columns[0]
         answers[:, -1] = dictionary.encode(kinds[-1], column)
         self._store.load(into, answers, 0)
+
+    def _results(self, call: Outside, columns: list[Column], size: int) -> Column:
+        function = self.functions.get(call.functor)
+        if function is None:
+            values = compute(call.functor, call.signature, [c.tolist() for c in columns], size)
+            return Table.from_rows(call.signature[-1:], [(v,) for v in values]).columns[0]
+        self.calling = True
+        try:
+            return call_function(call.functor, function, call.signature, columns, size)
+        finally:
+            self.calling = False
 
 
 def _covers(view: View, r: int, n: int) -> bool:

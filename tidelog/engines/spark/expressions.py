@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.engines.spark.values import TYPES, inner
 from tidelog.program.diagnostics import EvaluationError, TidelogError
+from tidelog.program.functors import calls
 from tidelog.program.rules import Constraint, Expression, Range, Rule
 from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable
 
@@ -48,6 +49,18 @@ def refuse_numbers(rules: Iterable[Rule]) -> None:
                     inside = term.term if isinstance(term, Cast) else term.args[0]
                     if inside.kind != term.kind and "symbol" in (inside.kind, term.kind):
                         raise _no_numbers(term)
+
+
+def refuse_functors(rules: Iterable[Rule]) -> None:
+    """A function's results are remembered, which executors that work apart could not do."""
+    for rule in rules:
+        for call in calls(rule):
+            at = call.at
+            where = f"{at.file}:{at.line}:{at.column}: " if at.line else ""
+            raise TidelogError(
+                f"{where}error: functors in Python are not called on Spark\n"
+                f"    {call.functor} needs the local engine"
+            )
 
 
 def _no_numbers(term: Cast | Call) -> TidelogError:

@@ -1,0 +1,40 @@
+"""Functors of the program's own: what each takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tidelog.plan.draft import Draft, place
+from tidelog.plan.functors import ANY, BITS, Signature
+from tidelog.plan.relations import unknown_type
+from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.syntax import FunctorDecl
+
+
+def resolve_functors(draft: Draft) -> Draft:
+    """A signature for every functor that is declared; its types must be known.
+
+    One whose declaration is faulty takes and gives anything, so that its calls are not blamed.
+    """
+    declared: dict[str, FunctorDecl] = {}
+    signatures: dict[str, Signature] = {}
+    found: list[Diagnostic] = []
+    for decl in draft.program.functors:
+        first = declared.setdefault(decl.name, decl)
+        if first is not decl:
+            message = f"functor {decl.name} is declared twice"
+            note = f"first declared at {place(first.at)}"
+            found.append(Diagnostic(message, decl.at, "remove one of them", notes=(note,)))
+            continue
+        masks = []
+        for name in (*decl.parameters, decl.result):
+            if name not in draft.types and not draft.is_lost(name):
+                found.append(unknown_type(name, decl.at, draft))
+            masks.append(BITS[draft.types[name].kind] if name in draft.types else 0)
+        signatures[f"@{decl.name}"] = _signature(masks)
+    return replace(draft.found(found), functors=signatures)
+
+
+def _signature(masks: list[int]) -> Signature:
+    *operands, gives = [mask or ANY for mask in masks]
+    return Signature(tuple(operands), gives, len(operands), len(operands))
