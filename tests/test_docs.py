@@ -95,6 +95,14 @@ def _facts(example: Example, analysis: Analysis) -> dict[str, list[Row]]:
     return facts
 
 
+def _functors(example: Example) -> dict[str, Callable[..., Value]]:
+    """The functions of the example's `functors.py`."""
+    names: dict[str, Callable[..., Value]] = {}
+    exec(example.files.get("functors.py", ""), names)
+    names.pop("__builtins__", None)
+    return names
+
+
 def _shown(analysis: Analysis, result: Mapping[str, set[Row]]) -> str:
     """The facts of the output relations, sorted, in the notation of programs."""
     assert analysis.typed is not None
@@ -111,14 +119,15 @@ def _shown(analysis: Analysis, result: Mapping[str, set[Row]]) -> str:
 def test_the_naive_evaluator_gives_what_the_reference_shows(example: Example) -> None:
     analysis = _analyse(_whole(example))
     assert analysis.typed is not None
-    result = naive.evaluate(analysis.typed, _facts(example, analysis))
+    functions = {f"@{name}": function for name, function in _functors(example).items()}
+    result = naive.evaluate(analysis.typed, _facts(example, analysis), functors=functions)
     assert _shown(analysis, result) == example.expected
 
 
 @pytest.mark.parametrize("example", RUNNING, ids=_line)
 def test_the_engine_gives_what_the_reference_shows(example: Example) -> None:
     analysis = _analyse(_whole(example))
-    result = materialise(_whole(example), _facts(example, analysis))
+    result = materialise(_whole(example), _facts(example, analysis), _functors(example))
     assert _shown(analysis, result) == example.expected
 
 

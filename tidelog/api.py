@@ -6,7 +6,7 @@ import html
 import re
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from tidelog.maintain.memory import Memory
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import Change, Commit
 from tidelog.program.diagnostics import DataError, Sources, TidelogError
-from tidelog.program.rules import Relation, Rule
+from tidelog.program.rules import CheckedProgram, Relation, Rule
 from tidelog.program.syntax import Attribute, Program, RelationDecl
 from tidelog.program.table import Table
 from tidelog.questions import compile_question
@@ -67,7 +67,7 @@ class Place:
     strategy: str = "auto"
     driver_facts: int | None = None
 
-    def made(self, algorithm: str, modules: bool, rules: Collection[Rule]) -> SparkEngine | None:
+    def made(self, algorithm: str, modules: bool, checked: CheckedProgram) -> SparkEngine | None:
         """Spark's engine, if it is asked for."""
         if self.engine == "local":
             return None
@@ -79,13 +79,18 @@ class Place:
 
         spark = self.spark or session()
         from tidelog.engines.spark.engine import SparkEngine
-        from tidelog.engines.spark.expressions import refuse_functors, refuse_numbers
+        from tidelog.engines.spark.expressions import (
+            refuse_functors,
+            refuse_numbers,
+            refuse_thinned,
+        )
         from tidelog.engines.spark.placing import DRIVER_FACTS, Options
         from tidelog.spark import check_algorithm
 
         check_algorithm(algorithm)
-        refuse_numbers(rules)
-        refuse_functors(rules)
+        refuse_numbers(checked.rules)
+        refuse_functors(checked.rules)
+        refuse_thinned(checked.relations.values())
         most = DRIVER_FACTS if self.driver_facts is None else self.driver_facts
         return SparkEngine(spark, Options(self.strategy, most), modules)
 
@@ -183,14 +188,16 @@ class Database:
         self._checked = accepted.checked  # the program of the start
         book = Rulebook.of(accepted.typed, accepted.checked)
         self._state = State(book, Memory(modules=modules))
-        self._state.functors = Functors(accepted.typed.functors, functors)
+        self._state.functors = Functors(
+            accepted.typed.functors, functors, accepted.checked.numbered
+        )
         self._state.functors.use(accepted.checked.rules, accepted.sources)
         self._algorithm = algorithm
         self._strict = strict
         self._stream: weakref.ref[Stream] | None = None
         self.warnings = accepted.warnings
         self.stats = Stats()
-        self._spark = place.made(algorithm, modules, accepted.checked.rules)
+        self._spark = place.made(algorithm, modules, accepted.checked)
         # What a database asks of an engine, Spark's has as well.
         self._engine = LocalEngine() if self._spark is None else cast("LocalEngine", self._spark)
         if self._spark is None:

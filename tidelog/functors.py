@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, TidelogError
 from tidelog.program.functors import Functor, calls, declared
 from tidelog.program.rules import Rule
-from tidelog.program.syntax import Call, FunctorDecl
+from tidelog.program.syntax import Call, FunctorDecl, Span
 
 
 class Functors:
     """Functions by the name that rules call them by, `@` included."""
 
     def __init__(
-        self, declarations: Iterable[FunctorDecl], given: Mapping[str, Any] | None = None
+        self,
+        declarations: Iterable[FunctorDecl],
+        given: Mapping[str, Any] | None = None,
+        numbered: Sequence[Span] = (),
     ) -> None:
+        self._numbered = numbered  # where `autoinc()` stands
         self._declared = {f"@{each.name}": each for each in declarations}
         self.functions: dict[str, Functor] = {}
         self._used: dict[str, Call] = {}  # by rules: the first call of each
@@ -76,6 +80,7 @@ class Functors:
         if not self._declared:
             return
         found = {call.functor: call for rule in rules for call in calls(rule)}
+        found.pop("autoinc", None)
         missing = [call for name, call in found.items() if name not in self.functions]
         if missing:
             advice = "give it one: functors={{{0!r}: …}}, or --functors MODULE.py"
@@ -95,9 +100,14 @@ class Functors:
     def require_stable(self, rules: Iterable[Rule] = (), sources: Sources | None = None) -> None:
         """Refuse changes of facts and rules where a functor may change its mind: what was derived
         by one result must go by the same one. Those in use are looked at, and those of `rules`."""
-        if not self._declared:
-            return
         more = {call.functor: call for rule in rules for call in calls(rule)}
+        counter = more.pop("autoinc", None)
+        if self._numbered or counter is not None:
+            at = self._numbered[0] if counter is None else counter.at
+            message = "autoinc() numbers facts once, so facts and rules cannot be changed"
+            raise ProgramError(
+                [Diagnostic(message, at, "give the facts numbers of their own")], sources
+            )
         for name, call in {**self._used, **more}.items():
             function, declaration = self.functions.get(name), self._declared[name]
             if function is None or function.safe or (function.pure and not declaration.stateful):

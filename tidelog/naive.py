@@ -25,10 +25,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from tidelog.naive_thinning import Thinned, chosen, completed, thinned, undominated
 from tidelog.naive_values import CAN_FAIL, apply, as_kind, as_row, cast, each, folded, holds, same
 from tidelog.program.diagnostics import DataError, EvaluationError, LimitError
 from tidelog.program.syntax import (
     KINDS,
+    UNDER,
     Aggregate,
     And,
     Atom,
@@ -76,23 +78,57 @@ def evaluate(
             raise DataError(f"the program has no relation {name} with {len(row)} columns")
         I[name].add(as_row(row, kinds[name]))
     try:
-        symbols: dict[str, int] = {}
+        known = dict[str, int](), functors, dict[Row, int]()  # what all steps share
         closures = [clause for r in typed.relations for clause in _closure(r.name, r.qualifiers)]
         rules = [
             (head.relation, body)
-            for clause in (*typed.clauses, *closures)
+            for clause in (*map(_counting, typed.clauses), *closures)
             for head in clause.heads
             for body in _bodies(clause.body, head.terms)
         ]
-        for stratum in _strata(rules, list(kinds)):
+        orders = [
+            (clause.heads[0].relation, body)
+            for clause in typed.subsumptions
+            for body in _bodies(clause.body, clause.heads[0].terms)
+        ]
+        thin = thinned(typed)
+        for names, stratum in _strata(rules, list(kinds), orders, thin):
             room = math.inf if max_facts is None else max_facts - sum(map(len, I.values()))
-            while N := _Step(I, symbols, functors).derive(stratum, room):
+            some = {name: thin[name] for name in names if name in thin}
+            first = {(name, row) for name in some for row in I[name]}
+            I.update({name: set() for name in some})
+            _admit(I, first, some, orders, known)
+            while N := _Step(I, *known).derive(stratum, room):
+                before = {name: I[name] for name in some}
+                _admit(I, N, some, orders, known)
                 room -= len(N)
-                for name, row in N:
-                    I[name].add(row)
+                if all(name in some for name, _ in N) and before == {n: I[n] for n in some}:
+                    break
     except RecursionError:
         raise LimitError("the program nests too deeply for naive evaluation") from None
     return I
+
+
+def _admit(
+    I: dict[str, set[Row]],
+    N: set[tuple[str, Row]],
+    thin: Mapping[str, Thinned],
+    orders: list[_Rule],
+    known: Any,
+) -> None:
+    """Add N to I, but for what subsumption and choice leave out of the thin relations."""
+    for name, kind in thin.items():
+        candidates = {row for head, row in N if head == name}
+        I[name] = (
+            chosen(I[name], candidates, kind.domains) if kind.domains else I[name] | candidates
+        )
+    for name, row in N:
+        if name not in thin:
+            I[name].add(row)
+    for name in [name for name, kind in thin.items() if kind.ordered]:
+        mine = [(head, body) for head, body in orders if head == f"{UNDER}{name}"]
+        pairs = _Step({**I, f"{UNDER}{name}": set()}, *known)
+        I[name] = undominated(I[name], {row for _, row in pairs.derive(mine, math.inf)})
 
 
 def check(
@@ -152,6 +188,40 @@ class _Fold(NamedTuple):
 
 
 _Rule = tuple[str, _Body]
+
+
+def _counting(clause: Clause) -> Clause:
+    """`autoinc()` with what makes an instance as its arguments: where it stands, and the values of
+    the variables that facts bind, by name."""
+    if not _counts(*clause.heads, clause.body):
+        return clause
+    atoms = [node for node in _unnegated(clause.body) if isinstance(node, Atom)]
+    given = sorted({name for atom in atoms for name in _names(atom)})
+
+    def filled(node: Any) -> Any:
+        if isinstance(node, tuple):
+            return tuple(map(filled, node))
+        if isinstance(node, Call) and node.functor == "autoinc":
+            place = Constant(next(_counter), "number")
+            kinds = {v.name: v for atom in atoms for v in _walk(atom) if isinstance(v, Variable)}
+            return replace(node, args=(place, *(kinds[name] for name in given)))
+        if not hasattr(node, "__match_args__") or isinstance(node, Variable | Constant):
+            return node
+        names = [name for name in node.__match_args__ if name not in ("at", "kind")]
+        return replace(node, **{name: filled(getattr(node, name)) for name in names})
+
+    return replace(clause, heads=filled(clause.heads), body=filled(clause.body))
+
+
+def _counts(*nodes: Any) -> bool:
+    return any(getattr(n, "functor", "") == "autoinc" for node in nodes for n in _walk(node))
+
+
+def _unnegated(node: Any) -> Iterator[Any]:
+    yield node
+    if isinstance(node, And | Or):
+        for part in node.parts:
+            yield from _unnegated(part)
 
 
 def _closure(name: str, qualifiers: Names) -> Iterator[Clause]:
@@ -302,8 +372,11 @@ def _names(node: Any, inside: bool = False) -> Names:
     return names - _names(node.target) if isinstance(node, Aggregate) else names
 
 
-def _strata(rules: list[_Rule], names: Iterable[str]) -> Iterator[list[_Rule]]:
-    """Rules by level: what a rule negates or aggregates lies on a lower level than its head."""
+def _strata(
+    rules: list[_Rule], names: Iterable[str], orders: list[_Rule], thin: Mapping[str, Thinned]
+) -> Iterator[tuple[list[str], list[_Rule]]]:
+    """Relations and rules by level: what a rule negates or aggregates lies on a lower level than
+    its head, and so does what decides which facts are left out."""
     reads = {
         (head, atom.relation, atom is not formula or not wanted)
         for head, body in rules
@@ -311,6 +384,14 @@ def _strata(rules: list[_Rule], names: Iterable[str]) -> Iterator[list[_Rule]]:
         for atom in _walk(formula)
         if isinstance(atom, Atom)
     }
+    reads |= {
+        (head.removeprefix(UNDER), atom.relation, True)
+        for head, body in orders
+        for formula, _, _ in body.literals
+        for atom in _walk(formula)
+        if isinstance(atom, Atom) and atom.relation != head.removeprefix(UNDER)
+    }
+    reads = completed(reads, thin) if thin else reads
     level, before = dict.fromkeys(names, 0), None
     while level != before:
         before = dict(level)
@@ -319,7 +400,8 @@ def _strata(rules: list[_Rule], names: Iterable[str]) -> Iterator[list[_Rule]]:
         if max(level.values()) > len(level):
             raise EvaluationError("a relation depends on its own negation")
     for i in sorted(set(level.values())):
-        yield [rule for rule in rules if level[rule[0]] == i]
+        here = [name for name in level if level[name] == i]
+        yield here, [rule for rule in rules if level[rule[0]] == i]
 
 
 def _matching(terms: Sequence[Term], rows: Iterable[Row], env: Env) -> Iterator[Env]:
@@ -335,9 +417,14 @@ class _Step:
     """What follows in one step from the facts I."""
 
     def __init__(
-        self, I: dict[str, set[Row]], symbols: dict[str, int], functors: Functions
+        self,
+        I: dict[str, set[Row]],
+        symbols: dict[str, int],
+        functors: Functions,
+        numbers: dict[Row, int],
     ) -> None:
         self.I = I
+        self.numbers = numbers  # that `autoinc()` has given
         self.functors = functors
         self.symbols = symbols
         self.folds: dict[tuple[Any, ...], set[Row]] = {}
@@ -351,7 +438,9 @@ class _Step:
                 later = body.later(i)
                 found = (new for env in envs for new in self.satisfy(literal, env))
                 distinct = {tuple((k, v) for k, v in env.items() if k in later) for env in found}
-                envs = map(dict, distinct)
+                # Numbers are given in the order of values.
+                counts = _counts(*(l.formula for l in body.literals[i + 1 :]), *body.terms)
+                envs = map(dict, sorted(distinct, key=sorted) if counts else distinct)
             for env in envs:
                 row = tuple(self.value(term, env) for term in body.terms)
                 if row not in self.I[head]:
@@ -425,6 +514,8 @@ class _Step:
                 return cast(self.value(inner, env), inner.kind, term.kind, self.symbols)
             case Call(functor, args):
                 values = [self.value(arg, env) for arg in args]
+                if functor == "autoinc":
+                    return self.numbers.setdefault(tuple(values), len(self.numbers))
                 if functor.startswith("@"):
                     return as_kind(self.functors[functor](*values), term.kind)
                 return as_kind(apply(functor, values, args[0].kind, term.kind), term.kind)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from tidelog import naive
 from tidelog.plan import analyse
@@ -40,9 +41,11 @@ def oracle(text: str, facts: Facts, max_facts: int | None = None) -> dict[str, s
     return naive.evaluate(typed(text), facts, max_facts)
 
 
-def materialise(text: str, facts: Facts) -> dict[str, set[Row]]:
+def materialise(
+    text: str, facts: Facts, functors: Mapping[str, Callable[..., Any]] | None = None
+) -> dict[str, set[Row]]:
     """Every relation of the program by the engine."""
     from tidelog import Database  # here, so that the oracle's tests need no engine
 
-    database = Database(text, facts=facts)
+    database = Database(text, facts=facts, functors=functors)
     return {name: set(database.relation(name)) for name in naive.column_kinds(typed(text))}

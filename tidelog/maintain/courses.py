@@ -27,6 +27,8 @@ from tidelog.program.rules import Stratum
 
 def course_of(algorithm: str, stratum: Stratum, memory: Memory) -> Course:
     """The course of a stratum under an algorithm's name."""
+    if stratum.thinned:
+        return Whole(stratum, BY_STRATUM["recompute"])
     if algorithm == "dred":
         return Dred(stratum)
     if algorithm == "bf":

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidelog.maintain import recompute
 from tidelog.maintain.report import Work
 from tidelog.maintain.seam import View
 from tidelog.maintain.update import Update
@@ -38,6 +39,10 @@ class Circuit:
         self, u: Update, strata: Sequence[Stratum], gone: Sequence[Rule], come: Sequence[Rule]
     ) -> None:
         if not strata:
+            return
+        if any(stratum.thinned for stratum in strata):
+            u.memory.circuit = None
+            recompute.everything(u, strata)
             return
         began = time.perf_counter()
         u.begin(Work((), self.name))

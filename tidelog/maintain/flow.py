@@ -159,7 +159,7 @@ class Flow:
             stratum = self._strata[at]
             mine = [name for name in stratum.relations if name in names]
             plus, minus = self.engine.collect(came, mine), self.engine.collect(went, mine)
-            if stratum.rules:
+            if not stratum.given:
                 self._begin(at, at_work=False)
                 self._courses[at].explicit(self, plus, minus)
             else:
@@ -177,7 +177,7 @@ class Flow:
             self._stop_listening()
         self.steps += 1
         self._handled = 0
-        if not stratum.rules:
+        if stratum.given:
             self._tell_inputs()
             return
         began, instances = time.perf_counter(), self.engine.instances
@@ -249,8 +249,8 @@ class Flow:
 
     def _tell_inputs(self) -> None:
         """All relations without rules that have changed: one event is cheaper than many."""
-        plain = [at for at in self._todo if not self._strata[at].rules]
-        self._todo = [at for at in self._todo if self._strata[at].rules]
+        plain = [at for at in self._todo if self._strata[at].given]
+        self._todo = [at for at in self._todo if not self._strata[at].given]
         heapify(self._todo)
         self._queued.difference_update(plain)
         self._tell(tuple(name for at in plain for name in self._strata[at].relations))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from tidelog.maintain import modular
+from tidelog.maintain import modular, thinning
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.seam import Engine, FactSet
 from tidelog.maintain.seminaive import Watch
@@ -27,7 +27,7 @@ def materialise(
     The memory says whether closure modules are used; what a stratum takes is remembered.
     """
     for stratum in strata:
-        if stratum.rules:
+        if not stratum.given:
             began = time.thread_time()
             watch.stratum(stratum)
             evaluate(engine, stratum, I, watch, memory, E)
@@ -43,6 +43,10 @@ def evaluate(
     Modules take a moment to load, and most closures are small. So one is evaluated like any
     other rules at first, and begins again as a module if that takes long, or did before.
     """
+    if stratum.thinned:
+        thinning.evaluate(engine, stratum, I, watch, E)
+        memory.keep(stratum)
+        return
     if engine.whole(stratum, watch):
         memory.keep(stratum)
         return

@@ -236,6 +236,9 @@ class Engine(Protocol):
     def pick(self, relation: str, ids: Ids) -> FactSet:
         """The facts that such numbers mean, each once."""
 
+    def ordered(self, relation: str, ids: Ids) -> NDArray[np.int64]:
+        """Where the facts that such numbers mean stand, in the order of their values."""
+
     def worked(self, rule: Rule, seconds: float, facts: int) -> None:
         """Told when something else than the engine has derived facts of a rule."""
 

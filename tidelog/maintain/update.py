@@ -23,6 +23,8 @@ from tidelog.maintain.seam import Engine, FactSet, View
 from tidelog.maintain.seminaive import Watch
 from tidelog.program.rules import Rule, Stratum
 
+THINNED = "subsumption and choice are not maintained"
+
 __all__ = ["Algorithm", "Memory", "Report", "Spent", "Update", "Work", "update"]
 
 
@@ -155,7 +157,7 @@ def update(
     u.memory.circuit = None
     went, came = _by_stratum(gone, stratum_of), _by_stratum(come, stratum_of)
     asked = {stratum_of[name] for name in u._explicit}
-    plain = sorted(at for at in asked if not strata[at].rules and at not in went)
+    plain = sorted(at for at in asked if strata[at].given and at not in went)
     queued = asked.union(went, came).difference(plain)
     todo = list(queued)
     heapify(todo)
@@ -176,11 +178,20 @@ def update(
         u.watch.stratum(stratum)
         began, instances = time.perf_counter(), u.engine.instances
         u.begin(Work(stratum.relations))
-        choose(u, stratum, went.get(at, ()), came.get(at, ()))
+        way = _from_scratch if stratum.thinned else choose
+        way(u, stratum, went.get(at, ()), came.get(at, ()))
         u.work.seconds = time.perf_counter() - began
         u.work.instances = u.engine.instances - instances
         u.report.works.append(u.work)
         visit(u.changed)
+
+
+def _from_scratch(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+    """No algorithm can tell which facts come back when one goes that kept them out."""
+    from tidelog.maintain import recompute
+
+    recompute.maintain(u, stratum, gone, come)
+    u.work.why = THINNED
 
 
 def _take_inputs(u: Update, relations: tuple[str, ...]) -> list[str]:

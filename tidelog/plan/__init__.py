@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tidelog.plan.desugar import desugar
 from tidelog.plan.declared import resolve_functors
+from tidelog.plan.desugar import desugar
 from tidelog.plan.draft import Draft
 from tidelog.plan.patterns import check_patterns
 from tidelog.plan.relations import resolve_relations
 from tidelog.plan.safety import check_safety
 from tidelog.plan.strata import stratify
+from tidelog.plan.subsumption import lower_subsumptions, raised
 from tidelog.plan.subtypes import check_subtypes
 from tidelog.plan.typenames import resolve_types
 from tidelog.plan.types import infer_types
@@ -32,6 +33,7 @@ SHOWN = 100  # findings of one severity
 PASSES: tuple[Callable[[Draft], Draft], ...] = (
     resolve_types,
     resolve_functors,
+    lower_subsumptions,
     resolve_relations,
     check_safety,
     infer_types,
@@ -69,15 +71,17 @@ def analyse(program: Program) -> Analysis:
     found = _some_of(sorted(draft.diagnostics, key=_position))
     if draft.faulty:
         return Analysis(None, None, found)
+    typed, own = raised(draft.program, draft.own)
     checked = CheckedProgram(
         dict(draft.relations),
         draft.rules,
         draft.strata,
         dict(draft.facts),
         draft.program.directives,
-        draft.own,
+        own,
+        draft.numbered,
     )
-    return Analysis(draft.program, checked, found)
+    return Analysis(typed, checked, found)
 
 
 @contextmanager

@@ -23,9 +23,19 @@ from tidelog.plan.bodies import Body, Setting
 from tidelog.plan.draft import Draft
 from tidelog.plan.graph import components
 from tidelog.plan.hidden import Core
+from tidelog.plan.numbering import numbered, refuse_inside
 from tidelog.plan.walk import clause_nodes, flat, has_aggregate
 from tidelog.program.rules import BodyLiteral, Constraint, Literal, Relation, Rule, Simple
-from tidelog.program.syntax import And, Atom, Clause, Comparison, Constant, Variable, Wildcard
+from tidelog.program.syntax import (
+    UNDER,
+    And,
+    Atom,
+    Clause,
+    Comparison,
+    Constant,
+    Variable,
+    Wildcard,
+)
 from tidelog.text.write import to_text
 
 
@@ -33,11 +43,20 @@ def desugar(draft: Draft) -> Draft:
     """Bring all clauses and facts to the core form."""
     program = draft.program
     core = Core()
+    under = {decl.name for decl in program.relations if decl.name.startswith(UNDER)}
     for decl in program.relations:
         if decl.name not in draft.doubtful:
             kinds = tuple(draft.types[a.type_name].kind for a in decl.attributes)
             names = tuple(a.name for a in decl.attributes)
-            core.relations[decl.name] = Relation(decl.name, names, kinds, decl.qualifiers, decl.at)
+            core.relations[decl.name] = Relation(
+                decl.name,
+                names,
+                kinds,
+                decl.qualifiers,
+                decl.at,
+                tuple(tuple(map(names.index, each)) for each in decl.choices),
+                bool(decl.choices) or f"{UNDER}{decl.name}" in under,
+            )
             for rule in declared_rules(core.relations[decl.name]):
                 core.add(rule)
     for relation, values, _ in program.facts:
@@ -54,7 +73,8 @@ def desugar(draft: Draft) -> Draft:
         own=tuple(own),
         facts=core.facts,
         borrowed=frozenset(core.borrowed),
-    )
+        numbered=tuple(core.numbered),
+    ).found(core.found)
 
 
 def declared_rules(relation: Relation) -> Iterator[Rule]:
@@ -117,6 +137,7 @@ def _add(core: Core, clause: Clause, recursive: frozenset[str]) -> Iterator[Rule
             literal = Literal(head.relation, head.terms, False, head.at)  # type: ignore[arg-type]
             yield core.add(Rule(literal, plain, text, clause.at))
         return
+    refuse_inside(core, clause)
     for heads, parts, scope in alternatives(clause):
         body = Body(Setting(core, text, recursive), scope, parts)
         body.resolve()
@@ -131,4 +152,5 @@ def _add(core: Core, clause: Clause, recursive: frozenset[str]) -> Iterator[Rule
             terms = tuple([body.simple(term) for term in head.terms])
             body.resolve()
             literal = Literal(head.relation, terms, at=head.at)
-            yield core.add(Rule(literal, body.parts(), text, clause.at))
+            rule = Rule(literal, body.parts(), text, clause.at)
+            yield core.add(numbered(core, rule))

@@ -39,6 +39,7 @@ class Draft:
     relations: Mapping[str, Relation] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     own: tuple[tuple[Rule, ...], ...] = ()  # of each clause
+    numbered: tuple[Span, ...] = ()  # where `autoinc()` stands
     borrowed: frozenset[tuple[str, str]] = frozenset()  # see desugar: (hidden, relation it reads)
     facts: Mapping[str, list[tuple[Value, ...]]] = field(default_factory=dict)
     strata: tuple[Stratum, ...] = ()

@@ -43,6 +43,7 @@ SIGNATURES: dict[str, Signature] = {
     "-": _alike(NUMERIC, 1, 2),
     "range": _alike(NUMERIC, 2, 3),
     "cat": Signature((SYMBOL,), SYMBOL, 2, MANY),
+    "autoinc": Signature((), NUMBER, 0, 0),
     "strlen": _fixed(SYMBOL, gives=NUMBER),
     "ord": _fixed(ANY, gives=NUMBER),
     "substr": _fixed(SYMBOL, NUMBER, NUMBER, gives=SYMBOL),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import blake2b
 
+from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.rules import (
     BodyLiteral,
     Constraint,
@@ -43,6 +44,8 @@ class Core:
         self.rules: dict[Rule, Rule] = {}  # in order, and each once
         self.facts: dict[str, list[tuple[Value, ...]]] = {}
         self.borrowed: set[tuple[str, str]] = set()  # (hidden relation, what it reads)
+        self.numbered: list[Span] = []  # where `autoinc()` stands
+        self.found: list[Diagnostic] = []
 
     def add(self, rule: Rule) -> Rule:
         """Take a rule in, once; returns the one that is in."""

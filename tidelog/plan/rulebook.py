@@ -20,6 +20,7 @@ from tidelog.plan.walk import everything, has_aggregate, relations
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources
 from tidelog.program.rules import CheckedProgram, Relation, Rule, Stratum
 from tidelog.program.syntax import (
+    UNDER,
     Aggregate,
     And,
     Atom,
@@ -72,6 +73,10 @@ class Rulebook:
         for relation in checked.relations.values():
             for rule in declared_rules(relation):
                 uses[rule] = uses.get(rule, 0) + 1
+        for stratum in checked.strata:
+            for each in stratum.thinned:
+                for rule in _with_hidden(each.rules, by_head):
+                    uses[rule] = uses.get(rule, 0) + 1
         for rule in checked.rules:
             uses.setdefault(rule, 1)  # those of hidden relations
         return cls(
@@ -144,6 +149,7 @@ class Rulebook:
                 old.relations,
                 tuple(rule for rule in old.nonrecursive if rule not in going),
                 tuple(rule for rule in old.recursive if rule not in going),
+                old.thinned,
             )
         book = replace(
             self,
@@ -245,7 +251,7 @@ class Rulebook:
             parts: tuple[list[Rule], list[Rule]] = [*old.nonrecursive], [*old.recursive]
             for rule in come:
                 parts[any(stratum_of[read] == s for read, _ in rule.reads())].append(rule)
-            strata[s] = Stratum(old.relations, tuple(parts[0]), tuple(parts[1]))
+            strata[s] = Stratum(old.relations, tuple(parts[0]), tuple(parts[1]), old.thinned)
         return replace(self, strata=tuple(strata), stratum_of=stratum_of)
 
     def settled(self, sources: Sources | None = None, force: bool = False) -> Rulebook:
@@ -328,7 +334,11 @@ def _by_stratum(
 
 
 def _positions(strata: Iterable[Stratum]) -> dict[str, int]:
-    return {name: s for s, stratum in enumerate(strata) for name in stratum.relations}
+    """Where relations are worked on; pairs for a subsumption are where their relation is."""
+    found = {name: s for s, stratum in enumerate(strata) for name in stratum.relations}
+    for s, stratum in enumerate(strata):
+        found |= {f"{UNDER}{each.relation}": s for each in stratum.thinned}
+    return found
 
 
 def _readers(rules: Iterable[Rule]) -> dict[str, dict[str, int]]:

@@ -6,17 +6,37 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from tidelog.plan import numbering, subsumption
 from tidelog.plan.draft import Draft, place
 from tidelog.plan.graph import components, shortest_path
 from tidelog.program.diagnostics import Diagnostic
-from tidelog.program.rules import Group, Literal, Rule, Stratum
+from tidelog.program.rules import Group, Literal, Rule, Stratum, Thinning
+from tidelog.program.syntax import UNDER
 
 
 def stratify(draft: Draft) -> Draft:
     """Divide relations and rules into strata; a cycle through a negation is an error."""
-    found = strata(list(draft.relations), draft.rules)
+    found = [_with_choices(s, draft) for s in strata(list(draft.relations), draft.rules)]
     faults = [fault for stratum in found for fault in _faults(stratum, draft)]
+    for stratum in found:
+        for each in stratum.thinned:
+            inside = frozenset(stratum.relations)
+            faults += subsumption.faults(each.relation, each.rules, inside)
+    if draft.numbered:
+        faults += numbering.faults(found)
     return replace(draft, strata=tuple(found)).found(faults)
+
+
+def _with_choices(stratum: Stratum, draft: Draft) -> Stratum:
+    """The stratum with what `choice-domain` says of its relations."""
+    chosen = [name for name in stratum.relations if draft.relations[name].choices]
+    if not chosen:
+        return stratum
+    known = {each.relation: each for each in stratum.thinned}
+    for name in chosen:
+        before = known.get(name, Thinning(name))
+        known[name] = replace(before, choices=draft.relations[name].choices)
+    return replace(stratum, thinned=tuple(known.values()))
 
 
 def strata(relations: Iterable[str], rules: Sequence[Rule]) -> list[Stratum]:
@@ -29,9 +49,16 @@ def strata(relations: Iterable[str], rules: Sequence[Rule]) -> list[Stratum]:
     ('r',) 0 0
     ('p', 'q') 1 2
     """
-    by_head: dict[str, list[Rule]] = {name: [] for name in relations}
+    by_head: dict[str, list[Rule]] = {n: [] for n in relations if not n.startswith(UNDER)}
     reads: dict[str, dict[str, None]] = {name: {} for name in by_head}
+    thinning: dict[str, list[Rule]] = {}
     for rule in rules:
+        if rule.head.relation.startswith(UNDER):
+            # What says which facts go must be there before the relation is begun.
+            name = rule.head.relation.removeprefix(UNDER)
+            thinning.setdefault(name, []).append(rule)
+            reads[name].update((read, None) for read, _ in rule.reads() if read != name)
+            continue
         by_head[rule.head.relation].append(rule)
         reads[rule.head.relation].update((name, None) for name, _ in rule.reads())
     found = []
@@ -42,7 +69,8 @@ def strata(relations: Iterable[str], rules: Sequence[Rule]) -> list[Stratum]:
             for rule in by_head[name]:
                 recursive = any(read in inside for read, _ in rule.reads())
                 parts[recursive].append(rule)
-        found.append(Stratum(tuple(names), tuple(parts[0]), tuple(parts[1])))
+        thinned = tuple(Thinning(n, tuple(thinning[n])) for n in names if n in thinning)
+        found.append(Stratum(tuple(names), tuple(parts[0]), tuple(parts[1]), thinned))
     return found
 
 

@@ -80,7 +80,7 @@ def declared(function: Callable[..., Any]) -> Functor:
 
 
 def calls(rule: Rule) -> Iterator[Call]:
-    """The functors of the program's own that a rule calls."""
+    """The functors of the program's own that a rule calls, and `autoinc`."""
     for part in rule.body:
         if isinstance(part, Constraint):
             yield from _calls(part.left, part.right)
@@ -94,7 +94,7 @@ def _calls(*terms: Expression | None) -> Iterator[Call]:
         term = stack.pop()
         if isinstance(term, Call):
             stack += term.args
-            if term.functor.startswith("@"):
+            if term.functor.startswith("@") or term.functor == "autoinc":
                 yield term
         elif isinstance(term, Cast):
             stack.append(term.term)

@@ -108,6 +108,8 @@ class Relation:
     kinds: tuple[Kind, ...]
     qualifiers: frozenset[str] = frozenset()
     at: Span = field(default=NOWHERE, compare=False, repr=False)
+    choices: tuple[tuple[int, ...], ...] = ()  # columns that determine the others
+    thinned: bool = False  # facts may be left out, explicit ones too
 
     @property
     def arity(self) -> int:
@@ -116,6 +118,19 @@ class Relation:
     @property
     def hidden(self) -> bool:
         return self.name.startswith("%")
+
+
+@dataclass(frozen=True, slots=True)
+class Thinning:
+    """What leaves facts of a relation out.
+
+    `rules` derive pairs of its facts (see `syntax.UNDER`): the first goes where the second is.
+    `choices` are columns of which no two facts have the same values.
+    """
+
+    relation: str
+    rules: tuple[Rule, ...] = ()
+    choices: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +143,17 @@ class Stratum:
     relations: tuple[str, ...]
     nonrecursive: tuple[Rule, ...]
     recursive: tuple[Rule, ...]
+    thinned: tuple[Thinning, ...] = ()
     rules: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # The same tuple each time: engines know sequences of rules by identity.
         object.__setattr__(self, "rules", self.nonrecursive + self.recursive)
+
+    @property
+    def given(self) -> bool:
+        """Does it hold its explicit facts, and nothing else?"""
+        return not self.rules and not self.thinned
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +170,4 @@ class CheckedProgram:
     facts: dict[str, list[tuple[Value, ...]]]
     directives: tuple[Directive, ...] = ()
     own: tuple[tuple[Rule, ...], ...] = ()
+    numbered: tuple[Span, ...] = ()  # where `autoinc()` stands

@@ -41,6 +41,7 @@ class Inside(Span):
 
 
 NOWHERE = Span("<program>", 0, 0, 0)
+UNDER = "%under:"  # before a relation's name: pairs of its facts, of which the second dominates
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +185,7 @@ class RelationDecl:
     qualifiers: frozenset[str] = frozenset()
     at: Span = field(default=NOWHERE, compare=False, repr=False)
     inferred: bool = False  # no `.decl` was written; types come from use
+    choices: tuple[tuple[str, ...], ...] = ()  # attributes that determine the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,3 +234,5 @@ class Program:
     # should complain that these are unknown.
     lost: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     functors: tuple[FunctorDecl, ...] = ()
+    # `r(x, a) <= r(x, b) :- body.` as a clause `%under:r(x, a, x, b) :- r(x, a), r(x, b), body.`
+    subsumptions: tuple[Clause, ...] = ()

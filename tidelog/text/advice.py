@@ -21,11 +21,13 @@ from tidelog.program.syntax import (
 from tidelog.text.cursor import no_relation
 from tidelog.text.lexer import DIRECTIVES, WRONG_SIGNS, Fault, Source, Token
 from tidelog.text.operators import AGGREGATES, COMPARISONS, FUNCTORS, NOT, UNRESERVED
+from tidelog.text.subsumption import ADVICE as SUBSUMPTION
+from tidelog.text.subsumption import Subsumption
 from tidelog.text.unsupported import refused
 
 MAX_DEPTH = 256
 
-Node = Term | Formula
+Node = Term | Formula | Subsumption
 
 FORMULAS = (Atom, Comparison, Truth, Not, And, Or)
 LITERALS = ("integer", "float", "address")
@@ -219,6 +221,8 @@ class Advice:
     # A term stands for a condition, or a condition for a term.
 
     def _as_term(self, node: Node) -> Term:
+        if isinstance(node, Subsumption):
+            raise self._no_subsumption(node)
         if not isinstance(node, FORMULAS):
             return node
         if isinstance(node, Atom):
@@ -235,9 +239,15 @@ class Advice:
             raise Fault(f"`{word}` is a condition, not a term", node.at, "use 1 and 0, or strings")
         raise Fault("a condition stands where a term must", node.at)
 
+    def _no_subsumption(self, node: Subsumption) -> Fault:
+        message = "`<=` between atoms stands before `:-`, and alone"
+        return Fault(message, node.at, SUBSUMPTION)
+
     def _as_formula(self, node: Node) -> Formula:
         if isinstance(node, FORMULAS):
             return node
+        if isinstance(node, Subsumption):
+            raise self._no_subsumption(node)
         if isinstance(node, Call) and node.functor in UNRESERVED:
             return Atom(node.functor, node.args, node.at)
         if isinstance(node, Variable):

@@ -40,11 +40,11 @@ from tidelog.text.operators import (
     TESTS,
     UNRESERVED,
 )
+from tidelog.text.subsumption import Subsumption
 from tidelog.text.unsupported import refused
 
 _REFUSED = {
     "nil": "nil",
-    "autoinc": "counter",
     "__FILE__": "__FILE__",
     "__LINE__": "__LINE__",
     "__INCL__": "__INCL__",
@@ -424,7 +424,8 @@ class Expressions(Advice):
         at, depth = self._at(op.token), max(left_depth, right_depth)
         if op.rank == COMPARE:
             if op.kind == "<=" and isinstance(left, Atom) and isinstance(right, Atom):
-                raise refused("subsumption", at)
+                self._build(Subsumption(left, right, at), depth)
+                return
             self._build(Comparison(op.kind, self._as_term(left), self._as_term(right), at), depth)
         else:
             self._build(Call(op.kind, (self._as_term(left), self._as_term(right)), at), depth)

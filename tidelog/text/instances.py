@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from tidelog.program.syntax import (
+    UNDER,
     Aggregate,
     And,
     Atom,
@@ -174,6 +175,7 @@ def _add(found: Draft, more: Draft) -> None:
     found.clauses += more.clauses
     found.facts += more.facts
     found.directives += more.directives
+    found.subsumptions += more.subsumptions
 
 
 def _typed(own: Draft, types: Names, gone: frozenset[str]) -> Draft:
@@ -189,6 +191,11 @@ def _typed(own: Draft, types: Names, gone: frozenset[str]) -> Draft:
         [change.clause(each) for each in clauses] if change else clauses,
         [each for each in own.facts if each.relation not in gone],
         own.directives,
+        subsumptions=[
+            change.clause(each) if change else each
+            for each in own.subsumptions
+            if each.heads[0].relation.removeprefix(UNDER) not in gone
+        ],
     )
 
 
@@ -203,6 +210,7 @@ def _prefixed(found: Draft, instance: str) -> Draft:
         [change.clause(each) for each in found.clauses],
         [change.fact(each) for each in found.facts],
         [change.directive(each) for each in found.directives],
+        subsumptions=[change.clause(each) for each in found.subsumptions],
     )
 
 
@@ -221,6 +229,8 @@ class _Change:
         return Inside.of(at, f"{self._instance}.{inner}" if inner else self._instance)
 
     def _relation(self, name: str) -> str:
+        if name.startswith(UNDER):
+            return UNDER + self._relation(name.removeprefix(UNDER))
         return self._relations.get(name, name)
 
     def _type(self, name: str) -> str:
@@ -235,7 +245,10 @@ class _Change:
             Attribute(a.name, self._type(a.type_name), self._at(a.at)) for a in each.attributes
         )
         name = self._relation(each.name)
-        return RelationDecl(name, attributes, each.qualifiers, self._at(each.at), each.inferred)
+        at = self._at(each.at)
+        return RelationDecl(
+            name, attributes, each.qualifiers, at, each.inferred, choices=each.choices
+        )
 
     def directive(self, each: Directive) -> Directive:
         return replace(each, relation=self._relation(each.relation), at=self._at(each.at))

@@ -50,6 +50,7 @@ FUNCTORS: dict[str, tuple[int, int | None]] = {
     "ftoi": (1, 1),
     "ftou": (1, 1),
     "range": (2, 3),
+    "autoinc": (0, 0),
 }
 
 # Soufflé does not reserve these, so a relation may bear such a name.

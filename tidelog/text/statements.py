@@ -37,6 +37,7 @@ from tidelog.text.functors import functor_declaration
 from tidelog.text.lexer import DIRECTIVES, Fault, Token
 from tidelog.text.literals import unescape
 from tidelog.text.operators import ACTIONS, QUALIFIERS, RESERVED, UNRESERVED
+from tidelog.text.subsumption import Subsumption, as_clause, choices
 from tidelog.text.unsupported import refused
 
 Action = Literal["input", "output", "printsize"]
@@ -86,6 +87,7 @@ class Draft:
     instances: list[Instance] = field(default_factory=list)
     overrides: list[tuple[str, Span]] = field(default_factory=list)
     functors: list[FunctorDecl] = field(default_factory=list)
+    subsumptions: list[Clause] = field(default_factory=list)
     after_rule: bool = False  # a `.plan` may stand here
 
     def program(self) -> Program:
@@ -98,6 +100,7 @@ class Draft:
             tuple(self.pragmas),
             frozenset(self.lost),
             tuple(self.functors),
+            tuple(self.subsumptions),
         )
 
 
@@ -112,7 +115,7 @@ def clause(cursor: Cursor, draft: Draft) -> None:
     node = reader.read()
     if start.kind == "(":
         raise Fault("a head stands without parentheses", cursor.at(start), "remove them")
-    heads = _heads(node)
+    heads = () if isinstance(node, Subsumption) else _heads(node)
     body: Formula = And(())
     cursor.index = reader.index
     neck = cursor.peek()
@@ -133,6 +136,10 @@ def clause(cursor: Cursor, draft: Draft) -> None:
             "end the clause with `.`",
             cursor.index,
         )
+    if isinstance(node, Subsumption):
+        cursor.index += 1
+        draft.subsumptions.append(as_clause(node, body))
+        return
     if neck.kind == "." and len(heads) > 1:
         raise Fault("several facts in one statement", heads[1].at, "end each fact with its own `.`")
     cursor.index += 1
@@ -190,11 +197,13 @@ def _declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
             advice = "is a `,` missing before it?" if again else "close the list with `)`"
             cursor.expect(",", "`,` or `)` must follow an attribute", advice)
         attributes.append(_attribute(cursor))
-    qualifiers, actions = _qualifiers(cursor)
+    qualifiers, actions, chosen = _qualifiers(cursor, attributes)
     for name in names:
         at = cursor.at(name)
         draft.relations.append(
-            RelationDecl(name.text, tuple(attributes), frozenset(qualifiers), at)
+            RelationDecl(
+                name.text, tuple(attributes), frozenset(qualifiers), at, choices=tuple(chosen)
+            )
         )
         draft.directives += [Directive(action, name.text, (), at) for action in actions]
 
@@ -216,9 +225,12 @@ def _attribute(cursor: Cursor) -> Attribute:
     return Attribute(name.text, type_name, cursor.at(name))
 
 
-def _qualifiers(cursor: Cursor) -> tuple[set[str], list[Action]]:
+def _qualifiers(
+    cursor: Cursor, attributes: list[Attribute]
+) -> tuple[set[str], list[Action], list[tuple[str, ...]]]:
     found: set[str] = set()
     actions: list[Action] = []
+    chosen: list[tuple[str, ...]] = []
     while cursor.peek().kind == "name" and cursor.peek(1).kind not in ("(", "."):
         token = cursor.peek()
         if token.text in ACTIONS:
@@ -226,7 +238,8 @@ def _qualifiers(cursor: Cursor) -> tuple[set[str], list[Action]]:
         elif token.text in QUALIFIERS:
             found.add(token.text)
         elif token.text == "choice" and cursor.peek(1).kind == "-":
-            raise refused("choice", cursor.at(token)._replace(width=len("choice-domain")))
+            chosen += choices(cursor, attributes)
+            continue
         elif token.text in DIRECTIVES:
             break  # a forgotten dot, reported where statements are read
         else:
@@ -237,7 +250,7 @@ def _qualifiers(cursor: Cursor) -> tuple[set[str], list[Action]]:
                 f"did you mean `{close[0]}`?" if close else "see the language reference",
             )
         cursor.index += 1
-    return found, actions
+    return found, actions, chosen
 
 
 def _type_declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:

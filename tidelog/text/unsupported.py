@@ -23,10 +23,7 @@ _CONSTRUCTS: dict[str, tuple[str, str]] = {
         "algebraic data types are not supported yet",
         "use one relation per branch",
     ),
-    "counter": (
-        "`autoinc()` and `$` are not supported",
-        "number the facts before they are loaded",
-    ),
+    "counter": ("`$` is not supported", "write `autoinc()`"),
     ".lattice": ("lattices (`.lattice`) are not supported yet", "use `min` or `max` aggregates"),
     "lattice attribute": (
         "lattice attributes (`<>`) are not supported yet",
@@ -35,11 +32,6 @@ _CONSTRUCTS: dict[str, tuple[str, str]] = {
     ".limitsize": (
         "`.limitsize` is not supported yet",
         "limit the evaluation with --max-facts instead",
-    ),
-    "choice": ("`choice-domain` is not supported yet", "use a `min` or `max` aggregate to choose"),
-    "subsumption": (
-        "subsumption (`a <= b :- body`) is not supported yet",
-        "keep the best facts with a `min` or `max` aggregate",
     ),
     "debug_delta": ("`debug_delta` is not supported", "remove this declaration"),
     "__FILE__": ("`__FILE__` is not supported", "write the string itself"),

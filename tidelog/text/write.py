@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from tidelog.program import rules
 from tidelog.program.syntax import (
+    UNDER,
     Aggregate,
     And,
     Atom,
@@ -134,6 +135,8 @@ def _pieces(node: Node, rank: int) -> list[_Piece]:
             return ["!", (node.part, NOT)]
         case And() | Or():
             return _connected(node, rank)
+        case Clause() if node.heads[0].relation.startswith(UNDER):
+            return _subsumption(node)
         case Clause():
             return [*_list(node.heads), *_body(node), "."]
         case Fact():
@@ -215,6 +218,12 @@ def _body(clause: Clause) -> list[_Piece]:
     return [" :- ", (clause.body, 0)]
 
 
+def _subsumption(clause: Clause) -> list[_Piece]:
+    assert isinstance(clause.body, And)
+    first, second, *rest = clause.body.parts
+    return [(first, 0), " <= ", (second, 0), " :- ", *_list(rest, rank=AND + 1), "."]
+
+
 def _declaration(
     node: Attribute | RelationDecl | TypeDecl | Directive | FunctorDecl | rules.Relation,
 ) -> str:
@@ -236,6 +245,9 @@ def _declaration(
         case rules.Relation():
             columns = [f"{a}: {k}" for a, k in zip(node.attributes, node.kinds, strict=True)]
     words = "".join(f" {word}" for word in sorted(node.qualifiers))
+    if isinstance(node, RelationDecl) and node.choices:
+        domains = (n[0] if len(n) == 1 else f"({', '.join(n)})" for n in node.choices)
+        words += f" choice-domain {', '.join(domains)}"
     return f".decl {node.name}({', '.join(columns)}){words}"
 
 
@@ -248,7 +260,10 @@ def _program(node: Program) -> list[_Piece]:
     pragmas = [f".pragma {value_text(key)} {value_text(value)}" for key, value in node.pragmas]
     head = "".join(f"{line}\n" for line in pragmas)
     pieces: list[_Piece] = [head]
-    parts = (node.types, node.functors, node.relations, node.directives, node.facts, node.clauses)
+    parts = (
+        *(node.types, node.functors, node.relations, node.directives),
+        *(node.facts, node.clauses, node.subsumptions),
+    )
     for part in parts:
         for line in part:
             pieces += [(line, 0), "\n"]

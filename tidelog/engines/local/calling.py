@@ -98,5 +98,3 @@ def _call_text(name: str, args: tuple[Any, ...]) -> str:
     shown = (repr(arg) for arg in args)
     cut = (text if len(text) <= SHOWN else f"{text[:SHOWN]}…" for text in shown)
     return f"functor {name[1:]}({', '.join(cut)})"
-
-

@@ -79,6 +79,7 @@ class LocalEngine:
         self._begun = np.empty(0, dtype=np.int64)
         self._too_odd: set[int] = set()
         self._small_until = 0
+        self._thinned: set[int] = set()  # relations whose explicit facts need not hold
         self._renumbered: set[int] = set()  # relations whose rows an update has put in again
         self._left: list[tuple[int, NDArray[np.uint32]]] = []  # facts that an update took out
         self._going: list[tuple[int, NDArray[np.uint32]]] = []  # rows to be taken away, as facts
@@ -118,6 +119,8 @@ class LocalEngine:
     def declare(self, relation: Relation, aside: bool = False) -> int:
         self.kinds[relation.name] = relation
         number = self.relation(relation.name, relation.arity)
+        if relation.thinned:
+            self._thinned.add(number)
         if aside and number not in self._aside:
             self._aside.append(number)
         return number
@@ -470,6 +473,9 @@ class LocalEngine:
         found.add(r, slice(before, self.store.size(r)))
         return found
 
+    def ordered(self, relation: str, ids: Ids) -> NDArray[np.int64]:
+        return self.dictionary.ordered(self.kinds[relation].kinds, ids)
+
     def _load_many(self, r: int, ids: Ids) -> NDArray[np.int64]:
         self._runner.tick(None)
         return self.store.load(r, np.ascontiguousarray(ids), 0)
@@ -567,7 +573,8 @@ class LocalEngine:
     def begin(self) -> None:
         """An update begins: from now on, changes of the materialisation can be undone.
 
-        All facts must be in it, and sets other than those two must be empty.
+        All facts must be in it, but for those that thinned relations leave out, and sets other
+        than those two must be empty.
         """
         self._be_free()
         self.all.journal = []
@@ -581,7 +588,7 @@ class LocalEngine:
     def _find_odd(self, r: int) -> None:
         """Note a relation's odd rows: in sets of the update, gone from the materialisation, or
         new and not in it."""
-        if r in self._too_odd or self.store.size(r) < FEW_ROWS:
+        if r in self._too_odd or r in self._thinned or self.store.size(r) < FEW_ROWS:
             return
         if self.counters.instances < self._small_until:
             return
@@ -650,7 +657,7 @@ class LocalEngine:
                 data = data[:left]
             left -= len(data)
             rows = _distinct(self.store.load(r, data, 0).astype(np.uint32))
-            self.store.remove(r, self.all.others(r, rows))
+            self.store.remove(r, self._useless(r, rows))
             self._begun[r] = self.store.size(r)
         return True
 
@@ -662,10 +669,15 @@ class LocalEngine:
         found = {}
         for r in changed - set(self._book.functors):
             start = int(before[r]) if r < known and r not in self._renumbered else 0
-            rows = self.all.others(r, np.arange(start, now[r], dtype=np.uint32))
+            rows = self._useless(r, np.arange(start, now[r], dtype=np.uint32))
             if len(rows):
                 found[r] = rows
         return found
+
+    def _useless(self, r: int, rows: Rows) -> Rows:
+        """Those that are not in the materialisation, and not kept as explicit facts either."""
+        rows = self.all.others(r, rows)
+        return self.explicit.others(r, rows) if r in self._thinned else rows
 
     def decoded(self, relation: Relation, ids: NDArray[np.uint32]) -> Table:
         """Facts that were saved, as values."""
@@ -704,7 +716,7 @@ class LocalEngine:
         going: dict[int, list[Rows]] = {}
         for r, data in left:
             rows = self.store.load(r, data, 0).astype(np.uint32)
-            going.setdefault(r, []).append(self.all.others(r, rows))
+            going.setdefault(r, []).append(self._useless(r, rows))
         for r, rows in self._fresh(before).items():
             going.setdefault(r, []).append(rows)
         for r in going.keys() - set(self._book.functors):

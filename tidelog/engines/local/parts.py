@@ -106,7 +106,7 @@ def variables(term: Expression | Simple) -> Iterable[Variable]:
 def is_outside(call: Call) -> bool:
     """Must Python compute it? It works on text, or is a function of the program's own."""
     kinds = {arg.kind for arg in call.args}
-    if call.functor.startswith("@"):
+    if call.functor.startswith("@") or call.functor == "autoinc":
         return True
     if call.functor in ("cat", "substr", "strlen", "to_string", "match", "contains"):
         return True

@@ -118,6 +118,7 @@ class Runner:
         self.answers: set[int] = set()  # relations that hold the results of string functors
         self.functions: Mapping[str, Functor] = {}  # that programs call
         self.calling = False  # one of these is at work
+        self._numbers = 0  # that `autoinc()` has given
         self._store = store
         self._dictionary = dictionary
         self._number = number
@@ -400,13 +401,23 @@ class Runner:
         kinds, dictionary = call.signature, self._dictionary
         columns = [dictionary.decode(k, rows[:, c]) for c, k in enumerate(kinds[:-1])]
         try:
-            column = self._results(call, columns, len(rows))
+            if call.functor == "autoinc":
+                column: Column = self._counted(dictionary.ordered(kinds[:-1], rows))
+            else:
+                column = self._results(call, columns, len(rows))
         except EvaluationError as error:
             raise EvaluationError(in_rule(str(error), rule)) from error.__cause__
         answers = np.empty((len(rows), len(kinds)), dtype=np.uint32)
         answers[:, :-1] = rows
         answers[:, -1] = dictionary.encode(kinds[-1], column)
         self._store.load(into, answers, 0)
+
+    def _counted(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The next numbers, given in the order of the arguments' values."""
+        numbers = np.empty(len(order), dtype=np.int64)
+        numbers[order] = np.arange(self._numbers, self._numbers + len(order))
+        self._numbers += len(order)
+        return numbers
 
     def _results(self, call: Outside, columns: list[Column], size: int) -> Column:
         function = self.functions.get(call.functor)

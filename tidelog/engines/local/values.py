@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,21 @@ class Dictionary:
             self._sorted.insert(place, text)
             self._labels[self._symbols[text]] = (low + high) // 2
         return True
+
+    def ordered(self, kinds: Sequence[Kind], ids: Ids) -> NDArray[np.int64]:
+        """The places of rows in the order of their values, by the first column before others."""
+        keys: list[NDArray[Any]] = []
+        for c, kind in enumerate(kinds):
+            column = self.decode(kind, np.ascontiguousarray(ids[:, c]))
+            if isinstance(column, SymbolColumn):
+                rank = np.empty(len(column.words), dtype=np.int64)
+                rank[sorted(range(len(rank)), key=column.words.__getitem__)] = np.arange(len(rank))
+                keys.append(rank[column.codes])
+            else:
+                keys.append(column)
+        if not keys:
+            return np.arange(len(ids), dtype=np.int64)
+        return np.lexsort(keys[::-1]).astype(np.int64)
 
     def memory(self) -> int:
         return self._words.nbytes + self._slots.nbytes + self._labels.nbytes

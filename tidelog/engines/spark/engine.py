@@ -106,6 +106,9 @@ class SparkEngine(Evaluators):
         made.put(relation, self.hand_over(known, Table(known.kinds, columns, len(ids))))
         return made
 
+    def ordered(self, relation: str, ids: Ids) -> NDArray[np.int64]:
+        return self.dictionary.ordered(self.kinds[relation].kinds, ids)
+
     def hand_over(self, relation: Relation, table: Table, distinct: bool = False) -> Lay:
         """Facts that the driver has, as a lay; `distinct` if each is there once, surely."""
         found = values.to_arrow(relation, table)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tidelog.engines.spark.values import TYPES, inner
 from tidelog.program.diagnostics import EvaluationError, TidelogError
 from tidelog.program.functors import calls
-from tidelog.program.rules import Constraint, Expression, Range, Rule
+from tidelog.program.rules import Constraint, Expression, Range, Relation, Rule
 from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable
 
 if TYPE_CHECKING:
@@ -58,8 +58,20 @@ def refuse_functors(rules: Iterable[Rule]) -> None:
             at = call.at
             where = f"{at.file}:{at.line}:{at.column}: " if at.line else ""
             raise TidelogError(
-                f"{where}error: functors in Python are not called on Spark\n"
-                f"    {call.functor} needs the local engine"
+                f"{where}error: {call.functor} is not called on Spark\n"
+                "    functors in Python and autoinc() need the local engine"
+            )
+
+
+def refuse_thinned(relations: Iterable[Relation]) -> None:
+    """Which facts are left out depends on rounds, and places of work have rounds of their own."""
+    for relation in relations:
+        if relation.thinned:
+            at = relation.at
+            where = f"{at.file}:{at.line}:{at.column}: " if at.line else ""
+            raise TidelogError(
+                f"{where}error: {relation.name} has a subsumption or a choice-domain\n"
+                "    on Spark there are none: they need the local engine"
             )
 
 

@@ -1,0 +1,129 @@
+"""Strata with relations that leave facts out: subsumption and choice.
+
+# E explicit facts   I materialisation   N candidates of a round, then those that were admitted
+
+`r(x, a) <= r(x, b) :- body.` (Soufflé's subsumption): of two facts for which the body holds, the
+first is dominated, and goes. If each dominates the other, the one that comes first by its values
+stays. `choice-domain x` keeps one fact for every x: the one that is found in the first round, and
+of those of one round the first by its values.
+
+What follows from a fact is derived before it is dominated, and stays. So the result depends on the
+order of derivation, unless dominated facts have dominated consequences, as in shortest paths.
+Rounds are those of seminaive evaluation, explicit facts before all: from the same facts and rules,
+however they came about, the same follows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tidelog.maintain.seam import Engine, FactSet, Ids
+from tidelog.maintain.seminaive import Watch
+from tidelog.program.rules import Stratum, Thinning
+from tidelog.program.syntax import UNDER
+
+FEW = 1024  # candidates at a time, where most are compared with most
+CROWDED = 64  # pairs for each candidate
+
+
+def evaluate(engine: Engine, stratum: Stratum, I: FactSet, watch: Watch, E: FactSet) -> None:
+    """Add to I, which has the explicit facts of the stratum and no others, all that it derives,
+    and take away what is left out."""
+    admission = _Admission(engine, stratum, I)
+    X = engine.collect(E, stratum.relations)
+    I -= X
+    admission.admit(X)
+    N = admission.admit(engine.apply(stratum.rules, within=I, guard=~I))
+    while N:
+        watch.round()
+        found = engine.derive(stratum.recursive, touching=N, within=I, guard=~I)
+        N = admission.admit(found)
+
+
+class _Admission:
+    """Which candidates come to I, and what goes from it for them."""
+
+    def __init__(self, engine: Engine, stratum: Stratum, I: FactSet) -> None:
+        self.engine, self.I = engine, I
+        self.relations = stratum.relations
+        self.choosers = [_Chooser(engine, each) for each in stratum.thinned if each.choices]
+        self.orders = [each for each in stratum.thinned if each.rules]
+
+    def admit(self, N: FactSet) -> FactSet:
+        """Those of N that are chosen and not dominated; I has them then."""
+        for chooser in self.choosers:
+            chooser.choose(N)
+        if not self.orders:
+            self.I |= N
+            return N
+        admitted, size = self.engine.none(), FEW
+        while N:
+            F = self.engine.cut(N, size, self.relations)
+            self.I |= F
+            admitted |= F
+            compared = 0
+            for each in self.orders:
+                D, pairs = dominated(self.engine, each, F, self.I)
+                compared += pairs
+                self.I -= D
+                admitted -= D
+                F -= D
+            size = FEW if compared > CROWDED * size else 2 * size
+        return admitted
+
+
+class _Chooser:
+    """Keeps facts apart that agree in the columns of a domain."""
+
+    def __init__(self, engine: Engine, thinning: Thinning) -> None:
+        self.engine = engine
+        self.relation = thinning.relation
+        self.domains = thinning.choices
+        self.taken: list[set[tuple[int, ...]]] = [set() for _ in thinning.choices]
+
+    def choose(self, N: FactSet) -> None:
+        """Take those candidates out of N whose place is taken."""
+        ids = self.engine.ids(N, self.relation)
+        refused = []
+        for i in self.engine.ordered(self.relation, ids).tolist():
+            row = ids[i].tolist()
+            keys = [tuple(row[c] for c in domain) for domain in self.domains]
+            if any(key in taken for key, taken in zip(keys, self.taken, strict=True)):
+                refused.append(i)
+            else:
+                for key, taken in zip(keys, self.taken, strict=True):
+                    taken.add(key)
+        if refused:
+            N -= self.engine.pick(self.relation, ids[refused])
+
+
+def dominated(engine: Engine, thinning: Thinning, F: FactSet, I: FactSet) -> tuple[FactSet, int]:
+    """Facts of I that a fact of F dominates, and those of F that one of I does; and how many
+    pairs that took."""
+    relation, pairs_of = thinning.relation, f"{UNDER}{thinning.relation}"
+    found = engine.derive(thinning.rules, touching=F, within=I)
+    pairs = engine.ids(found, pairs_of).copy()
+    del found
+    engine.take((pairs_of,))  # they have served
+    width = pairs.shape[1] // 2
+    first, second, facts = _numbered(pairs[:, :width], pairs[:, width:])
+    apart = first != second
+    first, second = first[apart], second[apart]
+    if not len(first):
+        return engine.none(), len(pairs)
+    many = np.int64(len(facts))
+    mutual = np.isin(second * many + first, first * many + second)
+    if mutual.any():
+        rank = np.empty(len(facts), dtype=np.int64)
+        rank[engine.ordered(relation, facts)] = np.arange(len(facts))
+        goes = ~mutual | (rank[second] < rank[first])
+        first = first[goes]
+    return engine.pick(relation, facts[np.unique(first)]), len(pairs)
+
+
+def _numbered(first: Ids, second: Ids) -> tuple[np.ndarray, np.ndarray, Ids]:
+    """Numbers for the facts of both columns, equal for equal ones, and the facts by number."""
+    both = np.concatenate((first, second))
+    facts, numbers = np.unique(both, axis=0, return_inverse=True)
+    numbers = numbers.reshape(-1).astype(np.int64)
+    return numbers[: len(first)], numbers[len(first) :], facts
