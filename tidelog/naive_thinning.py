@@ -53,8 +53,8 @@ def undominated(rows: set[Row], pairs: set[Row]) -> set[Row]:
 
 
 def completed(reads: set[Read], relations: Mapping[str, Thinned]) -> set[Read]:
-    """What these relations, and those on a cycle with them, read from others is complete before:
-    their rounds decide what is left out."""
+    """What these relations, and those on a cycle with them, read from others is complete before,
+    because their rounds decide what is left out; and they are complete before others read them."""
     reaches: dict[str, set[str]] = {}
     for head, read, _ in reads:
         reaches.setdefault(head, set()).add(read)
@@ -63,13 +63,13 @@ def completed(reads: set[Read], relations: Mapping[str, Thinned]) -> set[Read]:
         before = {name: set(found) for name, found in reaches.items()}
         for found in reaches.values():
             found.update(*(before.get(name, ()) for name in list(found)))
-    around = {
-        name
-        for name in {*relations, *reaches}
-        for other in relations
-        if name == other or (other in reaches.get(name, ()) and name in reaches.get(other, ()))
-    }
+
+    def on_cycle(one: str, other: str) -> bool:
+        return one == other or (other in reaches.get(one, ()) and one in reaches.get(other, ()))
+
+    names = {*relations, *(name for head, read, _ in reads for name in (head, read))}
+    around = {name for name in names for other in relations if on_cycle(name, other)}
     return {
-        (head, read, strict or (head in around and head not in {read, *reaches.get(read, ())}))
+        (head, read, strict or (not {head, read}.isdisjoint(around) and not on_cycle(head, read)))
         for head, read, strict in reads
     }

@@ -151,7 +151,7 @@ def test_functors_that_are_missing_are_told_before_anything_is_evaluated() -> No
     with pytest.raises(tl.ProgramError) as found:
         tl.Database(PROGRAM, FACTS, functors={"f": f})
     assert "functor g has no function" in str(found.value)
-    assert "<program>:6:14" in str(found.value)
+    assert "<program>:6:13" in str(found.value)
     with pytest.raises(tl.TidelogError, match="the program declares no functor h\n    it declares f"):
         opened(h=f)
     with pytest.raises(tl.TidelogError, match="functor f is a function; 3 is none"):
@@ -216,7 +216,7 @@ def test_the_command_line_takes_functions_from_a_module(
     assert main(["plan", str(program), "-F", str(tmp_path), "--functors", str(module)]) == 0
     capsys.readouterr()
     for text, told in (
-        ("def f(x, y): return x\n", f"{program}:6:14: error: functor g has no function"),
+        ("def f(x, y): return x\n", f"{program}:6:13: error: functor g has no function"),
         ("f = 3\n", f"error: {module}: f is no function"),
         ("def f(\n", f"error: {module}:1: SyntaxError: "),
         ("\nimport nothing_of_this_name\n", f"error: {module}:2: ModuleNotFoundError: "),
