@@ -103,11 +103,10 @@ class Functors:
         more = {call.functor: call for rule in rules for call in calls(rule)}
         counter = more.pop("autoinc", None)
         if self._numbered or counter is not None:
-            at = self._numbered[0] if counter is None else counter.at
+            place = self._numbered[0] if counter is None else counter.at
             message = "autoinc() numbers facts once, so facts and rules cannot be changed"
-            raise ProgramError(
-                [Diagnostic(message, at, "give the facts numbers of their own")], sources
-            )
+            advice = "give the facts numbers of their own"
+            raise ProgramError([Diagnostic(message, place, advice)], sources)
         for name, call in {**self._used, **more}.items():
             function, declaration = self.functions.get(name), self._declared[name]
             if function is None or function.safe or (function.pure and not declaration.stateful):

@@ -24,7 +24,9 @@ DECLARED = """
 .functor wide(number, number): number
 .decl e(x: number, y: number)
 """
-CALLING = DECLARED + """
+CALLING = (
+    DECLARED
+    + """
 .decl reached(x: number)
 reached(@step(x)) :- e(x, _).
 reached(@wide(x, y)) :- reached(x), e(x, y), @step(x) != y.
@@ -33,7 +35,10 @@ named(@name(x, s), x) :- named(s, x), e(x, _).
 lone(x) :- e(x, _), !reached(@step(x)).
 total(s) :- s = sum @wide(x, y) : { e(x, y), reached(y) }.
 """
-SHORTEST = DECLARED + """
+)
+SHORTEST = (
+    DECLARED
+    + """
 .decl path(x: number, y: number, d: number)
 path(x, y, 1) :- e(x, y).
 path(x, z, d + 1) :- path(x, y, d), e(y, z).
@@ -41,8 +46,11 @@ path(x, y, d) <= path(x, y, c) :- c < d.
 far(x, y) :- path(x, y, d), d > 2.
 none(x, y) :- e(x, _), e(_, y), !path(x, y, _).
 """
+)
 # Ways of one length dominate each other; what is given can be dominated, too.
-WAYS = DECLARED + """
+WAYS = (
+    DECLARED
+    + """
 .decl way(x: number, d: number, by: number)
 .decl closed(x: number)
 way(x, 1, y) :- e(y, x).
@@ -51,7 +59,10 @@ way(x, d, _) <= way(x, c, _) :- c <= d, !closed(x).
 way(x, d, a) <= way(x, d, b) :- closed(x), b < a.
 way(x, d, _) <= way(x, c, _) :- closed(x), c < d.
 """
-CHOSEN = DECLARED + """
+)
+CHOSEN = (
+    DECLARED
+    + """
 .decl parent(x: number, y: number) choice-domain x
 .decl pair(x: number, y: number) choice-domain x, y
 parent(x, 0) :- e(0, x).
@@ -59,6 +70,7 @@ parent(z, y) :- parent(y, _), e(y, z).
 pair(x, y) :- e(x, y), x != y.
 depth(x, count : { parent(_, x) }) :- e(x, _).
 """
+)
 PROGRAMS = {"calling": CALLING, "shortest": SHORTEST, "ways": WAYS, "chosen": CHOSEN}
 MORE = {
     "calling": ["lone(@wide(x, x)) :- e(x, x).", "reached(@wide(x, 1)) :- named(_, x)."],
@@ -86,7 +98,9 @@ class History:
         self.facts = {name: set() for name in GIVEN[self.name]}
         self.facts["e"] = {self.row(2) for _ in range(7)}
         self.db = Database(
-            PROGRAMS[self.name], {n: sorted(r) for n, r in self.facts.items() if r}, functors=FUNCTORS
+            PROGRAMS[self.name],
+            {n: sorted(r) for n, r in self.facts.items() if r},
+            functors=FUNCTORS,
         )
 
     def row(self, arity: int) -> Row:
@@ -97,7 +111,9 @@ class History:
         for name, rows in self.facts.items():
             arity = len(self.db.schema[name].kinds)
             usual = 3 if name == "e" else 1
-            for row in self.random.sample(sorted(rows), min(len(rows), self.random.randrange(usual + 1))):
+            for row in self.random.sample(
+                sorted(rows), min(len(rows), self.random.randrange(usual + 1))
+            ):
                 rows.remove(row)
                 yield f"-{name}({', '.join(map(str, row))})."
             for _ in range(self.random.randrange(usual + 1)):
