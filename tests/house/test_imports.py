@@ -142,12 +142,13 @@ def test_the_oracle_shares_no_code_with_the_engine() -> None:
     """Of ours it uses only the program's own shape, its diagnostics and its notation."""
     used = {
         name.rpartition(".")[0]
-        for path in (PACKAGE / "naive.py", PACKAGE / "naive_values.py")
+        for path in PACKAGE.glob("naive*.py")
         for name in imported(path)
         if name.startswith("tidelog.")
     }
     assert used <= {
         "tidelog.naive_values",
+        "tidelog.naive_thinning",
         "tidelog.program.diagnostics",
         "tidelog.program.syntax",
         "tidelog.text.write",

@@ -320,6 +320,8 @@ def test_long_chains_of_equations_are_followed() -> None:
 def test_the_pipeline_is_data() -> None:
     assert [run.__name__ for run in PASSES] == [
         "resolve_types",
+        "resolve_functors",
+        "lower_subsumptions",
         "resolve_relations",
         "check_safety",
         "infer_types",

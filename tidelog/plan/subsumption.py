@@ -82,8 +82,10 @@ def faults(relation: str, rules: tuple[Rule, ...], inside: frozenset[str]) -> It
     for rule in rules:
         for name, complete in rule.reads():
             if name in inside and (name != relation or complete):
-                what = f"{name}, which depends" if not name.startswith("%") else "what depends"
-                message = f"the subsumption of {relation} reads {what} on {relation}"
+                what = f"{name}, which depends on {relation}"
+                if name == relation or name.startswith("%"):
+                    what = f"what depends on all of {relation}"
+                message = f"the subsumption of {relation} reads {what}"
                 advice = "it compares two facts, by what is known before them"
                 yield Diagnostic(message, rule.at, advice)
                 return
