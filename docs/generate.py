@@ -34,6 +34,7 @@ DOCUMENTS = (
     "docs/python.md",
     "docs/command-line.md",
     "docs/changes.md",
+    "docs/files.md",
     "docs/streams.md",
     "docs/dbsp.md",
     "docs/spark.md",

@@ -35,7 +35,7 @@ from tidelog.stream.processor import Stream
 from tidelog.text import Parsed, parse, parse_file
 from tidelog.text.changes import Changes
 from tidelog.text.write import to_text
-from tidelog.transactions import State, Transaction, check_algorithm
+from tidelog.transactions import State, Transaction, check_algorithm, ends_early
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -187,7 +187,10 @@ class Database:
         self._sources = accepted.sources
         self._checked = accepted.checked  # the program of the start
         book = Rulebook.of(accepted.typed, accepted.checked)
-        self._state = State(book, Memory(modules=modules))
+        limits = accepted.checked.limits
+        if limits and place.engine != "local":
+            raise TidelogError(f"error: {ends_early(limits)} and Spark has no such way")
+        self._state = State(book, Memory(modules=modules, limits=limits))
         self._state.functors = Functors(
             accepted.typed.functors, functors, accepted.checked.numbered
         )

@@ -116,6 +116,10 @@ def no_relation(name: str, known: Collection[str]) -> DataError:
     return DataError(f"error: there is no relation {name}\n    {advice}")
 
 
+def ends_early(limits: Iterable[str]) -> str:
+    return f"`.limitsize` ends the evaluation of {', '.join(limits)} early,"
+
+
 class Transaction:
     """Changes of facts and rules that take effect together.
 
@@ -149,6 +153,11 @@ class Transaction:
     ) -> None:
         check_algorithm(algorithm)
         state.functors.require_stable()
+        if state.memory.limits:
+            raise TidelogError(
+                f"error: {ends_early(state.memory.limits)} so nothing can keep it up to date\n"
+                "    remove the directive, or evaluate the program once, by `tidelog run`"
+            )
         if state.open:
             raise TidelogError(
                 "error: a transaction is open\n    commit it or roll it back before the next one"

@@ -221,6 +221,12 @@ def test_two_outputs_to_one_file(folder: Path) -> None:
     assert "two outputs go to the file" in wrong(".output edge", ".output edge headers=true")
     assert write(".output edge", ".output edge") == ""
     assert os.listdir() == ["edge.csv"]
+    assert "two outputs go to the file e.db" in wrong(
+        ".output edge IO=sqlite filename=e.db", ".output path filename=e.db"
+    )
+    assert "another name" in wrong(
+        ".output edge IO=sqlite filename=e.db", ".output path IO=sqlite filename=e.db name=EDGE"
+    )
 
 
 # What is refused
@@ -229,22 +235,33 @@ def test_two_outputs_to_one_file(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message", "advice"),
     [
-        (".input edge IO=sqlite dbname=x", "`IO=sqlite` is not supported yet",
-         "use IO=file or IO=stdin"),
-        (".output edge IO=json", "`IO=json` is not supported yet",
-         "use IO=file or IO=stdout or IO=stdoutprintsize"),
+        (".input edge IO=sqlite dbname=x filename=y", "`filename` and `dbname` name the same",
+         "keep one of them"),
+        (".input edge IO=sqlite headers=true", "parameter `headers` does not go with `IO=sqlite`",
+         "remove it"),
+        (".output edge IO=sqlite name=", '"" cannot be the name of a table', "name a table"),
+        (".output edge IO=json format=tree", 'parameter `format` cannot be "tree"',
+         "write list or object"),
+        (".output edge IO=jsonfile params=[]", "parameter `params` does not name the 2 columns",
+         'write params="{\\"relation\\": {\\"params\\": [\\"x\\", \\"y\\"]}}"'),
         (".input edge IO=stdout", "`.input` cannot use `IO=stdout`", "use IO=file or IO=stdin"),
         (".output edge IO=stdin", "`.output` cannot use `IO=stdin`", "use IO=file or IO=stdout"),
         (".printsize edge IO=file", "`.printsize` cannot use `IO=file`", "use IO=stdoutprintsize"),
         (".input edge IO=tape", "there is no `IO=tape`", "use IO=file or IO=stdin"),
-        (".input edge rfc4180=true", "parameter `rfc4180` is not supported yet",
-         "write fields without quotes, and choose a delimiter that occurs in no field"),
-        (".input edge columns=1:2", "parameter `columns` is not supported yet",
-         "read all columns, and take those you need by a rule"),
+        (".input edge rfc4180=true delimiter=::", '"::" cannot be a delimiter with rfc4180',
+         'choose one character that is no quote, such as ","'),
+        (".input edge columns=1", '"1" names 1 column, not 2',
+         'name 2 of them, the first is 0: columns="0:1"'),
+        (".input edge columns=1:-2", '"1:-2" is no list of columns', "name 2 of them"),
+        (".input edge columns=1:1", '"1:1" names a column twice', "name 2 of them"),
+        (".output edge columns=1:0", "`.output` has no parameter `columns`",
+         "write a rule that has the columns in the order that you want"),
+        (".output edge headers=true attributeNames=a\rb", '"a\\rb" is more than one line',
+         "name the columns in one line"),
         (".input edge file=x", "`.input` has no parameter `file`", "did you mean filename?"),
         (".input edge io=file", "`.input` has no parameter `io`", "did you mean IO?"),
-        (".input edge colour=red", "`.input` has no parameter `colour`",
-         "the parameters are IO, filename, name, delimiter, headers, compress"),
+        (".input edge red=1", "`.input` has no parameter `red`",
+         "there are IO, filename, name, delimiter, headers, compress, rfc4180, columns"),
         (".input edge headers=yes", 'parameter `headers` cannot be "yes"', "write true or false"),
         (".output edge compress=1", 'parameter `compress` cannot be "1"', "write true or false"),
         (".input edge filename=a filename=b", "parameter `filename` is given twice",
@@ -270,9 +287,9 @@ def test_refusals(line: str, message: str, advice: str) -> None:
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
-    text = wrong(".input edge IO=sqlite", ".input path", ".input word filename=../x")
+    text = wrong(".input edge IO=tape", ".input path", ".input word filename=../x")
     assert [line for line in text.splitlines() if "error" in line] == [
-        "reach.dl:1:8: error: `IO=sqlite` is not supported yet",
+        "reach.dl:1:8: error: there is no `IO=tape`",
         'reach.dl:3:8: error: the file "../x" lies outside the folder .',
     ]
 

@@ -64,16 +64,19 @@ def test_what_is_written_reads_back(
 ) -> None:
     """By the driver as files, and by executors as folders; both take the other's place."""
     forms = ["IO=parquet", "IO=json", 'IO=json, filename="z.d", compression=gzip']
+    forms += ["IO=sqlite", "IO=jsonfile, format=object", 'rfc4180=true, filename="z.txt"']
     program = DECL + "".join(f".output e({form})\n" for form in forms) + ".output e\n.printsize e\n"
     written = Database(program, {"e": ROWS}, engine="spark", spark=spark)
     read = "".join(
-        f"{DECL.replace(' e', f' e{i}')}.input e{i}({form}{'' if 'z.d' in form else ', name=e'})\n"
+        f"{DECL.replace(' e', f' e{i}')}.input e{i}({form}{'' if 'z.' in form else ', name=e'})\n"
         for i, form in enumerate(forms)
     )
     for limit in (outputs.GATHERED, 0, outputs.GATHERED):
         monkeypatch.setattr(outputs, "GATHERED", limit)
         assert write(written) == "e\t3\n"
-        assert sorted(os.listdir()) == ["e.csv", "e.jsonl", "e.parquet", "z.d"]
+        assert " ".join(sorted(os.listdir())) == (
+            "e.csv e.json e.jsonl e.parquet e.sqlite z.d z.txt"
+        )
         assert os.path.isdir("e.parquet") == os.path.isdir("e.jsonl") == (limit == 0)
         there = on_spark(spark, read)
         for i in range(len(forms)):

@@ -1,4 +1,4 @@
-"""The command line: `tidelog run`, `apply`, `repl`, `check`, `pipeline`, `rdf`, `plan`
+"""The command line: `tidelog run`, `apply`, `repl`, `check`, `fmt`, `pipeline`, `rdf`, `plan`
 and `doctor`.
 
 Exit codes: 0 fine, 1 a check failed or the reader of deltas left, 2 bad input, 130
@@ -26,6 +26,7 @@ COMMANDS = {
     "apply": "evaluate a program, then change its facts and rules, update by update",
     "repl": "change and ask a program at a prompt",
     "check": "look for errors and doubtful places, without evaluating",
+    "fmt": "write programs in one layout",
     "pipeline": "keep tables and feeds up to date while sources change, on Spark",
     "rdf": "keep the consequences of ontologies: RDF in, RDFS or OWL 2 RL, RDF out",
     "plan": "show strata, join orders and closures, as text or as a picture",

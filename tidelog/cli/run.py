@@ -19,7 +19,7 @@ from tidelog.cli.opening import announce, facts_of, place_of, progress_of, write
 from tidelog.cli.terminal import Interrupted, out, say, stdin, stdout
 from tidelog.io.atomic import Staged, check_target
 from tidelog.io.directives import require_writable
-from tidelog.program.diagnostics import Diagnostic, render
+from tidelog.program.diagnostics import Diagnostic, TidelogError, render
 
 if TYPE_CHECKING:
     from tidelog.api import Database
@@ -91,6 +91,10 @@ def main(options: argparse.Namespace) -> int:
     _settle_arguments(options)
     arguments.settle_engine(options)
     accepted = accept(read_program(options.program, stdin(), **arguments.reading(options)))
+    if options.check and accepted.checked.limits:
+        raise TidelogError(
+            "error: --check compares whole evaluations, and .limitsize ends one early"
+        )
     files = decide(
         accepted,
         options.facts,

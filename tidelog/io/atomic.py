@@ -74,6 +74,22 @@ class Staged:
         self._staged.append((temporary, target))
         return temporary
 
+    def file(self, path: str) -> tuple[str, bool]:
+        """Stage a file that somebody else makes: its name until then, and whether it is begun."""
+        target = os.path.realpath(path)
+        for temporary, known in self._staged:
+            if known == target:
+                return temporary, True
+        temporary = _beside(target)
+        try:
+            mode = _mode_of(target, path)
+            self._staged.append((temporary, target))
+            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+            os.close(os.open(temporary, flags, 0o666 if mode is None else mode))
+        except OSError as error:
+            raise _unwritable(path, os.path.dirname(target), error) from None
+        return temporary, False
+
     def commit(self) -> None:
         """Give everything that is staged its name."""
         folders = set()

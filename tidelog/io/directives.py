@@ -10,47 +10,37 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import BinaryIO, Literal
 
 from tidelog.io.atomic import Staged, check_folder_target, check_target
 from tidelog.io.cells import shown
-from tidelog.io.facts import fact_lines, is_delimiter, read_facts
 from tidelog.io.formats import FILES, Format, Wrong, read_format
-from tidelog.io.source import MAX_BYTES, MAX_RATIO, FileFault
+from tidelog.io.parameters import (
+    KINDS,
+    columns_of,
+    delimiter_of,
+    names_of,
+    read_parameters,
+    shape_of,
+    truth,
+)
+from tidelog.io.source import MAX_BYTES, MAX_RATIO, Bounds, FileFault
+from tidelog.io.sqlite import check_database, write_sqlite
+from tidelog.io.ways import Json, Sqlite, Text, Way
 from tidelog.program.diagnostics import DataError, Diagnostic, ProgramError, Sources, render
 from tidelog.program.rules import CheckedProgram, Relation
 from tidelog.program.syntax import Directive, Span
 from tidelog.program.table import Table
 
-_KINDS = {
-    "input": ("file", "stdin"),
-    "output": ("file", "stdout", "stdoutprintsize"),
-    "printsize": ("stdoutprintsize",),
-}
-_PARAMETERS = ("IO", "filename", "name", "delimiter", "headers", "compress")
-# Soufflé's other kinds and parameters, with what to do instead.
-_OTHER_KINDS = ("sqlite", "json")
-_ON_SPARK = "; formats that Spark knows (parquet, json, delta, …) need --engine spark"
-_OTHER_PARAMETERS = {
-    "rfc4180": "write fields without quotes, and choose a delimiter that occurs in no field",
-    "columns": "read all columns, and take those you need by a rule",
-    "attributeNames": "name the attributes in `.decl`",
-    "dbname": "use IO=file",
-    "filepath": "use filename",
-    "format": "use IO=file",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Facts to read: text, or something that Spark reads."""
+    """Facts to read, in one of our ways, or in a format that Spark reads."""
 
     relation: Relation
     path: Path | None
-    delimiter: str
-    headers: bool
+    way: Way
     at: Span = field(compare=False)
     format: Format | None = None
 
@@ -67,8 +57,7 @@ class Output:
     form: Literal["file", "stdout", "size"]
     path: Path | None
     name: str
-    delimiter: str
-    headers: bool
+    way: Way
     compress: bool
     at: Span = field(compare=False)
     format: Format | None = None  # if Spark writes it
@@ -108,7 +97,7 @@ def outputs(
     reader = _Directives(checked, Path(folder), allow_paths, spark, printed)
     found: list[Output] = []
     for directive in checked.directives:
-        if directive.action != "input" and (made := reader.output(directive)):
+        if directive.action in ("output", "printsize") and (made := reader.output(directive)):
             found.append(made)
     reader.finish(sources)
     return tuple(found)
@@ -128,16 +117,11 @@ def read_inputs(
         if source is None:
             message = f"no facts for `{each.relation.name}`: the standard input is closed"
             raise DataError(render(Diagnostic(message, each.at), sources or {}))
+        way = each.way
+        if isinstance(way, Text) and each.path is None:
+            way = replace(way, headers=False)  # as in Soufflé, only files have a first line
         try:
-            table = read_facts(
-                source,
-                each.relation,
-                delimiter=each.delimiter,
-                # As in Soufflé, only files have a first line that is skipped.
-                headers=each.headers and each.path is not None,
-                max_bytes=max_bytes,
-                max_ratio=max_ratio,
-            )
+            table = way.read(source, each.relation, Bounds(max_bytes, max_ratio))
         except FileFault as fault:
             raise placed(f"no facts for `{each.relation.name}`", fault, each.at, sources) from None
         yield each.relation.name, table
@@ -150,6 +134,8 @@ def require_writable(wanted: Iterable[Output], *, sources: Sources | None = None
             try:
                 if each.format is None:
                     check_target(os.fspath(each.path))
+                    if isinstance(each.way, Sqlite):
+                        check_database(os.fspath(each.path), each.relation)
                 elif each.format.name in FILES:
                     check_folder_target(os.fspath(each.path))
             except FileFault as fault:
@@ -188,16 +174,22 @@ def stage(each: Output, table: Table, staged: Staged, printed: list[bytes]) -> I
     if each.form == "size":
         printed.append(f"{each.name}\t{table.size}\n".encode())
         return ()
-    headers = each.headers and each.form == "file"
-    lines, warnings = fact_lines(each.relation, table, delimiter=each.delimiter, headers=headers)
+    way = each.way
+    if isinstance(way, Sqlite):
+        write_sqlite(staged, os.fspath(each.path or ""), each.relation, table, way.table, way.names)
+        return ()
     if each.path is not None:
+        lines, warnings = way.write(each.relation, table)
         staged.write(os.fspath(each.path), lines, compress=each.compress)
         return [replace(warning, at=each.at) for warning in warnings]
+    if isinstance(way, Json):
+        printed.extend(way.write(each.relation, table)[0])
+        return ()
     title = [each.name]
-    if each.headers:
-        title.append(each.delimiter.join(each.relation.attributes))
+    if way.headers:
+        title.append(way.title(each.relation))
     printed.append(("-" * 15 + "\n" + "\n".join(title) + "\n" + "=" * 15 + "\n").encode())
-    printed.extend(lines)
+    printed.extend(replace(way, headers=False).write(each.relation, table)[0])
     printed.append(b"=" * 15 + b"\n")
     return ()  # people read what is printed, so a tab inside a symbol does no harm there
 
@@ -224,7 +216,8 @@ class _Directives:
         self.allow_paths = allow_paths
         self.spark = spark
         self.printed = printed
-        self.written: dict[str, Output] = {}
+        self.written: dict[str, Output] = {}  # by what only one may write
+        self.files: dict[str, Output] = {}
         self.stdin: Directive | None = None
         self.wrong: list[Diagnostic] = []
 
@@ -241,12 +234,13 @@ class _Directives:
         try:
             if self.is_foreign(directive):
                 return self.foreign_input(directive)
-            given = _parameters(directive)
-            delimiter, headers = _delimiter(given), _truth(given, "headers")
-            _truth(given, "compress")  # gzip is known by its content
+            given = read_parameters(directive)
+            relation = self.relations[directive.relation]
+            way = _way(given, relation)
+            truth(given, "compress")  # gzip is known by its content
             path = None
-            if given["IO"] == "file":
-                path = self.path(given, ".facts")
+            if given["IO"] not in ("stdin", "json") or _is_file(given):
+                path = self.path(given, _ENDINGS.get(given["IO"], ".facts"))
             elif self.stdin is None:
                 self.stdin = directive
             else:
@@ -258,29 +252,32 @@ class _Directives:
         except Wrong as wrong:
             self.refuse(directive, wrong)
             return None
-        return Input(self.relations[directive.relation], path, delimiter, headers, directive.at)
+        return Input(relation, path, way, directive.at)
 
     def output(self, directive: Directive) -> Output | None:
         """The output, or None if it is refused or the same as an earlier one."""
         try:
             if self.is_foreign(directive):
                 return self.foreign_output(directive)
-            given = _parameters(directive)
-            delimiter, headers = _delimiter(given), _truth(given, "headers")
-            compress = _truth(given, "compress")
+            given = read_parameters(directive)
+            relation = self.relations[directive.relation]
+            way, compress = _way(given, relation), truth(given, "compress")
             form: Literal["file", "stdout", "size"] = "file"
             path = None
             if given["IO"] == "stdoutprintsize":
                 form = "size"
-            elif given["IO"] == "stdout" or self.printed:
-                form, headers = "stdout", headers or self.printed
+            elif self.printed:
+                form = "stdout"
+                way = replace(way if isinstance(way, Text) else Text(), headers=True)
+            elif given["IO"] == "stdout" or (given["IO"] == "json" and not _is_file(given)):
+                form = "stdout"
             else:
-                path = self.path(given, ".csv.gz" if compress else ".csv")
-                compress = compress or path.name.endswith(".gz")
+                ending = _ENDINGS.get(given["IO"], ".csv")
+                path = self.path(given, f"{ending}.gz" if compress else ending)
+                compress = compress or (path.name.endswith(".gz") and given["IO"] != "sqlite")
             name = given.get("name", directive.relation)
-            relation = self.relations[directive.relation]
-            made = Output(relation, form, path, name, delimiter, headers, compress, directive.at)
-            if path is not None and self.is_repeated(made, os.path.realpath(path)):
+            made = Output(relation, form, path, name, way, compress, directive.at)
+            if path is not None and self.is_repeated(made, _target(made, path)):
                 return None
         except Wrong as wrong:
             self.refuse(directive, wrong)
@@ -288,41 +285,46 @@ class _Directives:
         return made
 
     def is_foreign(self, directive: Directive) -> bool:
-        """Is it Spark that is to read or write it?"""
+        """Is it Spark that is to read or write it? `IO=json` is a format of its own there."""
         kind = dict(directive.parameters).get("IO", "file")
-        ours = any(kind in kinds for kinds in _KINDS.values())
+        ours = kind != "json" and any(kind in kinds for kinds in KINDS.values())
         return self.spark and directive.action != "printsize" and not ours
 
     def foreign_input(self, directive: Directive) -> Input:
         format_, path, _ = read_format(directive, self.path, self.allow_paths)
         relation = self.relations[directive.relation]
-        return Input(relation, path, "\t", False, directive.at, format_)
+        return Input(relation, path, Text(), directive.at, format_)
 
     def foreign_output(self, directive: Directive) -> Output | None:
         format_, path, given = read_format(directive, self.path, self.allow_paths)
         relation = self.relations[directive.relation]
         name = given.get("name", relation.name)
         if self.printed:
-            return Output(relation, "stdout", None, name, "\t", True, False, directive.at)
-        made = Output(relation, "file", path, name, "\t", False, False, directive.at, format_)
+            way = Text(headers=True)
+            return Output(relation, "stdout", None, name, way, False, directive.at)
+        made = Output(relation, "file", path, name, Text(), False, directive.at, format_)
         place = os.path.realpath(path) if path else format_.table or format_.place
         return None if place is not None and self.is_repeated(made, place) else made
 
     def is_repeated(self, made: Output, place: str) -> bool:
         """Has this very output been asked for? Another one to its file is refused."""
+        file = place.partition("\0")[0]
         first = self.written.setdefault(place, made)
-        if first is made:
+        holder = self.files.setdefault(file, made)
+        tables = isinstance(made.way, Sqlite) and isinstance(holder.way, Sqlite)
+        if first is made and (holder is made or tables):
             return False
-        if first == made:
+        if first is not made and first == made:
             return True
+        first = holder if first is made else first
         raise Wrong(
             f"two outputs go to the {'file' if made.path else 'place'} {made.path or place}",
-            "give one of them another filename",
+            f"give one of them another {'name' if tables else 'filename'}",
             f"the first is that of `{first.relation.name}` at {_place(first.at)}",
         )
 
     def path(self, given: dict[str, str], ending: str) -> Path:
-        name = given.get("filename")
+        name = given.get("filename", given.get("dbname"))
         if name is None:
             name = given.get("name", given["relation"]) + ending
         if not name or "\0" in name or name.endswith("/"):
@@ -344,54 +346,46 @@ class _Directives:
         return path
 
 
-def _parameters(directive: Directive) -> dict[str, str]:
-    """The parameters by name, with the kind of IO always among them, and the relation's name."""
-    action = f"`.{directive.action}`"
-    kinds = _KINDS[directive.action]
-    given: dict[str, str] = {}
-    kind = next((value for key, value in directive.parameters if key == "IO"), kinds[0])
-    if kind not in kinds:
-        advice = "use " + " or ".join(f"IO={each}" for each in kinds)
-        if any(kind in each for each in _KINDS.values()):
-            raise Wrong(f"{action} cannot use `IO={kind}`", advice)
-        if directive.action != "printsize" and kind != "sqlite":
-            advice += _ON_SPARK
-        if kind in _OTHER_KINDS:
-            raise Wrong(f"`IO={kind}` is not supported yet", advice)
-        raise Wrong(f"there is no `IO={kind}`", advice)
-    for key, value in directive.parameters:
-        if key == "rfc4180" and value == "false":
-            continue
-        if key in _OTHER_PARAMETERS:
-            raise Wrong(f"parameter `{key}` is not supported yet", _OTHER_PARAMETERS[key])
-        if key not in _PARAMETERS:
-            close = get_close_matches(key, _PARAMETERS, 1) or [
-                known for known in _PARAMETERS if known.lower() == key.lower()
-            ]
-            known = "the parameters are " + ", ".join(_PARAMETERS)
-            advice = f"did you mean {close[0]}?" if close else known
-            raise Wrong(f"{action} has no parameter `{key}`", advice)
-        if key in given:
-            raise Wrong(f"parameter `{key}` is given twice", "keep one of them")
-        given[key] = value
-    return {"IO": kind, "relation": directive.relation, **given}
+_ENDINGS = {"json": ".json", "jsonfile": ".json", "sqlite": ".sqlite"}
 
 
-def _truth(given: dict[str, str], key: str) -> bool:
-    value = given.get(key, "false")
-    if value not in ("true", "false"):
-        raise Wrong(f"parameter `{key}` cannot be {shown(value)}", "write true or false")
-    return value == "true"
+def _is_file(given: dict[str, str]) -> bool:
+    """Soufflé has `IO=json` for the standard streams alone; who names a file means it."""
+    return given["IO"] == "json" and "filename" in given
 
 
-def _delimiter(given: dict[str, str]) -> str:
-    delimiter = given.get("delimiter", "\t")
-    if not is_delimiter(delimiter):
-        raise Wrong(
-            f"{shown(delimiter)} cannot be a delimiter",
-            'choose one or more characters of one line, such as "\\t" or ","',
-        )
-    return delimiter
+def _way(given: dict[str, str], relation: Relation) -> Way:
+    """How facts stand where a directive says."""
+    if given["IO"] in ("json", "jsonfile"):
+        return Json(names_of(given, relation), shape_of(given))
+    if given["IO"] == "sqlite":
+        if "filename" in given and "dbname" in given:
+            raise Wrong("`filename` and `dbname` name the same", "keep one of them")
+        table = given.get("name", relation.name)
+        if not table or "\0" in table:
+            raise Wrong(f"{shown(table)} cannot be the name of a table", "name a table")
+        return Sqlite(table, names_of(given, relation))
+    quoted = truth(given, "rfc4180")
+    return Text(
+        delimiter_of(given, quoted),
+        truth(given, "headers"),
+        quoted,
+        columns_of(given, relation),
+        _header(given),
+    )
+
+
+def _header(given: dict[str, str]) -> str | None:
+    header = given.get("attributeNames")
+    if header is not None and ("\n" in header or "\r" in header or "\0" in header):
+        raise Wrong(f"{shown(header)} is more than one line", "name the columns in one line")
+    return header
+
+
+def _target(made: Output, path: Path) -> str:
+    """What only one output may write: a file, or a table of a database."""
+    place = os.path.realpath(path)
+    return f"{place}\0{made.way.table.lower()}" if isinstance(made.way, Sqlite) else place
 
 
 def _place(at: Span) -> str:

@@ -45,7 +45,7 @@ from tidelog.program.syntax import Kind, Span
 from tidelog.program.table import DTYPES, Column, SymbolColumn, Table
 from tidelog.text.changes import Excerpt
 
-_ROWS = 2**16  # rows that are turned into text at a time
+ROWS = 2**16  # rows that are turned into text at a time
 
 
 def read_facts(
@@ -73,7 +73,7 @@ def read_facts(
         table = bulk.read_bulk(data, relation, delimiter, headers)
         if table is not None:
             return table
-    return _Reader(name_of(source), data, relation, delimiter).read(headers)
+    return Reader(name_of(source), data, relation, delimiter).read(headers)
 
 
 def read_lines(
@@ -84,7 +84,7 @@ def read_lines(
     data = bulk.BOM + lines if lines.startswith(bulk.BOM) else lines
     if (table := bulk.read_bulk(data, relation, delimiter, False)) is not None:
         return table
-    return _Reader(name, data, relation, delimiter, before).read(False)
+    return Reader(name, data, relation, delimiter, before).read(False)
 
 
 def is_delimiter(text: str) -> bool:
@@ -99,7 +99,7 @@ def _check_delimiter(delimiter: str) -> None:
         )
 
 
-class _Reader:
+class Reader:
     """Field by field: finds the precise place of the first error. The data may be a part of a
     file, with so many lines before it."""
 
@@ -128,7 +128,7 @@ class _Reader:
         faults: list[tuple[int, int, Fault]] = []  # row, column
         columns: list[Column] = []
         for j, kind in enumerate(self.relation.kinds):
-            column = _column(kind, cells[j::arity])
+            column = column_of(kind, cells[j::arity])
             if isinstance(column, tuple):
                 faults.append((column[0], j, column[1]))
             else:
@@ -175,10 +175,10 @@ class _Reader:
         arity = self.relation.arity
         text = self.delimiter.join(row)
         if not text:
-            message = f"an empty line, but {self.relation.name} has {_count(arity, 'column')}"
+            message = f"an empty line, but {self.relation.name} has {count(arity, 'column')}"
             return self._error(line, 0, 1, message, "remove the line")
         message = (
-            f"{_count(len(row), 'field')}, but {self.relation.name} has {_count(arity, 'column')}"
+            f"{count(len(row), 'field')}, but {self.relation.name} has {count(arity, 'column')}"
         )
         separator = "a tab" if self.delimiter == "\t" else shown(self.delimiter)
         advice = f"fields are separated by {separator}"
@@ -193,9 +193,14 @@ class _Reader:
 
     def _wrong_cell(self, line: int, j: int, row: list[str], fault: Fault) -> DataError:
         start = sum(map(len, row[:j])) + j * len(self.delimiter)
+        return self._wrong_value(line, start, len(row[j]), j, row[j], fault)
+
+    def _wrong_value(
+        self, line: int, start: int, width: int, j: int, cell: str, fault: Fault
+    ) -> DataError:
         column = f"column {self.relation.attributes[j]} of {self.relation.name}"
-        message = fault.message.format(cell=shown(row[j]), column=column)
-        return self._error(line, start, len(row[j]), message, fault.advice)
+        message = fault.message.format(cell=shown(cell), column=column)
+        return self._error(line, start, width, message, fault.advice)
 
     def _error(self, line: int, start: int, width: int, message: str, advice: str) -> DataError:
         at = Span(self.name, self.before + line + 1, start + 1, max(1, width))
@@ -203,7 +208,7 @@ class _Reader:
         return DataError(render(Diagnostic(message, at, advice), shown))
 
 
-def _column(kind: Kind, cells: list[str]) -> Column | tuple[int, Fault]:
+def column_of(kind: Kind, cells: list[str]) -> Column | tuple[int, Fault]:
     """The column, or the first row that has no value of its kind."""
     if kind == "symbol":
         ids = {cell: i for i, cell in enumerate(dict.fromkeys(cells))}
@@ -220,7 +225,7 @@ def _column(kind: Kind, cells: list[str]) -> Column | tuple[int, Fault]:
     return np.fromiter(map(values.__getitem__, cells), DTYPES[kind], len(cells))
 
 
-def _count(n: int, noun: str) -> str:
+def count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
@@ -261,7 +266,7 @@ def fact_lines(
     table = sorted_table(table)
     for column in table.columns:
         if isinstance(column, SymbolColumn):
-            _check_encodable(relation, column.words)
+            check_encodable(relation, column.words)
     warnings = tuple(islice(_doubts(relation, table, delimiter, headers), 1))
     return _pieces(relation, table, delimiter, headers), warnings
 
@@ -273,19 +278,19 @@ def _pieces(relation: Relation, table: Table, delimiter: str, headers: bool) -> 
         if table.size:
             yield b"()\n"
         return
-    for start in range(0, table.size, _ROWS):
-        texts = [_texts(column, slice(start, start + _ROWS)) for column in table.columns]
+    for start in range(0, table.size, ROWS):
+        texts = [texts_of(column, slice(start, start + ROWS)) for column in table.columns]
         lines = texts[0] if len(texts) == 1 else map(delimiter.join, zip(*texts, strict=True))
         yield ("\n".join(lines) + "\n").encode()
 
 
-def _texts(column: Column, part: slice) -> Iterable[str]:
+def texts_of(column: Column, part: slice) -> Iterable[str]:
     if isinstance(column, SymbolColumn):
         return map(column.words.__getitem__, column.codes[part].tolist())
     return map(float_text if column.dtype.kind == "f" else str, column[part].tolist())
 
 
-def _check_encodable(relation: Relation, words: Sequence[str]) -> None:
+def check_encodable(relation: Relation, words: Sequence[str]) -> None:
     if "".join(words).isascii():
         return
     for word in words:
@@ -319,7 +324,7 @@ def _doubts(
 def _suspects(column: Column, delimiter: str) -> Iterable[str]:
     if not isinstance(column, SymbolColumn):
         digits = set("0123456789+-.einfa")
-        return _texts(column, slice(None)) if digits & set(delimiter) else ()
+        return texts_of(column, slice(None)) if digits & set(delimiter) else ()
     joined = "".join(column.words)
     return column.words if any(c in joined for c in ("\n", "\r", "\0", *delimiter)) else ()
 

@@ -7,6 +7,7 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,6 +21,14 @@ GZIP_MAGIC = b"\x1f\x8b"  # never valid UTF-8, so no plain file of facts starts 
 _PIECE = 2**20
 
 Source = str | os.PathLike[str] | BinaryIO
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much facts may be: bytes after decompression, and how many times the compressed ones."""
+
+    max_bytes: int = MAX_BYTES
+    max_ratio: int = MAX_RATIO
 
 
 class FileFault(DataError):
@@ -106,6 +115,16 @@ def _stream_pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
             yield piece
     except OSError as error:
         raise _unreadable(name, error) from None
+
+
+def opened(path: Path, name: str) -> BinaryIO:
+    """A regular file to read, or why it is none."""
+    try:
+        return _opened(path, name)
+    except OSError as error:
+        raise _unreadable(name, error) from None
+    except ValueError:  # a NUL in the path
+        raise FileFault(f"{name!r} cannot be the name of a file") from None
 
 
 def _opened(path: Path, name: str) -> BinaryIO:

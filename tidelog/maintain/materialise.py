@@ -47,6 +47,9 @@ def evaluate(
         thinning.evaluate(engine, stratum, I, watch, E)
         memory.keep(stratum)
         return
+    if stratum.recursive and not memory.limits.keys().isdisjoint(stratum.relations):
+        _limited(engine, stratum, I, watch, memory, E)
+        return
     if engine.whole(stratum, watch):
         memory.keep(stratum)
         return
@@ -74,3 +77,25 @@ def evaluate(
         N -= N
         engine.take(stratum.relations)
         modular.close(engine, memory, stratum, found, E, I, watch)
+
+
+def _limited(
+    engine: Engine, stratum: Stratum, I: FactSet, watch: Watch, memory: Memory, E: FactSet
+) -> None:
+    """The same up to the round in which a relation reaches its limit, as Soufflé's `.limitsize`
+    has it: what that round derives is left out. Nothing keeps such facts up to date."""
+    limits = {name: most for name, most in memory.limits.items() if name in stratum.relations}
+    rounds = 0
+
+    def each() -> bool:
+        nonlocal rounds
+        watch.round()
+        rounds += 1
+        # What the rules without recursion give is there in any case.
+        return rounds == 1 or all(engine.size(name) < most for name, most in limits.items())
+
+    memory.keep(stratum)
+    N = engine.apply(stratum.nonrecursive, within=I)
+    N |= engine.collect(E, stratum.relations)
+    engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each)
+    N -= N

@@ -10,7 +10,7 @@ of the same stratum came to the materialisation before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -58,6 +58,7 @@ class Memory:
         }
     )
     modules: bool = True  # whether closure modules may be used
+    limits: Mapping[str, int] = field(default_factory=dict)  # sizes at which recursion ends
     closed: dict[tuple[str, ...], Any] = field(default_factory=dict)  # what those of strata know
     circuit: Any = None  # of `dbsp`, if it is in step with the facts
     _modular: set[tuple[str, ...]] = field(default_factory=set)  # strata that had modules

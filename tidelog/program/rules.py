@@ -171,3 +171,13 @@ class CheckedProgram:
     directives: tuple[Directive, ...] = ()
     own: tuple[tuple[Rule, ...], ...] = ()
     numbered: tuple[Span, ...] = ()  # where `autoinc()` stands
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """Relations whose recursion ends when they have so many facts: `.limitsize`."""
+        found: dict[str, int] = {}
+        for each in self.directives:
+            if each.action == "limitsize":
+                most = int(dict(each.parameters)["n"])
+                found[each.relation] = min(most, found.get(each.relation, most))
+        return found

@@ -214,9 +214,10 @@ class FunctorDecl:
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """`.input`, `.output` or `.printsize` of one relation, parameters in the order written."""
+    """`.input`, `.output`, `.printsize` or `.limitsize` of one relation, parameters in the order
+    written."""
 
-    action: Literal["input", "output", "printsize"]
+    action: Literal["input", "output", "printsize", "limitsize"]
     relation: str
     parameters: tuple[tuple[str, str], ...] = ()
     at: Span = field(default=NOWHERE, compare=False, repr=False)

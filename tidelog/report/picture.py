@@ -48,7 +48,7 @@ def groups(checked: CheckedProgram) -> list[tuple[tuple[str, ...], bool]]:
 
 
 def outputs(checked: CheckedProgram) -> set[str]:
-    return {d.relation for d in checked.directives if d.action != "input"}
+    return {d.relation for d in checked.directives if d.action in ("output", "printsize")}
 
 
 def closed(checked: CheckedProgram) -> dict[str, list[str]]:

@@ -24,6 +24,7 @@ from tidelog.io.facts import read_lines
 from tidelog.io.formats import Format
 from tidelog.io.lines import whole_lines
 from tidelog.io.source import GZIP_MAGIC, FileFault, read_bytes
+from tidelog.io.ways import Text
 from tidelog.program.diagnostics import DataError, Sources, TidelogError
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
@@ -63,8 +64,10 @@ def read_inputs(
 def _read(engine: SparkEngine, each: Input, stdin: BinaryIO | None, sources: Sources | None) -> Lay:
     relation, format_ = each.relation, each.format
     if format_ is None:
-        if each.path is not None and relation.arity and _is_large(each.path):
-            return _Text(each, each.path).read(engine)
+        way = each.way
+        # Rows that are quoted may be longer than a line; other ways are read as a whole.
+        if isinstance(way, Text) and way.plain and _is_large(each.path) and relation.arity:
+            return _Text(each, Path(each.path or ""), way).read(engine)
         for name, table in directives.read_inputs([each], stdin, sources=sources):
             return engine.taken_in(name, table)
     assert format_ is not None
@@ -147,8 +150,10 @@ def _require_file(asked: Path, inside: Path, path: Path) -> None:
 # Lines in parallel.
 
 
-def _is_large(path: Path) -> bool:
+def _is_large(path: Path | None) -> bool:
     """Is this a plain file of much text? What is odd about any other, its reader says."""
+    if path is None:
+        return False
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode) or found.st_size < LARGE or path.suffix == ".gz":
@@ -162,14 +167,14 @@ def _is_large(path: Path) -> bool:
 class _Text:
     """A large file of facts."""
 
-    def __init__(self, each: Input, path: Path) -> None:
-        self.each, self.path = each, path
+    def __init__(self, each: Input, path: Path, way: Text) -> None:
+        self.each, self.path, self.way = each, path, way
 
     def read(self, engine: SparkEngine) -> Lay:
         relation, before = self.each.relation, os.stat(self.path)
         self._check_header()
         frame = _lines(engine.spark, str(self.path))
-        parse = text_parser(relation, self.each.delimiter, self.each.headers)
+        parse = text_parser(relation, self.way.delimiter, self.way.headers)
         engine.describe(f"{relation.name}: read {self.path.name}")
         try:
             with errors.told():
@@ -185,7 +190,7 @@ class _Text:
 
     def _check_header(self) -> None:
         """The first line is skipped, but it is text like the rest."""
-        if self.each.headers:
+        if self.way.headers:
             with open(self.path, "rb") as file:
                 list(whole_lines([file.readline(BLOCK)], str(self.path)))
 
@@ -195,10 +200,10 @@ class _Text:
         with open(self.path, "rb") as file:
             while block := file.read(BLOCK):
                 block += file.readline()
-                start = _begin(block, self.each.headers) if not before else 0
+                start = _begin(block, self.way.headers) if not before else 0
                 skipped = block.count(b"\n", 0, start)
                 read_lines(
-                    block[start:], self.each.relation, self.each.delimiter, name, before + skipped
+                    block[start:], self.each.relation, self.way.delimiter, name, before + skipped
                 )
                 before += block.count(b"\n")
 

@@ -13,6 +13,7 @@ import io
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from tidelog.io.formats import FILES, TABLE, Format
 from tidelog.io.frames import to_arrow
 from tidelog.io.jsonl import object_text
 from tidelog.io.source import FileFault
+from tidelog.io.ways import Text
 from tidelog.program.diagnostics import Diagnostic, Sources, TidelogError
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
@@ -120,10 +122,11 @@ class _Writing:
             self.printed.append(f"{each.name}\t{size}\n".encode())
             return ()
         if format_ is None:
-            if size <= GATHERED or each.path is None:
+            way = each.way
+            if size <= GATHERED or each.path is None or not (isinstance(way, Text) and way.plain):
                 table = self.facts.table(relation.name)
                 return stage(each, table, self.staged, self.printed)
-            return self._large_text(each)
+            return self._large_text(each, each.path, way)
         if each.path is None or format_.name not in FILES:
             self.later.append((each, partial(self._elsewhere, relation, format_)))
             return ()
@@ -167,21 +170,20 @@ class _Writing:
         else:
             writer.save()
 
-    def _large_text(self, each: Output) -> Iterable[Diagnostic]:
-        assert each.path is not None
+    def _large_text(self, each: Output, path: Path, way: Text) -> Iterable[Diagnostic]:
         relation, doubts = each.relation, list[str]()
-        make = text_writer(relation, each.delimiter)
+        make = text_writer(relation, way.delimiter)
         pieces = self._sorted(relation).mapInArrow(make, "piece binary, doubt string")
 
         def all_pieces() -> Iterator[bytes]:
-            if each.headers:
-                yield (each.delimiter.join(relation.attributes) + "\n").encode()
+            if way.headers:
+                yield f"{way.title(relation)}\n".encode()
             for piece, doubt in pieces.toLocalIterator(prefetchPartitions=True):
                 if doubt and not doubts:
                     doubts.append(doubt)
                 yield bytes(piece)
 
-        self.staged.write(os.fspath(each.path), all_pieces(), compress=each.compress)
+        self.staged.write(os.fspath(path), all_pieces(), compress=each.compress)
         advice = "replace it in the program, or choose another delimiter"
         return [Diagnostic(doubt, each.at, advice, "warning") for doubt in doubts]
 

@@ -9,7 +9,6 @@ from tidelog.program.syntax import Fact, Span
 from tidelog.text.lexer import WRONG_SIGNS, Fault, Lexer, Report, Source, Token
 from tidelog.text.operators import RESERVED
 
-FILE_ENDINGS = ("facts", "csv", "tsv", "txt", "gz")
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 
 
@@ -66,11 +65,6 @@ class Cursor:
         name = self.expect("name", "a relation's name must stand here")
         if name.text in RESERVED:
             raise no_relation(name.text, self.at(name))
-        ending = name.text.rpartition(".")[2]
-        if ending != name.text and ending in FILE_ENDINGS:
-            message = "a relation's name must stand here, not a file's"
-            before = name.text.removesuffix(f".{ending}")
-            raise Fault(message, self.at(name), f'write `{before}(filename="{name.text}")`')
         return name
 
     def plain_name(self, noun: str, advice: str = "") -> Token:

@@ -35,6 +35,7 @@ from tidelog.program.syntax import (
 from tidelog.text.lexer import Fault, Report
 from tidelog.text.statements import Component, Draft, Instance, Reference
 
+FILE_ENDINGS = ("facts", "csv", "tsv", "txt", "gz")
 MAX_DEPTH = 100
 MAX_STATEMENTS = 10_000_000
 
@@ -62,7 +63,18 @@ def expand(draft: Draft, report: Report) -> Draft:
     for name, at in heads:
         if name not in declared:
             report(f"unknown relation {name}", at, _alike(name, declared))
+    files = [d for d in found.directives if d.relation not in declared and _is_file(d.relation)]
+    for each in files:
+        message = "a relation's name must stand here, not a file's"
+        before = each.relation.rpartition(".")[0]
+        report(message, each.at, f'write `{before}(filename="{each.relation}")`')
+        found.directives.remove(each)
     return found
+
+
+def _is_file(name: str) -> bool:
+    """Is it a file's name rather than that of a relation in an instance?"""
+    return name.rpartition(".")[2] in FILE_ENDINGS and "." in name
 
 
 def _alike(name: str, known: set[str]) -> str:

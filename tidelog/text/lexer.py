@@ -243,7 +243,8 @@ class Lexer:
         first = word[: word.index(".")]
         if first in RESERVED or (first == "commit" and not before):
             return False
-        term = bool(before) and before[-1].kind in _IN_TERMS
+        # A sign at the beginning is that of a change.
+        term = len(before) > 1 and before[-1].kind in _IN_TERMS
         if term and before[0].kind == "directive":
             # In `.type T = a.T`, or behind `.init a = C<T>`, these signs are no operators.
             term = any(token.kind in (":-", "(") for token in before)

@@ -16,12 +16,12 @@ from tidelog.text.conditions import holds
 from tidelog.text.lexer import Report, Source
 from tidelog.text.macros import COMMENT, NAME, STRING, Expansion, Macro, Misused, TooMuch, defined
 
-_LINE = (
+LINE = (
     r"^[ \t]*+\#(?:[^\\\n/\"]++|\\\r?\n|\\|//[^\n]*+|/\*[\s\S]*?\*/|/"
     r"|\"(?:[^\"\\\n]++|\\.)*+\"|\")*+"
 )
 _ITEM = re.compile(
-    rf"(?P<line>{_LINE})|{COMMENT}|(?P<open>/\*)|(?P<string>{STRING})|[0-9][\w.]*+|(?P<name>{NAME})",
+    rf"(?P<line>{LINE})|{COMMENT}|(?P<open>/\*)|(?P<string>{STRING})|[0-9][\w.]*+|(?P<name>{NAME})",
     re.MULTILINE,
 )
 _KNOWN = re.compile(

@@ -5,6 +5,7 @@ What is read goes into a `Draft`; what cannot be read raises a `Fault`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -40,7 +41,9 @@ from tidelog.text.operators import ACTIONS, QUALIFIERS, RESERVED, UNRESERVED
 from tidelog.text.subsumption import Subsumption, as_clause, choices
 from tidelog.text.unsupported import refused
 
-Action = Literal["input", "output", "printsize"]
+Action = Literal["input", "output", "printsize", "limitsize"]
+
+_NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -294,6 +297,18 @@ def _action(cursor: Cursor, keyword: Token, draft: Draft) -> None:
         draft.directives.append(Directive(action, name.text, tuple(parameters), cursor.at(name)))
 
 
+def _limit(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+    """`.limitsize path(n=100)`."""
+    before = len(draft.directives)
+    _action(cursor, keyword, draft)
+    parameters = draft.directives[before].parameters
+    if [key for key, _ in parameters] != ["n"] or not _NUMBER.fullmatch(parameters[0][1]):
+        name = draft.directives[before].relation
+        del draft.directives[before:]
+        message = "`.limitsize` has one parameter, a whole number"
+        raise Fault(message, cursor.at(keyword), f"write `.limitsize {name}(n=1000)`")
+
+
 def _parameter(cursor: Cursor) -> tuple[str, str]:
     key = cursor.expect("name", "a parameter's name must stand here", "write `IO=file`")
     if cursor.peek().kind in (",", ")"):
@@ -404,7 +419,7 @@ _DIRECTIVES: dict[str, Callable[[Cursor, Token, Draft], None]] = {
     ".printsize": _action,
     ".pragma": _pragma,
     ".plan": _plan,
-    ".limitsize": _unsupported,
+    ".limitsize": _limit,
     ".init": _instance,
     ".override": _override,
     ".functor": _functor,

@@ -29,10 +29,6 @@ _CONSTRUCTS: dict[str, tuple[str, str]] = {
         "lattice attributes (`<>`) are not supported yet",
         "use `min` or `max` aggregates",
     ),
-    ".limitsize": (
-        "`.limitsize` is not supported yet",
-        "limit the evaluation with --max-facts instead",
-    ),
     "debug_delta": ("`debug_delta` is not supported", "remove this declaration"),
     "__FILE__": ("`__FILE__` is not supported", "write the string itself"),
     "__LINE__": ("`__LINE__` is not supported", "write the number itself"),
