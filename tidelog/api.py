@@ -190,6 +190,10 @@ class Database:
         limits = accepted.checked.limits
         if limits and place.engine != "local":
             raise TidelogError(f"error: {ends_early(limits)} and Spark has no such way")
+        thinned = {name for each in book.strata if each.thinned for name in each.relations}
+        if thinned & limits.keys():
+            told = ends_early(sorted(thinned & limits.keys()))
+            raise TidelogError(f"error: {told} but what subsumes or chooses there must see all")
         self._state = State(book, Memory(modules=modules, limits=limits))
         self._state.functors = Functors(
             accepted.typed.functors, functors, accepted.checked.numbered
