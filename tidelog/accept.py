@@ -27,13 +27,15 @@ class Accepted:
     sources: Sources
 
 
-def accept(parsed: Parsed, program: Program | None = None) -> Accepted:
+def accept(parsed: Parsed, program: Program | None = None, *, unfold: bool = False) -> Accepted:
     """The program that was read (or `program`, made of it), or all that is wrong with it.
+
+    `unfold` is for a program that runs once: see `analyse`.
 
     >>> accept(parse("q(x) :- p(x). p(1).")).checked.facts
     {'p': [(1,)]}
     """
-    analysis = analyse(program or parsed.program)
+    analysis = analyse(program or parsed.program, unfold)
     # What is wrong in a component is wrong in all of its instances, and said once.
     found = tuple(dict.fromkeys((*parsed.diagnostics, *analysis.diagnostics)))
     errors = [each for each in found if each.severity == "error"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tidelog.accept import Accepted, accept
 from tidelog.deltas import Delta
+from tidelog.demanding import by_demand, can_narrow
 from tidelog.engines.local import cache
 from tidelog.engines.local.engine import LocalEngine, Measure
 from tidelog.functors import Functors
@@ -104,6 +105,8 @@ class Database:
     Files that it includes are looked for beside it and in the folders `include`; `macros` are
     defined for its preprocessor, and `functors` are the functions for its `.functor`.
     Closures (`tidelog plan` names them) have algorithms of their own unless `modules` is False.
+    With `lazy`, nothing is derived until something but `query(…, demand=True)` asks for it;
+    not on Spark.
     With `engine="spark"` facts are kept by Spark, in the session `spark` or a new local one;
     `strategy` and `driver_facts` say where the work is done, if that is not left to Tidelog.
 
@@ -136,6 +139,7 @@ class Database:
         spark: SparkSession | None = None,
         strategy: str = "auto",
         driver_facts: int | None = None,
+        lazy: bool = False,
     ) -> None:
         began = time.perf_counter()
         given = _given(facts)
@@ -143,7 +147,8 @@ class Database:
         accepted = accept(parsed, _declare_given(parsed.program, given))
         place = Place(engine, spark, strategy, driver_facts)
         self._begin(accepted, began, algorithm, modules, strict, place, functors)
-        self._finish(self._tables(facts, given, allow_paths), limits, profile, progress)
+        tables = self._tables(facts, given, allow_paths)
+        self._finish(tables, limits, profile, progress, lazy)
 
     @classmethod
     def of(
@@ -206,11 +211,12 @@ class Database:
         self.stats = Stats()
         self._spark = place.made(algorithm, modules, accepted.checked)
         # What a database asks of an engine, Spark's has as well.
-        self._engine = LocalEngine() if self._spark is None else cast("LocalEngine", self._spark)
+        self._loaded = LocalEngine() if self._spark is None else cast("LocalEngine", self._spark)
+        self._derive: Callable[[], None] | None = None  # what a lazy database has not done yet
         if self._spark is None:
-            self._engine.call(self._state.functors.functions)
+            self._loaded.call(self._state.functors.functions)
         for relation in self._checked.relations.values():
-            self._engine.declare(relation)
+            self._loaded.declare(relation)
 
     def _finish(
         self,
@@ -218,6 +224,7 @@ class Database:
         limits: Limits | None,
         profile: bool,
         progress: Show | None,
+        lazy: bool = False,
     ) -> None:
         written = (
             (name, Table.from_rows(self._checked.relations[name].kinds, rows))
@@ -228,7 +235,29 @@ class Database:
             self._load(written)
             self._load(tables)
             self.stats.load_seconds = time.perf_counter() - self._began
-            self._evaluate(self._limits, profile, progress)
+            if lazy and self._spark is None:
+                self._derive = lambda: self._evaluate(self._limits, profile, progress)
+            else:
+                self._evaluate(self._limits, profile, progress)
+
+    @property
+    def _engine(self) -> LocalEngine:
+        """The engine, with all that follows from the facts."""
+        if self._derive is not None:
+            with self._state.lock:
+                if self._derive is not None:
+                    self._try_to_derive(self._derive)
+        return self._loaded
+
+    def _try_to_derive(self, derive: Callable[[], None]) -> None:
+        """Derive what a lazy database has not; after an error it is as before."""
+        try:
+            derive()
+            self._derive = None
+        except BaseException:
+            strata = [stratum for stratum in self._state.book.strata if not stratum.given]
+            self._loaded.take([name for stratum in strata for name in stratum.relations])
+            raise
 
     def _told(self) -> AbstractContextManager[None]:
         """In the block, errors of Spark become Tidelog's."""
@@ -261,12 +290,12 @@ class Database:
         return read_by_spark(self._spark, asked, sources=sources)
 
     def _load(self, tables: Iterable[tuple[str, Table]]) -> None:
-        engine = self._engine
+        engine = self._loaded
         for name, table in tables:
             engine.load(name, table, (engine.explicit, engine.all))
 
     def _evaluate(self, limits: Limits, profile: bool, progress: Show | None) -> None:
-        engine, stats = self._engine, self.stats
+        engine, stats = self._loaded, self.stats
         began = time.perf_counter()
         cache.compile_largest()  # it may take long, and Ctrl-C must end it at once
         with Interrupts() as interrupts:
@@ -349,29 +378,47 @@ class Database:
         with self._state.lock:
             return self._engine.holds(relation, row)
 
-    def query(self, question: str) -> Answer:
+    def query(self, question: str, *, demand: bool = False) -> Answer:
         """The values of a question's variables, in the order in which they occur.
 
         A question is a rule body: an atom, or atoms, negations and comparisons with commas.
+        With `demand` it is answered from the explicit facts: what follows from them is derived
+        as far as the question needs it, and forgotten again. A `lazy` database derives nothing
+        else for it.
 
         >>> db = Database("age('ann', 31). age('bob', 12).".replace("'", '"'))
         >>> db.query("age(who, years), years >= 18")
         [('ann', 31)]
         >>> db.query('age("bob", 12)')
         [()]
+        >>> db = Database("p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z).",
+        ...               facts={"e": [(1, 2), (2, 3), (8, 9)]}, lazy=True)
+        >>> db.query("p(1, x)", demand=True)
+        [(2,), (3,)]
         """
         asked = compile_question(question, self._state.book.program)
         self._state.functors.use(rule for stratum in asked.strata for rule in stratum.rules)
         if asked.holds:
             return Answer(asked.columns, [()])
+        if demand and self._spark is not None:
+            raise TidelogError(
+                "error: on Spark there is no query by demand\n    ask without demand=True"
+            )
         with self._state.lock, self._told(), Interrupts() as interrupts:
-            watch = Watch(self._limits, self._engine.facts, None, interrupts)
-            self._engine.watch(watch.tick)
+            strata = (*self._state.book.strata, *asked.strata)
+            limits = self._state.memory.limits
+            demand = demand and can_narrow(strata, [asked.relation.name], limits)
+            engine = self._loaded if demand else self._engine
+            watch = Watch(self._limits, engine.facts, None, interrupts)
+            engine.watch(watch.tick)
             try:
-                answer = self._engine.ask(asked.strata, asked.relation, asked.parts)
+                if demand:
+                    answer = by_demand(engine, self._state.book, asked, watch)
+                else:
+                    answer = engine.ask(asked.strata, asked.relation, asked.parts)
                 watch.tick(None)
             finally:
-                self._engine.watch(None)
+                engine.watch(None)
         return Answer(asked.columns, sorted_table(answer).rows())
 
     def functor(

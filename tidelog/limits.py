@@ -163,6 +163,9 @@ class Watch:
     def stratum(self, stratum: Stratum) -> None:
         self.strata += 1
         shown = [name for name in stratum.relations if not name.startswith("%")]
+        # Relations that are derived as far as they are asked for: `%path^bf`, `%need:path^bf`.
+        shown += [n.rpartition("^")[0].strip("%") for n in stratum.relations if "^" in n]
+        shown = [name.rpartition(":")[2] for name in shown]
         self._relation = shown[0] if shown else "an aggregate or a negation"
         self.in_round = 0
         rules = stratum.recursive or stratum.rules

@@ -50,18 +50,24 @@ class Question:
     parts: tuple[Relation, ...] = ()  # hidden relations of the rules
 
 
-def compile_question(text: object, typed: Program) -> Question:
-    """Rules for a question about the relations of this program."""
+def compile_question(text: object, typed: Program, number: int = 0) -> Question:
+    """Rules for a question about the relations of this program; of several at once, each has a
+    number."""
     if not isinstance(text, str):
         raise TidelogError(f"error: a query is text; {text!r} is none\n    {_ADVICE}")
     body = _parse(text)
-    columns = tuple(dict.fromkeys(variable.name for variable in _variables(body)))
-    head = Atom(f"{_HEAD}{len(columns)}", tuple(Variable(name) for name in columns))
+    first: dict[str, Variable] = {}
+    for variable in _variables(body):
+        first.setdefault(variable.name, variable)
+    columns = tuple(first)
+    name = f"{_HEAD}{number}'{len(columns)}"
+    head = Atom(name, tuple(first.values()))
     asked = Program(
         types=typed.types,
         relations=tuple(replace(d, inferred=False) for d in typed.relations),
         clauses=(Clause((head,), body),),
         functors=typed.functors,
+        inlined=typed.inlined,
     )
     analysis = analyse(asked)
     if analysis.checked is None:
@@ -93,7 +99,7 @@ def _error(diagnostics: Iterable[Diagnostic], text: str) -> ProgramError:
 
 
 def _own(found: Diagnostic, lines: list[str]) -> Diagnostic:
-    message = re.sub(rf"{_HEAD}\d+", "the query", found.message)
+    message = re.sub(rf"{_HEAD}[\d']+", "the query", found.message)
     message = message.replace("is in the head but in no", "is in no")
     advice = "" if _HEAD in found.advice else found.advice
     notes = tuple(re.sub(rf"(?<={_FILE}:)\d+", _one_less, note) for note in found.notes)

@@ -40,6 +40,8 @@ ALLOWED: dict[str, set[str]] = {
     "naive_values": {"program"},
     "functors": {"program"},
     "questions": {"program", "text", "plan"},
+    "lsp": {"program", "text", "plan"},
+    "demanding": {"program", "text", "plan", "maintain", "engines", "accept", "questions"},
     "deltas": {"program", "text", "io", "engines"},
     "transactions": {
         *("program", "text", "plan", "maintain", "engines", "io", "limits", "deltas"),
@@ -53,7 +55,8 @@ ALLOWED: dict[str, set[str]] = {
     "reading": {"program", "io", "engines", "transactions", "stream"},
     "api": {
         *("program", "text", "plan", "maintain", "engines", "io", "report"),
-        *("limits", "accept", "questions", "deltas", "transactions", "stream", "reading", "spark"),
+        *("limits", "accept", "questions", "demanding", "deltas", "transactions", "stream"),
+        *("reading", "spark"),
         "functors",
     },
     "pipeline": {
@@ -71,6 +74,10 @@ ALLOWED: dict[str, set[str]] = {
             "progress",
             "accept",
             "api",
+            "demanding",
+            "lsp",
+            "questions",
+            "reading",
             "deltas",
             "transactions",
             "stream",

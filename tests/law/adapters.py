@@ -48,4 +48,6 @@ def materialise(
     from tidelog import Database  # here, so that the oracle's tests need no engine
 
     database = Database(text, facts=facts, functors=functors)
-    return {name: set(database.relation(name)) for name in naive.column_kinds(typed(text))}
+    unfolded = {clause.heads[0].relation for clause in typed(text).inlined}
+    names = [name for name in naive.column_kinds(typed(text)) if name not in unfolded]
+    return {name: set(database.relation(name)) for name in names}

@@ -323,10 +323,12 @@ def test_the_pipeline_is_data() -> None:
         "resolve_functors",
         "lower_subsumptions",
         "resolve_relations",
+        "choose_inline",
         "check_safety",
         "infer_types",
         "check_subtypes",
         "check_patterns",
+        "unfold",
         "desugar",
         "stratify",
     ]

@@ -1,5 +1,5 @@
-"""The command line: `tidelog run`, `apply`, `repl`, `check`, `fmt`, `pipeline`, `rdf`, `plan`
-and `doctor`.
+"""The command line: `tidelog run`, `apply`, `repl`, `check`, `fmt`, `pipeline`, `rdf`, `lsp`,
+`plan` and `doctor`.
 
 Exit codes: 0 fine, 1 a check failed or the reader of deltas left, 2 bad input, 130
 interrupted. Heavy modules are imported by the commands that need them, so that the others
@@ -29,6 +29,7 @@ COMMANDS = {
     "fmt": "write programs in one layout",
     "pipeline": "keep tables and feeds up to date while sources change, on Spark",
     "rdf": "keep the consequences of ontologies: RDF in, RDFS or OWL 2 RL, RDF out",
+    "lsp": "serve an editor: errors, types, definitions, renaming",
     "plan": "show strata, join orders and closures, as text or as a picture",
     "doctor": "show versions, the kernel cache, Java and Spark",
 }

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidelog.accept import Accepted, accept, read_program
-from tidelog.cli import arguments
+from tidelog.cli import arguments, goals
 from tidelog.cli.files import decide
 from tidelog.cli.functors import add_functors, functors_of
 from tidelog.cli.opening import facts_of, progress_of
@@ -27,6 +27,8 @@ rule joins its atoms. With -F, facts are loaded and evaluated first and orders a
 the sizes found; without, sizes are unknown, and atoms with more bound columns go first.
 In a join order, `each r` reads all of r, `r[2]` looks r up by its second column, and
 `has r` looks for one fact. A module is made of recursive rules that close a relation.
+With --goal it shows the rules that answer a question: `path^bf` are facts of path for a bound
+first column, and `need:path^bf` the values of that column that are asked for.
 With --engine spark it tells where Spark would do the work of each stratum, and why."""
 EXAMPLE = """\
 example:
@@ -51,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_facts(parser, None)
     parser.add_argument("--svg", metavar="FILE", help="write a picture that browsers show")
     parser.add_argument("--dot", metavar="FILE", help="write a picture in Graphviz's notation")
+    goals.add_goal(parser, "show the rules that would answer a question, as `run --goal` does")
     arguments.add_reading(parser)
     add_functors(parser)
     arguments.add_limits(parser)
@@ -59,7 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     arguments.settle_engine(options)
-    accepted = accept(read_program(options.program, stdin(), **arguments.reading(options)))
+    parsed = read_program(options.program, stdin(), **arguments.reading(options))
+    accepted = accept(parsed, unfold=True)
+    if options.goal:
+        accepted = _of_goals(accepted, options)
     from tidelog.report.picture import plan_dot, plan_svg
 
     pictures = [
@@ -73,12 +79,28 @@ def main(options: argparse.Namespace) -> int:
         _on_spark(accepted, options) if options.engine == "spark" else _orders(accepted, options)
     )
     for line in lines(accepted.checked, found):
-        out(line)
+        out(goals.readable(line) if options.goal else line)
     with Staged() as staged:
         for path, draw in pictures:
             staged.write(os.fspath(path), [draw(accepted.checked).encode()], compress=False)
         staged.commit()
     return 0
+
+
+def _of_goals(accepted: Accepted, options: argparse.Namespace) -> Accepted:
+    """The program that answers the questions."""
+    files = decide(
+        accepted,
+        options.facts or ".",
+        "-",
+        program=options.program,
+        allow_paths=options.allow_paths,
+        spark=options.engine == "spark",
+    )
+    found, _ = goals.narrowed(accepted, files, goals.questions(accepted, options))
+    read = tuple(d for d in accepted.checked.directives if d.relation in found.checked.relations)
+    checked = replace(goals.spelled(found.checked), directives=read)
+    return replace(found, checked=checked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +180,9 @@ def lines(checked: CheckedProgram, found: Found) -> Iterator[str]:
 def _stratum(number: int, stratum: Stratum, found: Found) -> Iterator[str]:
     names = []
     for name in stratum.relations:
-        if name.startswith("%"):
+        if name.startswith("%") and "^" in name:
+            names.append(name)
+        elif name.startswith("%"):
             names.append(f"{name} (a part of rules)")
         elif found.size is None:
             names.append(name)

@@ -6,13 +6,13 @@ import argparse
 import io
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidelog.accept import Accepted, accept, read_program
-from tidelog.cli import arguments
+from tidelog.cli import arguments, goals
 from tidelog.cli.files import Files, decide, output_folder
 from tidelog.cli.functors import add_functors, functors_of
 from tidelog.cli.opening import announce, facts_of, place_of, progress_of, write_all
@@ -43,7 +43,8 @@ example:
   $ printf '1\\t2\\n2\\t3\\n' > edge.facts
   $ tidelog run reach.dl             reads edge.facts, writes path.csv
   $ tidelog run reach.dl -D -        prints path instead
-  $ tidelog run reach.dl --profile   shows where the time goes"""
+  $ tidelog run reach.dl --profile   shows where the time goes
+  $ tidelog run reach.dl --goal 'path(1, x)'   prints what 1 leads to, and derives no more"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,6 +79,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="evaluate once more, naively (slow), and compare; a difference is printed as the "
         "changes that would put the answer right, and nothing is written",
     )
+    goals.add_goal(
+        parser,
+        "print the answer to a question such as 'path(1, x), x > 2' instead of writing outputs, "
+        "and evaluate only what it needs",
+    )
     arguments.add_reading(parser)
     add_functors(parser)
     arguments.add_limits(parser)
@@ -90,7 +96,8 @@ def main(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     _settle_arguments(options)
     arguments.settle_engine(options)
-    accepted = accept(read_program(options.program, stdin(), **arguments.reading(options)))
+    parsed = read_program(options.program, stdin(), **arguments.reading(options))
+    accepted = accept(parsed, unfold=True)
     if options.check and accepted.checked.limits:
         raise TidelogError(
             "error: --check compares whole evaluations, and .limitsize ends one early"
@@ -103,6 +110,8 @@ def main(options: argparse.Namespace) -> int:
         allow_paths=options.allow_paths,
         spark=options.engine == "spark",
     )
+    if options.goal:
+        return goals.answer(accepted, files, options)
     if not options.no_warnings:
         _warn(accepted, files)
     printed = stdout() if files.printed else io.BytesIO()
@@ -131,8 +140,18 @@ def _evaluate(
 ) -> tuple[Database, bool]:
     """The program's consequences, and whether they pass the check, if one is asked for."""
     from tidelog.api import Database
+    from tidelog.demanding import for_outputs
 
     functors = functors_of(accepted, options)
+    asked = {each.relation.name for each in files.outputs}
+    whole, accepted = (
+        accepted,
+        for_outputs(accepted, asked, {each.relation.name for each in files.inputs}),
+    )
+    narrowed = whole is not accepted
+    if narrowed:
+        read = [each for each in files.inputs if each.relation.name in accepted.checked.relations]
+        files = Files(tuple(read), files.outputs)
     announce(accepted, options)
     limits = arguments.limits(options)
     place = place_of(files, options)
@@ -154,7 +173,8 @@ def _evaluate(
     if not options.check:
         return database, True
     given = _explicit(database) if kept is None else kept
-    return database, _check(accepted, given, database, limits)
+    names = sorted(asked) if narrowed else database.relations
+    return database, _check(whole, given, database, names, limits)
 
 
 def _explicit(database: Database) -> list[tuple[str, Table]]:
@@ -166,14 +186,18 @@ def _explicit(database: Database) -> list[tuple[str, Table]]:
 
 
 def _check(
-    accepted: Accepted, tables: list[tuple[str, Table]], database: Database, limits: Limits
+    accepted: Accepted,
+    tables: list[tuple[str, Table]],
+    database: Database,
+    names: Iterable[str],
+    limits: Limits,
 ) -> bool:
     from tidelog import naive
 
     facts: dict[str, list[tuple[Value, ...]]] = {}
     for name, table in tables:
         facts.setdefault(name, []).extend(table.rows())
-    found = {name: database.table(name).rows() for name in database.relations}
+    found = {name: database.table(name).rows() for name in names}
     functions = database._state.functors.functions
     changes = naive.check(accepted.typed, facts, found, limits.max_facts, functions)
     for change in changes:
@@ -247,6 +271,9 @@ def _settle_arguments(options: argparse.Namespace) -> None:
         options.program, options.profile = profile, ""
     if options.program is None:
         options.parser.error("the following arguments are required: PROGRAM.dl")
+    if options.goal and (options.check or options.profile is not None):
+        other = "--check" if options.check else "--profile"
+        options.parser.error(f"argument --goal: not with {other}")
     if options.profile and options.profile.endswith(".dl"):
         options.parser.error(
             f"argument --profile: {options.profile} would be overwritten; put --profile last"

@@ -16,6 +16,7 @@ from tidelog.text.rows import signature
 
 if TYPE_CHECKING:
     from tidelog.api import Database
+    from tidelog.reading import Answer
 
 FILE = "<input>"
 SHOWN = 100  # lines of a delta or an answer at a terminal
@@ -161,19 +162,10 @@ class Session:
         question = text.rstrip().removesuffix(".")
         if not question.strip():
             raise TidelogError("error: the question is empty\n    write it as ?path(1, x), x > 2.")
-        answer = self.database.query(question)
-        if not answer.columns:
-            out("true" if answer else "false")
-            return
-        self._show(table(answer.columns, answer), len(answer) + 1, "more rows")
-        out(f"// {len(answer):,} {'row' if len(answer) == 1 else 'rows'}")
+        show_answer(self.database.query(question), self._shown)
 
     def _show(self, lines: Iterable[str], count: int, what: str) -> None:
-        for number, line in enumerate(lines):
-            if number == self._shown:
-                out(f"// … {count - number:,} {what}")
-                return
-            out(line)
+        show(lines, count, what, self._shown)
 
     # Commands.
 
@@ -257,6 +249,24 @@ class Session:
     def _list(self, lines: Iterable[str]) -> None:
         for line in lines:
             out(line)
+
+
+def show_answer(answer: Answer, most: int | None = None) -> None:
+    """Print the answer to a question."""
+    if not answer.columns:
+        out("true" if answer else "false")
+        return
+    show(table(answer.columns, answer), len(answer) + 1, "more rows", most)
+    out(f"// {len(answer):,} {'row' if len(answer) == 1 else 'rows'}")
+
+
+def show(lines: Iterable[str], count: int, what: str, most: int | None) -> None:
+    """Print lines, not more than `most` of them."""
+    for number, line in enumerate(lines):
+        if number == most:
+            out(f"// … {count - number:,} {what}")
+            return
+        out(line)
 
 
 def _help() -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from tidelog.plan.declared import resolve_functors
 from tidelog.plan.desugar import desugar
 from tidelog.plan.draft import Draft
+from tidelog.plan.inline import choose_inline, unfold
 from tidelog.plan.patterns import check_patterns
 from tidelog.plan.relations import resolve_relations
 from tidelog.plan.safety import check_safety
@@ -35,10 +36,12 @@ PASSES: tuple[Callable[[Draft], Draft], ...] = (
     resolve_functors,
     lower_subsumptions,
     resolve_relations,
+    choose_inline,
     check_safety,
     infer_types,
     check_subtypes,
     check_patterns,
+    unfold,
     desugar,
     stratify,
 )
@@ -53,15 +56,18 @@ class Analysis:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def analyse(program: Program) -> Analysis:
+def analyse(program: Program, unfold: bool = False) -> Analysis:
     """Check a program, and bring it to the core form if nothing is wrong with it.
+
+    `unfold` puts the rules of inline relations where these are used, wherever that can be done;
+    without it only those that have no other meaning.
 
     >>> from tidelog.text import parse
     >>> analysis = analyse(parse("p(x, z) :- e(x, y), e(y, z). e(1, 2). e(2, 3).").program)
     >>> [stratum.relations for stratum in analysis.checked.strata]
     [('e',), ('p',)]
     """
-    draft = Draft(program)
+    draft = Draft(program, unfold=unfold)
     try:
         with _uncollected():
             for run in PASSES:

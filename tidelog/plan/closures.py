@@ -90,6 +90,12 @@ def modules(stratum: Stratum) -> Modules:
     return Modules(tuple(closures), tuple(r for r in stratum.recursive if id(r) not in taken))
 
 
+def copies(rules: Iterable[Rule], base: str, swapped: bool) -> bool:
+    """Do the rules only copy facts of a relation of two columns, or swap them?"""
+    copy = Shape((0, 1), frozenset({(base, (1, 0) if swapped else (0, 1))}))
+    return all(_shape(rule) == copy for rule in rules)
+
+
 # A rule as a graph: its variables are nodes, in numbers, and its atoms are edges. The head leads
 # from 0 to 1, and the first node that is not in it is 2; if it repeats a variable, from 0 to 0.
 Edge = tuple[int, int]

@@ -45,7 +45,7 @@ def desugar(draft: Draft) -> Draft:
     core = Core()
     under = {decl.name for decl in program.relations if decl.name.startswith(UNDER)}
     for decl in program.relations:
-        if decl.name not in draft.doubtful:
+        if decl.name not in draft.doubtful and decl.name not in draft.unfolded:
             kinds = tuple(draft.types[a.type_name].kind for a in decl.attributes)
             names = tuple(a.name for a in decl.attributes)
             core.relations[decl.name] = Relation(

@@ -43,6 +43,8 @@ class Draft:
     borrowed: frozenset[tuple[str, str]] = frozenset()  # see desugar: (hidden, relation it reads)
     facts: Mapping[str, list[tuple[Value, ...]]] = field(default_factory=dict)
     strata: tuple[Stratum, ...] = ()
+    unfold: bool = False  # whether all inline relations are unfolded that can be
+    unfolded: frozenset[str] = frozenset()  # inline relations that are
 
     def found(self, diagnostics: Iterable[Diagnostic]) -> Draft:
         return replace(self, diagnostics=(*self.diagnostics, *diagnostics))

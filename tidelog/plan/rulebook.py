@@ -218,9 +218,10 @@ class Rulebook:
             # What an aggregate means may depend on the recursion around it.
             found = analyse(replace(self.typed(), clauses=(*self.clauses.values(), rule)))
         else:
-            named = relations(rule)
+            # Inline relations bring others with them, which may be any.
+            named = None if self.program.inlined else relations(rule)
             found = self._alone(rule, named)
-            if found.checked is None:  # for advice, all names must be known
+            if found.checked is None and named is not None:  # for advice, all names must be known
                 found = self._alone(rule, None)
         if found.checked is None or found.typed is None:
             errors = [d for d in found.diagnostics if d.severity == "error"]
@@ -230,11 +231,15 @@ class Rulebook:
     def _alone(self, rule: Clause, named: set[str] | None) -> Analysis:
         decls = self.program.relations
         some = decls if named is None else [d for d in decls if d.name in named]
-        types = self.program.types
-        functors = self.program.functors
-        return analyse(
-            Program(types=types, relations=tuple(some), clauses=(rule,), functors=functors)
+        known = self.program
+        program = Program(
+            types=known.types,
+            relations=tuple(some),
+            clauses=(rule,),
+            functors=known.functors,
+            inlined=known.inlined,
         )
+        return analyse(program)
 
     def _placed(
         self, added: Mapping[str, Relation], new: tuple[Rule, ...], sources: Sources | None

@@ -29,6 +29,7 @@ from tidelog.plan.walk import (
     own_names,
     own_variables,
     parts,
+    relations,
 )
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.syntax import (
@@ -53,14 +54,15 @@ def check_safety(draft: Draft) -> Draft:
     """Find variables without a value, and warn of variables that occur once."""
     found: list[Diagnostic] = []
     faulty = []
-    inline = {decl.name for decl in draft.program.relations if "inline" in decl.qualifiers}
     for clause in draft.program.clauses:
-        if _is_plainly_safe(clause):
+        waits = bool(draft.unfolded) and not draft.unfolded.isdisjoint(relations(clause))
+        if not waits and _is_plainly_safe(clause):
             continue
         nodes = clause_nodes(clause)
         faults = list(_wildcards(clause, nodes))
         try:
-            faults += _Checker(clause, inline).faults()
+            if not waits:  # otherwise its values may come from what it is put into, or that into it
+                faults += _Checker(clause).faults()
         except TooManyAlternatives:
             advice = "define a relation for some of them"
             faults.append(replace(TOO_MANY, at=clause.at, advice=advice))
@@ -68,6 +70,16 @@ def check_safety(draft: Draft) -> Draft:
             faulty.append(clause)
         found += faults or _singletons(nodes)
     return draft.without(faulty).found(found)
+
+
+def is_safe(clause: Clause) -> bool:
+    """Does the clause itself give all its variables values?"""
+    if _is_plainly_safe(clause):
+        return True
+    try:
+        return not _Checker(clause).faults()
+    except TooManyAlternatives:
+        return False
 
 
 def _is_plainly_safe(clause: Clause) -> bool:
@@ -156,9 +168,8 @@ SOLVED = _Use(
 class _Checker:
     """One clause. Each variable is reported once, at the first place that misses its value."""
 
-    def __init__(self, clause: Clause, inline: Set[str]) -> None:
+    def __init__(self, clause: Clause) -> None:
         self.clause = clause
-        self.inline = [head.relation for head in clause.heads if head.relation in inline]
         self.unbound: dict[str, tuple[Variable, _Use]] = {}
         self.bound_somewhere: set[str] = set()
         self.found: list[Diagnostic] = []
@@ -196,8 +207,6 @@ class _Checker:
             advice = use.advice.format(shown)
             if expression := _inside_atom(shown, self.clause):
                 advice = f"an argument such as {expression} only compares: write a variable for it"
-            if use is HEAD and self.inline:
-                advice = f"inline binds nothing: write this body where {self.inline[0]} is used"
         notes = tuple(
             f"the {shown} of {node.op} ({place(node.at)}) is a variable of the aggregate alone"
             for node in clause_nodes(self.clause)

@@ -237,3 +237,5 @@ class Program:
     functors: tuple[FunctorDecl, ...] = ()
     # `r(x, a) <= r(x, b) :- body.` as a clause `%under:r(x, a, x, b) :- r(x, a), r(x, b), body.`
     subsumptions: tuple[Clause, ...] = ()
+    # Rules of inline relations that stand where these are used (`plan.inline`), for rules to come.
+    inlined: tuple[Clause, ...] = field(default=(), compare=False, repr=False)

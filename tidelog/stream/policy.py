@@ -57,7 +57,9 @@ class Finished:
 class Base(Protocol):
     """What a policy may use of a database; `Database` has it."""
 
-    _engine: LocalEngine
+    @property
+    def _engine(self) -> LocalEngine: ...
+
     _state: State
     _limits: Limits
     _algorithm: str

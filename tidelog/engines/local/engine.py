@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from typing import Any
 
@@ -726,6 +734,13 @@ class LocalEngine:
             self.store.remove(r, rows)
 
     # Questions.
+
+    def drop(self, relations: Iterable[str], rules: Iterable[Rule]) -> None:
+        """Forget relations that were declared for a moment, with their facts, and their rules."""
+        for name in relations:
+            self.store.clear(self.numbers[name])
+            self.undeclare(name)
+        self._book.forget(rules)
 
     def holds(self, relation: Relation, row: Sequence[Value]) -> bool:
         """Is this fact in the materialisation?"""

@@ -1,0 +1,1 @@
+"""What constructs of the language cost."""

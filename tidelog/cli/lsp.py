@@ -1,0 +1,35 @@
+"""`tidelog lsp`: a language server for editors."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tidelog import __version__
+from tidelog.cli import arguments
+from tidelog.cli.terminal import stdin
+from tidelog.program.diagnostics import TidelogError
+
+DESCRIPTION = """\
+Serve an editor over the standard input and output, by the Language Server Protocol: errors
+and warnings while a program is written, types and strata of the name under the cursor,
+definitions, references, symbols, renaming and formatting. No facts are read.
+Exit codes: 0 after shutdown and exit, 1 if the editor left without them."""
+EXAMPLE = """\
+example, for Neovim:
+  vim.lsp.start({name = "tidelog", cmd = {"tidelog", "lsp"}})"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    arguments.add_reading(parser)
+
+
+def main(options: argparse.Namespace) -> int:
+    from tidelog.lsp.server import Reading, Server
+
+    source = stdin()
+    if source is None:
+        raise TidelogError("error: the standard input is closed\n    an editor starts this command")
+    read = arguments.reading(options)
+    reading = Reading(read["allow_paths"], tuple(read["include"]), tuple(read["macros"].items()))
+    return Server(source, sys.stdout.buffer, __version__, reading).serve()
