@@ -156,9 +156,7 @@ def test_a_session(editor: Editor) -> None:
     editor.notify("textDocument/didChange", textDocument=document, contentChanges=ugly)
     (edit,) = editor.ask("textDocument/formatting", textDocument=document, options={})
     assert edit["newText"] == fixed
-    editor.notify(
-        "textDocument/didChange", textDocument=document, contentChanges=[{"text": fixed}]
-    )
+    editor.notify("textDocument/didChange", textDocument=document, contentChanges=[{"text": fixed}])
 
     # Renaming.
     assert places([{"range": editor.at("prepareRename", 6, 9)}]) == [(6, 8, 12)]
