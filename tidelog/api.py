@@ -308,6 +308,8 @@ class Database:
                     self._spark.placing.materialise(strata, watch, memory)
             else:
                 materialise(engine, strata, engine.all, watch, memory, engine.explicit)
+                if any(stratum.thinned for stratum in strata):
+                    engine.sweep(0 * engine.sizes())  # what was derived and left out
             watch.tick(None)
         engine.watch(None)
         engine.measure = None

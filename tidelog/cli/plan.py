@@ -194,6 +194,12 @@ def _stratum(number: int, stratum: Stratum, found: Found) -> Iterator[str]:
     for closure in modules(stratum).own:
         texts = dict.fromkeys(rule.text for rule in closure.rules)
         yield f"  module: {closure}   ({' '.join(texts)})"
+    for each in stratum.thinned:
+        for rule in each.rules:
+            yield f"  left out: {rule.text}"
+        for columns in each.choices:
+            shown = ", ".join(str(c + 1) for c in columns)
+            yield f"  left out: facts of {each.relation} with the same values in columns {shown}"
     if found.place is not None and stratum.rules:
         yield f"  on Spark: {found.place(stratum)}"
     for rule in stratum.rules:

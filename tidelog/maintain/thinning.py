@@ -16,14 +16,15 @@ however they came about, the same follows.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidelog.maintain.seam import Engine, FactSet, Ids
 from tidelog.maintain.seminaive import Watch
 from tidelog.program.rules import Stratum, Thinning
 from tidelog.program.syntax import UNDER
 
-FEW = 1024  # candidates at a time, where most are compared with most
-CROWDED = 64  # pairs for each candidate
+FEW = 256  # candidates at a time, where most are compared with most
+CROWDED = 8  # pairs for each candidate
 
 
 def evaluate(engine: Engine, stratum: Stratum, I: FactSet, watch: Watch, E: FactSet) -> None:
@@ -121,9 +122,13 @@ def dominated(engine: Engine, thinning: Thinning, F: FactSet, I: FactSet) -> tup
     return engine.pick(relation, facts[np.unique(first)]), len(pairs)
 
 
-def _numbered(first: Ids, second: Ids) -> tuple[np.ndarray, np.ndarray, Ids]:
-    """Numbers for the facts of both columns, equal for equal ones, and the facts by number."""
+def _numbered(first: Ids, second: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64], Ids]:
+    """Numbers for the facts of both sides, equal for equal ones, and the facts by number."""
     both = np.concatenate((first, second))
-    facts, numbers = np.unique(both, axis=0, return_inverse=True)
+    codes = np.zeros(len(both), dtype=np.int64)
+    for column in both.T:
+        pairs = (codes << np.int64(32)) | column.astype(np.int64)
+        codes = np.unique(pairs, return_inverse=True)[1].reshape(-1)
+    where, numbers = np.unique(codes, return_index=True, return_inverse=True)[1:]
     numbers = numbers.reshape(-1).astype(np.int64)
-    return numbers[: len(first)], numbers[len(first) :], facts
+    return numbers[: len(first)], numbers[len(first) :], both[where]
