@@ -6,6 +6,8 @@ import pytest
 
 import tidelog as tl
 from tests.law.test_called import PROGRAMS
+from tidelog.cli.plan import Found, lines
+from tidelog.plan import analyse
 from tidelog.text import parse
 from tidelog.text.write import to_text
 
@@ -42,6 +44,17 @@ def test_dominated_facts_stay_explicit_and_come_back() -> None:
     with db.transaction() as tx:
         tx.delete("best", [(i,) for i in range(many)])
     assert list(db["best"]) == [(-1,)]
+
+
+def test_the_plan_says_what_is_left_out() -> None:
+    text = BEST + ".decl one(x: number, y: number) choice-domain x one(x, y) :- best(x), best(y)."
+    checked = analyse(parse(text).program).checked
+    assert checked is not None
+    shown = [line.strip() for line in lines(checked, Found(None)) if "left out" in line]
+    assert shown == [
+        "left out: best(x) <= best(y) :- x < y.",
+        "left out: facts of one with the same values in columns 1",
+    ]
 
 
 def test_an_update_that_fails_leaves_what_was_left_out() -> None:

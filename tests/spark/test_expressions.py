@@ -188,3 +188,30 @@ def test_symbols_have_no_numbers(spark: SparkSession) -> None:
     program = '.decl p(x: symbol)\np("a").\nq(ord(x)) :- p(x).'
     with pytest.raises(TidelogError, match=r":3:3: error: symbols have no numbers on Spark"):
         Database(program, engine="spark", spark=spark, strategy="frames")
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (
+            ".functor f(x: number): number\np(1).\nq(@f(x)) :- p(x).",
+            r":3:3: error: @f is not called on Spark",
+        ),
+        ("p(1).\nq(autoinc(), x) :- p(x).", r":2:3: error: autoinc is not called on Spark"),
+        (
+            ".decl r(x: number)\nr(1).\nr(x) <= r(y) :- x < y.",
+            r":1:7: error: r has a subsumption or a choice-domain",
+        ),
+        (
+            ".decl r(x: number, y: number) choice-domain x\nr(1, 2).",
+            r":1:7: error: r has a subsumption or a choice-domain",
+        ),
+    ],
+)
+def test_what_needs_one_memory_or_one_order_is_refused(
+    spark: SparkSession, program: str, message: str
+) -> None:
+    with pytest.raises(TidelogError, match=message):
+        Database(
+            program, engine="spark", spark=spark, functors={"f": abs} if "@f" in program else {}
+        )
