@@ -56,8 +56,12 @@ class Columns:
 
     def table(self) -> Table:
         """The form in which engines take facts."""
-        parts = tuple(self.symbols(codes) for codes in (self.s, self.p, self.o))
-        return Table(KINDS, parts, len(self))
+        return self.table_of(self.s, self.p, self.o)
+
+    def table_of(self, *columns: Codes) -> Table:
+        """Facts of some columns of codes."""
+        parts = tuple(map(self.symbols, columns))
+        return Table(KINDS[: len(parts)], parts, len(columns[0]))
 
     def symbols(self, codes: Codes) -> SymbolColumn:
         """A column with the words that it uses: an engine looks up every one that it is given."""
@@ -116,3 +120,22 @@ class Gathered:
         rows = np.concatenate(self.pieces) if self.pieces else np.empty((0, 3), dtype=np.int64)
         s, p, o = (np.ascontiguousarray(rows[:, c]) for c in range(3))
         return Columns(s, p, o, list(self.ids))
+
+
+def groups(codes: Codes) -> Iterator[tuple[int, Codes]]:
+    """Each code with the rows that have it."""
+    order = np.argsort(codes, kind="stable")
+    found, starts = np.unique(codes[order], return_index=True)
+    yield from zip(found.tolist(), np.split(order, starts[1:]), strict=False)
+
+
+def codes_in(ids: dict[str, int], column: SymbolColumn) -> Codes:
+    """A column's values as codes of a common list of words."""
+    ours = np.array([ids.setdefault(word, len(ids)) for word in column.words], dtype=np.int64)
+    return ours[column.codes] if len(ours) else np.zeros(0, dtype=np.int64)
+
+
+def coded(ids: dict[str, int], columns: Columns) -> Codes:
+    """Triples as rows of codes of a common list of words."""
+    parts = (SymbolColumn(codes, columns.words) for codes in (columns.s, columns.p, columns.o))
+    return np.column_stack([codes_in(ids, part) for part in parts])

@@ -9,20 +9,23 @@ ontology changes, rules come and go.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import cast
 
 from tidelog.api import Database
 from tidelog.rdf import axioms, profiles
 from tidelog.rdf.axioms import FIXED, Rule, Schema
+from tidelog.rdf.literals import Facts, facts_about
 from tidelog.rdf.vocabulary import SAME, TYPE, Triple, is_schema
 
 Row = tuple[str, ...]
 
 OTHER = "other"  # triples of classes and properties that no axiom mentions
+_WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z]\w*\(?')
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,9 @@ class Compiled:
         """Rules that went since another state of the ontology, and those that came, in an order
         in which they can be added."""
         # Two axioms may be one rule, which a database has once.
-        ours, theirs = (dict.fromkeys(one.rules.values()) for one in (self, before))
-        return [t for t in theirs if t not in ours], [t for t in ours if t not in theirs]
+        ours, theirs = ({_shape(text): text for text in one.rules.values()} for one in (self, before))
+        gone = [text for shape, text in theirs.items() if shape not in ours]
+        return gone, [text for shape, text in ours.items() if shape not in theirs]
 
     def route(self, triple: Triple) -> tuple[str, Row]:
         """The relation and the row of a triple.
@@ -96,6 +100,7 @@ class Ontology:
         self._profile = profile
         self._tables = Database(profiles.program(profile))
         self._given: dict[Triple, None] = {}
+        self._described: set[str] = set()  # literals whose facts the tables have
         self._names = axioms.names(profile)
         self._equality = False
 
@@ -128,13 +133,25 @@ class Ontology:
         with self._tables.transaction() as tx:
             tx.delete("triple", [t for t in gone if _concerns_schema(t)])
             tx.insert("triple", [t for t in come if _concerns_schema(t)])
+            for relation, rows in self._facts(come).items():
+                tx.insert(relation, rows)
         for triple in gone:
             del self._given[triple]
         self._given.update(dict.fromkeys(come))
 
+    def _facts(self, come: Iterable[Triple]) -> Facts:
+        """What the tables do not know yet of the literals of axioms."""
+        if self._profile != "owl2rl":
+            return {}
+        new = {o for _, _, o in filter(is_schema, come) if o[0] == '"'} - self._described
+        self._described |= new
+        return facts_about(sorted(new))
+
     def _compiled(self, equality: bool) -> Compiled:
         schema = Schema(filter(is_schema, self._given), self._rows, self._names)
         data = tuple(t for t in self._given if not is_schema(t))
+        if self._profile == "owl2rl":
+            axioms.check_equal((s, o) for s, p, o in data if p == SAME)
         found = self._axioms(schema)
         equality |= self._equality or _equates(found) or any(p == SAME for _, p, _ in data)
         equality &= self._profile == "owl2rl"
@@ -179,6 +196,24 @@ def _concerns_schema(triple: Triple) -> bool:
 def _equates(found: Iterable[Rule]) -> bool:
     """Can one of the rules make terms equal?"""
     return any(text.startswith("same(") for _, text in found)
+
+
+@lru_cache(maxsize=1 << 14)
+def _shape(text: str) -> str:
+    """A rule up to the names of its variables.
+
+    >>> _shape('p(a, "a") :- q(a, b).')
+    'p(v0, "a") :- q(v0, v1).'
+    """
+    names: dict[str, str] = {}
+
+    def named(found: re.Match[str]) -> str:
+        word = found[0]
+        if word[0] == '"' or word[-1] == "(" or word == "true":
+            return word
+        return names.setdefault(word, f"v{len(names)}")
+
+    return _WORD.sub(named, text)
 
 
 def _name(rule: Rule) -> str:

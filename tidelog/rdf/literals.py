@@ -15,7 +15,7 @@ import binascii
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
 from functools import lru_cache, partial
 from xml.parsers import expat
@@ -25,6 +25,7 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 
 Fact = tuple[str, tuple[str, ...]]
+Facts = dict[str, list[tuple[str, ...]]]  # rows by relation
 Value = tuple[str, str]  # a value as a term, and the space that it lies in
 Reading = Callable[[str], Value | None]  # None: the text is not legal
 
@@ -101,8 +102,17 @@ def facts(term: str) -> list[Fact]:
     return list(_facts(term, found[1], found[2]))
 
 
-def may_equal(known: list[Fact]) -> bool:
-    """Could the literal with these facts have the value of another one?
+def facts_about(terms: Iterable[str]) -> Facts:
+    """The facts about several terms."""
+    found: Facts = {}
+    for term in terms:
+        for relation, row in facts(term):
+            found.setdefault(relation, []).append(row)
+    return found
+
+
+def may_equal(known: Iterable[Fact]) -> bool:
+    """Could a literal of these facts have the value of another one?
 
     >>> may_equal(facts('"05"^^<http://www.w3.org/2001/XMLSchema#integer>'))
     True

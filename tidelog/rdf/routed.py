@@ -3,13 +3,13 @@
 Triples that describe classes and properties are the ontology; all others are data. A change of the
 ontology compiles it again, and the rules that differ come and go in the same transaction as the
 data. Triples of classes and properties that no axiom mentions are in the relation `other`, from
-where rules take them once an axiom does.
+where they move once an axiom does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,15 @@ from tidelog.api import Database
 from tidelog.deltas import Delta
 from tidelog.program.changes import Op
 from tidelog.program.diagnostics import DataError
-from tidelog.program.table import SymbolColumn, Table
-from tidelog.rdf.axioms import FIXED
+from tidelog.program.table import Table
 from tidelog.rdf.changing import GraphDelta
-from tidelog.rdf.columns import KINDS, Columns, Gathered
+from tidelog.rdf.columns import Columns, Gathered, coded, codes_in, groups
 from tidelog.rdf.compiled import OTHER, Compiled, Ontology
+from tidelog.rdf.equal import Equal, Net
+from tidelog.rdf.literals import Facts, facts_about, may_equal
 from tidelog.rdf.terms import Triple
-from tidelog.rdf.vocabulary import CLASSES, PREDICATES, SAME, TYPE, is_schema
-from tidelog.rdf.ways import Done, Pattern, Runs, Way, facts_about, filled
+from tidelog.rdf.vocabulary import CLASSES, PREDICATES, SAME, TYPE
+from tidelog.rdf.ways import Done, Pattern, Runs, Way, filled
 from tidelog.text import parse
 from tidelog.text.write import value_text
 from tidelog.transactions import Transaction
@@ -36,58 +37,14 @@ Parts = dict[str, Table]  # rows by relation
 _STATE = ("ontology", "axioms", "equal", "compiled")  # that opening a database makes anew
 
 
-@dataclass(slots=True)
-class Axioms:
-    """The explicit triples of an ontology before and after a change."""
-
-    before: dict[Triple, None]
-    after: dict[Triple, None] = field(default_factory=dict)
-
-    @property
-    def come(self) -> list[Triple]:
-        return [triple for triple in self.after if triple not in self.before]
-
-    @property
-    def gone(self) -> list[Triple]:
-        return [triple for triple in self.before if triple not in self.after]
-
-
 @dataclass(frozen=True, slots=True)
-class Equal:
-    """Explicit triples that say which terms are the same, and those that the ontology must know:
-    they say it of classes and properties, or of what these are equal to."""
+class _Step:
+    """What a transaction changes of the ontology."""
 
-    all: dict[Triple, None] = field(default_factory=dict)
-    told: dict[Triple, None] = field(default_factory=dict)
-    concerned: frozenset[str] = frozenset()  # terms of axioms, and what is equal to them
-
-    @classmethod
-    def of(
-        cls, triples: dict[Triple, None], axioms: Iterable[Triple], related: Iterable[str] = ()
-    ) -> Equal:
-        """`related` are terms that have relations, from axioms that there were."""
-        concerned = {term for t in axioms if is_schema(t) for term in (t[0], t[2])}
-        concerned.update(related)
-        told: dict[Triple, None] = {}
-        while more := [t for t in triples if t not in told and not concerned.isdisjoint(t[::2])]:
-            told.update(dict.fromkeys(more))
-            concerned.update(term for t in more for term in t[::2])
-        return cls(triples, told, frozenset(concerned))
-
-    def after(self, runs: Runs, axioms: Axioms, related: Iterable[str]) -> Equal:
-        """What it is when these triples have come and gone."""
-        now, reached = self.all, bool(axioms.come or axioms.gone)
-        for op, data in runs:
-            for triple in _equal(data):
-                if now is self.all:
-                    now = dict(now)
-                now.pop(triple, None)
-                if op == "+":
-                    now[triple] = None
-                reached |= not self.concerned.isdisjoint(triple[::2])
-        if reached:
-            return Equal.of(now, axioms.after, related)
-        return Equal(now, self.told, self.concerned)
+    axioms: Net
+    equal: Net  # explicit triples that say which terms are the same
+    told: Net  # those of them that the ontology knows
+    before: tuple[dict[Triple, None], frozenset[str]]
 
 
 class CompiledWay(Way):
@@ -108,48 +65,62 @@ class CompiledWay(Way):
             raise
 
     def _opened(self, triples: Columns) -> Database:
-        mine = _is_schema(triples)
+        mine = is_schema_in(triples)
         self.ontology = Ontology(self.profile)
         self.axioms = dict.fromkeys(triples.where(mine))
         data = triples.where(~mine)
-        self.equal = Equal.of(dict.fromkeys(_equal(data)), self.axioms)
+        self.equal = Equal(self._same(data), self.axioms)
+        new = self.new_literals(triples.words)
+        facts = facts_about(new)
         self.compiled = self.ontology.change(
-            [*self.axioms, *self.equal.told], equality=_has_equal(data)
+            [*self.axioms, *self.equal.told], equality=self._may_equal([data], facts)
         )
+        self.described.update(new)
         accepted = accept(parse(self.compiled.program, f"<{self.profile}>"))
-        tables = self._tables(data, accepted.checked.relations)
+        tables = self._tables(data, facts, accepted.checked.relations)
         return Database.of(accepted, tables, **self.options)
 
-    def _tables(self, data: Columns, relations: Any) -> Iterator[tuple[str, Table]]:
+    def _tables(
+        self, data: Columns, facts: Facts, relations: Any
+    ) -> Iterator[tuple[str, Table]]:
         yield from self.routed(data).items()
-        new = self.new_literals(data.words)
-        self.described.update(new)
-        for name, rows in facts_about(new).items():
+        for name, rows in facts.items():
             yield name, Table.from_rows(relations[name].kinds, rows)
+
+    def _same(self, data: Columns) -> list[Triple]:
+        """What says that terms are the same, which means nothing in RDFS."""
+        if self.profile != "owl2rl" or SAME not in data.words:
+            return []
+        return list(data.where(data.p == data.words.index(SAME)))
+
+    def _may_equal(self, data: Iterable[Columns], facts: Facts) -> bool:
+        """Could data make terms equal, by saying so or by literals of one value?"""
+        if self.profile != "owl2rl":
+            return False
+        said = any(SAME in columns.words for columns in data)
+        return said or may_equal(("literal", row) for row in facts.get("literal", ()))
 
     def relation_of(self, predicate: str, object_: str) -> str:
         """Where triples with this predicate and, for a type, this object are."""
         if predicate == TYPE:
             return self.compiled.unary.get(object_, OTHER)
-        if predicate in FIXED and self.profile != "owl2rl":
-            return OTHER  # equality means nothing in RDFS
         return self.compiled.binary.get(predicate, OTHER)
 
     def routed(self, data: Columns) -> Parts:
         """Triples as facts, by relation."""
         found: Parts = {}
         rest: list[NDArray[np.int64]] = []
-        for predicate, rows in _groups(data.p):
+        for predicate, rows in groups(data.p):
             word = data.words[predicate]
-            for object_, some in _groups(data.o[rows]) if word == TYPE else [(0, slice(None))]:
+            for object_, some in groups(data.o[rows]) if word == TYPE else [(0, slice(None))]:
                 mine = rows[some]
                 relation = self.relation_of(word, data.words[object_])
                 if relation == OTHER:
                     rest.append(mine)
                 elif word == TYPE:
-                    found[relation] = _table(data, (data.s[mine],))
+                    found[relation] = data.table_of(data.s[mine])
                 else:
-                    found[relation] = _table(data, (data.s[mine], data.o[mine]))
+                    found[relation] = data.table_of(data.s[mine], data.o[mine])
         if rest:
             found[OTHER] = data.where(np.concatenate(rest)).table()
         return found
@@ -158,47 +129,56 @@ class CompiledWay(Way):
 
     def change(self, runs: Runs, options: dict[str, Any]) -> Done:
         axioms = self._axioms(runs, options.get("strict", self.options["strict"]))
-        before = self.compiled
-        data = [(op, columns.where(~_is_schema(columns))) for op, columns in runs]
+        data = [(op, columns.where(~is_schema_in(columns))) for op, columns in runs]
         came = [columns for op, columns in data if op == "+"]
-        words = {word for columns in came for word in columns.words}
-        equal = self.equal.after(data, axioms, (*before.unary, *before.binary))
-        told = Axioms(self.equal.told, equal.told)
-        again = bool(axioms.come or axioms.gone or told.come or told.gone)
-        again |= not before.equality and any(map(_has_equal, came))
+        new = self.new_literals(dict.fromkeys(word for columns in came for word in columns.words))
+        facts = facts_about(new)
+        before = self.compiled
+        step = self._begun(axioms, data)
+        again = bool(axioms or step.told)
+        equality = not before.equality and self._may_equal(came, facts)
         try:
             with self.database.transaction(**options) as tx:
-                if again:
-                    self._compile(tx, axioms, told, any(map(_has_equal, came)))
-                with self.describing(tx, words, options):
+                if again or equality:
+                    self._compile(tx, step, equality)
+                with self.describing(tx, new, facts, options):
                     for op, columns in data:
                         self._set(tx, op, columns)
         except BaseException:
-            self._back(before, axioms, told)
+            self._back(before, step)
             raise
         delta = self._delta(tx.delta, before, axioms)
         if options.get("dry_run"):
-            self._back(before, axioms, told)
-        else:
-            self.axioms, self.equal = axioms.after, equal
+            self._back(before, step)
         return Done(delta, tx.report, tx.seconds)
 
-    def _axioms(self, runs: Runs, strict: bool) -> Axioms:
-        found = Axioms(self.axioms, dict(self.axioms))
-        for op, columns in runs:
-            for triple in columns.where(_is_schema(columns)):
-                if strict and (triple in found.after) == (op == "+"):
-                    why = "the axiom is there already" if op == "+" else "there is no such axiom"
-                    raise DataError(f"error: {why}: {op} {' '.join(triple)} .")
-                if op == "+":
-                    found.after[triple] = None
-                else:
-                    found.after.pop(triple, None)
-        return found
+    def _axioms(self, runs: Runs, strict: bool) -> Net:
+        changes = [
+            (op, triple)
+            for op, columns in runs
+            for triple in columns.where(is_schema_in(columns))
+        ]
+        if strict:
+            _check_strict(self.axioms, changes)
+        return Net.of(self.axioms, changes)
 
-    def _compile(self, tx: Transaction, axioms: Axioms, told: Axioms, equality: bool) -> None:
-        """Rules that differ come and go."""
+    def _begun(self, axioms: Net, data: Runs) -> _Step:
+        """Note what changes of the ontology; `_back` undoes it."""
+        equal = Net.of(self.equal, ((op, t) for op, columns in data for t in self._same(columns)))
+        before = self.equal.told, self.equal.concerned
+        axioms.apply(self.axioms)
+        self.equal.change(equal)
+        if not axioms and not self.equal.reaches(equal):
+            return _Step(axioms, equal, Net(), before)
+        now, self.equal.concerned = self.equal.reached(self.axioms)
+        self.equal.told = now
+        told = Net([t for t in now if t not in before[0]], [t for t in before[0] if t not in now])
+        return _Step(axioms, equal, told, before)
+
+    def _compile(self, tx: Transaction, step: _Step, equality: bool) -> None:
+        """Rules that differ come and go, and triples move to the relations that are theirs now."""
         before = self.compiled
+        axioms, told = step.axioms, step.told
         self.compiled = self.ontology.change(
             [*axioms.come, *told.come], [*axioms.gone, *told.gone], equality=equality
         )
@@ -207,9 +187,14 @@ class CompiledWay(Way):
             tx.remove_rule(text)
         for text in come:
             tx.add_rule(text)
+        moved = self._among_others(before)
+        if len(moved):
+            tx.delete(OTHER, moved.table())
+            self._set(tx, "+", moved)
 
-    def _back(self, before: Compiled, axioms: Axioms, told: Axioms) -> None:
+    def _back(self, before: Compiled, step: _Step) -> None:
         """Nothing has changed after all."""
+        axioms, told = step.axioms, step.told
         if self.compiled is not before:
             self.ontology.change(
                 [*axioms.gone, *told.gone],
@@ -217,6 +202,9 @@ class CompiledWay(Way):
                 equality=before.equality,
             )
             self.compiled = before
+        axioms.back.apply(self.axioms)
+        self.equal.change(step.equal.back)
+        self.equal.told, self.equal.concerned = step.before
 
     def _set(self, tx: Transaction, op: Op, data: Columns) -> None:
         for relation, table in self.routed(data).items():
@@ -224,33 +212,38 @@ class CompiledWay(Way):
                 tx.insert(relation, table)
             else:
                 tx.delete(relation, table)
-        if op == "-" and (earlier := self._among_others(data)):
-            tx.delete(OTHER, earlier)
 
-    def _among_others(self, data: Columns) -> list[Triple]:
+    def _among_others(self, before: Compiled) -> Columns:
         """Explicit triples that came before their class or property was known."""
         engine = self.database._engine
-        if not engine.explicit.count(engine.numbers[OTHER]):
-            return []
-        other = self.database.schema[OTHER]
-        return [
-            triple
-            for triple in data
-            if self.relation_of(triple[1], triple[2]) != OTHER and engine.is_explicit(other, triple)
-        ]
+        r = engine.numbers[OTHER]
+        rows = engine.explicit.rows(r)
+        data = engine.store.rows(r)[rows]
 
-    def _delta(self, delta: Delta, before: Compiled, axioms: Axioms) -> GraphDelta:
+        def has(column: int, terms: Iterable[str]) -> NDArray[np.bool_]:
+            known = [engine.dictionary.known("symbol", term) for term in terms]
+            return np.isin(data[:, column], np.array(known, dtype=np.int64))
+
+        now = self.compiled
+        mine = has(1, now.binary.keys() - before.binary.keys())
+        mine |= has(1, [TYPE]) & has(2, now.unary.keys() - before.unary.keys())
+        return Columns.of_table(engine.table(OTHER, rows[mine]))
+
+    def _delta(self, delta: Delta, before: Compiled, axioms: Net) -> GraphDelta:
+        now, others = self.compiled, self.database[OTHER]
+        new = now.classes.keys() - before.classes.keys()
+        new |= now.properties.keys() - before.properties.keys()
+        joined, left = set(delta.added(OTHER)), set(delta.removed(OTHER))
+
+        def was_other(triple: Triple) -> bool:
+            return triple in left or (triple in others and triple not in joined)
+
         def came() -> Columns:
             found = Gathered()
             found.add(axioms.come)
-            others = dict.fromkeys(delta.added(OTHER))
             for relation in delta.counts:
-                rows = delta.added(relation)
-                triples = self._triples(relation, rows)
-                if relation not in before.classes and relation not in before.properties:
-                    # A class of before may have been among the others.
-                    triples = [t for t in triples if t in others or not self._other(t)]
-                found.add(triples)
+                triples = self._triples(relation, delta.added(relation))
+                found.add([t for t in triples if not was_other(t)] if relation in new else triples)
             return found.columns()
 
         def went() -> Columns:
@@ -283,9 +276,6 @@ class CompiledWay(Way):
                 found.append(triple)
         return found
 
-    def _other(self, triple: Triple) -> bool:
-        return self.relation_of(triple[1], triple[2]) != OTHER and triple in self.database[OTHER]
-
     def _triples(self, relation: str, rows: Iterable[Any]) -> list[Triple]:
         """The triples of facts; those of others only if no relation has them as well."""
         back = self.compiled.back
@@ -305,7 +295,7 @@ class CompiledWay(Way):
         def table(relation: str) -> Table:
             return engine.table(relation, engine.explicit.rows(engine.numbers[relation]))
 
-        return self._gathered(table, explicit=True)
+        return self._gathered(table)
 
     @property
     def empty(self) -> bool:
@@ -314,15 +304,15 @@ class CompiledWay(Way):
         held = any(explicit.count(numbers[name]) for name in names if name in numbers)
         return not held and not self.axioms
 
-    def _gathered(self, table: Any, explicit: bool = False) -> Columns:
+    def _gathered(self, table: Any) -> Columns:
         """All relations' facts as triples, with the ontology's own."""
         ids: dict[str, int] = {}
-        pieces = [_coded(ids, Columns.of(self.axioms))]
+        pieces = [coded(ids, Columns.of(self.axioms))]
         compiled, schema = self.compiled, self.database.schema
         for relation, term in (*compiled.classes.items(), *compiled.properties.items()):
             if relation in schema:
                 found = table(relation)
-                columns = [_codes(ids, column) for column in found.columns]
+                columns = [codes_in(ids, column) for column in found.columns]
                 fixed = np.full(found.size, ids.setdefault(TYPE, len(ids)), dtype=np.int64)
                 of = np.full(found.size, ids.setdefault(term, len(ids)), dtype=np.int64)
                 if len(columns) == 1:
@@ -330,16 +320,21 @@ class CompiledWay(Way):
                 else:
                     pieces.append(np.column_stack([columns[0], of, columns[1]]))
         others = Columns.of_table(table(OTHER))
-        if not explicit:
-            others = others.where(self._only_other(others))
-        pieces.append(_coded(ids, others))
+        pieces.append(coded(ids, others.where(self._only_other(others))))
         rows = np.concatenate(pieces)
         s, p, o = (np.ascontiguousarray(rows[:, c]) for c in range(3))
         return Columns(s, p, o, list(ids))
 
     def _only_other(self, others: Columns) -> NDArray[np.bool_]:
-        found = [self.relation_of(p, o) == OTHER for _, p, o in others]
-        return np.array(found, dtype=np.bool_)
+        """Equal classes and properties have some of their triples there, too."""
+        if not len(others):
+            return np.zeros(0, dtype=np.bool_)
+        words, compiled = others.words, self.compiled
+        unary = np.array([word in compiled.unary for word in words], dtype=np.bool_)
+        binary = np.array([word in compiled.binary for word in words], dtype=np.bool_)
+        type_ = np.array([word == TYPE for word in words], dtype=np.bool_)
+        found: NDArray[np.bool_] = binary[others.p] | (type_[others.p] & unary[others.o])
+        return ~found
 
     def matching(self, pattern: Pattern) -> Iterable[Triple]:
         s, p, o = pattern
@@ -365,7 +360,7 @@ def _matches(triple: Triple, pattern: Pattern) -> bool:
     return all(wanted in (None, term) for wanted, term in zip(pattern, triple, strict=True))
 
 
-def _is_schema(columns: Columns) -> NDArray[np.bool_]:
+def is_schema_in(columns: Columns) -> NDArray[np.bool_]:
     """Which triples belong to the ontology?"""
     if not len(columns):
         return np.zeros(0, dtype=np.bool_)
@@ -376,35 +371,11 @@ def _is_schema(columns: Columns) -> NDArray[np.bool_]:
     return found
 
 
-def _has_equal(data: Columns) -> bool:
-    return len(data) > 0 and SAME in data.words
-
-
-def _equal(data: Columns) -> list[Triple]:
-    """What says that terms are the same."""
-    if not _has_equal(data):
-        return []
-    return list(data.where(data.p == data.words.index(SAME)))
-
-
-def _groups(codes: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Each code with the rows that have it."""
-    order = np.argsort(codes, kind="stable")
-    found, starts = np.unique(codes[order], return_index=True)
-    yield from zip(found.tolist(), np.split(order, starts[1:]), strict=False)
-
-
-def _table(data: Columns, columns: Sequence[NDArray[np.int64]]) -> Table:
-    parts = tuple(map(data.symbols, columns))
-    return Table(KINDS[: len(parts)], parts, len(columns[0]))
-
-
-def _codes(ids: dict[str, int], column: Any) -> NDArray[np.int64]:
-    """A column's values as codes of a common list of words."""
-    ours = np.array([ids.setdefault(word, len(ids)) for word in column.words], dtype=np.int64)
-    return ours[column.codes] if len(ours) else np.zeros(0, dtype=np.int64)
-
-
-def _coded(ids: dict[str, int], columns: Columns) -> NDArray[np.int64]:
-    parts = (SymbolColumn(codes, columns.words) for codes in (columns.s, columns.p, columns.o))
-    return np.column_stack([_codes(ids, part) for part in parts])
+def _check_strict(axioms: Mapping[Triple, None], changes: Iterable[tuple[Op, Triple]]) -> None:
+    """Refuse changes that do nothing."""
+    there: dict[Triple, bool] = {}
+    for op, triple in changes:
+        if there.get(triple, triple in axioms) == (op == "+"):
+            why = "the axiom is there already" if op == "+" else "there is no such axiom"
+            raise DataError(f"error: {why}: {op} {' '.join(triple)} .")
+        there[triple] = op == "+"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
 from typing import Any, cast
@@ -16,9 +16,9 @@ from tidelog.deltas import Delta
 from tidelog.maintain.report import Report
 from tidelog.program.changes import Op
 from tidelog.program.table import SymbolColumn, Table
-from tidelog.rdf import literals
 from tidelog.rdf.changing import GraphDelta
 from tidelog.rdf.columns import Columns
+from tidelog.rdf.literals import Facts, facts_about
 from tidelog.rdf.profiles import program
 from tidelog.rdf.terms import Triple
 from tidelog.text import parse
@@ -81,8 +81,12 @@ class Way(ABC):
 
     def begin(self, triples: Columns) -> None:
         """Take the place of an empty graph: cheaper than changing it, triple by triple."""
-        self.described = set()
-        self.database = self.opened(triples)
+        before, self.described = self.described, set()
+        try:
+            self.database = self.opened(triples)
+        except BaseException:
+            self.described = before
+            raise
 
     def new_literals(self, words: Iterable[str]) -> list[str]:
         """Those that the rules know nothing of yet, if there are rules."""
@@ -92,25 +96,15 @@ class Way(ABC):
 
     @contextmanager
     def describing(
-        self, tx: Transaction, words: Iterable[str], options: Mapping[str, Any]
+        self, tx: Transaction, new: Collection[str], facts: Facts, options: Mapping[str, Any]
     ) -> Iterator[None]:
         """Insert facts about new literals; they are known if the transaction takes effect."""
-        new = self.new_literals(words)
-        for name, rows in facts_about(new).items():
+        for name, rows in facts.items():
             tx.insert(name, rows)
         yield
         tx.commit()
         if not options.get("dry_run"):
             self.described.update(new)
-
-
-def facts_about(words: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
-    """What rules need to know of these literals, by relation."""
-    found: dict[str, list[tuple[str, ...]]] = {}
-    for word in words:
-        for relation, row in literals.facts(word):
-            found.setdefault(relation, []).append(row)
-    return found
 
 
 class TriplesWay(Way):
@@ -130,7 +124,11 @@ class TriplesWay(Way):
 
     def change(self, runs: Runs, options: dict[str, Any]) -> Done:
         words = {word for op, columns in runs if op == "+" for word in columns.words}
-        with self.database.transaction(**options) as tx, self.describing(tx, words, options):
+        new = self.new_literals(words)
+        with (
+            self.database.transaction(**options) as tx,
+            self.describing(tx, new, facts_about(new), options),
+        ):
             for op, columns in runs:
                 if op == "+":
                     tx.insert("triple", columns.table())
