@@ -104,7 +104,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--graph",
         metavar="IRI",
-        help="take the triples of this named graph only; otherwise all graphs are merged",
+        help="take the triples of this named graph of DATA only; otherwise all graphs are merged",
     )
     parser.add_argument(
         "--blank-nodes",
@@ -220,7 +220,8 @@ def _check(options: argparse.Namespace) -> int:
         out(str(each))
         for triple in graph.causes(each) if number < EXPLAINED else ():
             out(f"    {' '.join(triple)} .")
-    say(f"{len(wrong):,} contradictions" if wrong else "consistent")
+    many = "1 contradiction" if len(wrong) == 1 else f"{len(wrong):,} contradictions"
+    say(many if wrong else "consistent")
     return 1 if wrong else 0
 
 

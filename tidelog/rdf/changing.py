@@ -99,7 +99,7 @@ class GraphTransaction:
         self.columns("+", columns)
         return len(columns)
 
-    def parse(self, text: str, format: str = "turtle", **options: Any) -> int:
+    def parse(self, text: str | bytes, format: str = "turtle", **options: Any) -> int:
         """Add the triples of a text."""
         self._check_open()
         with self._graph.reading(**options) as reader:

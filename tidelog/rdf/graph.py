@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tidelog.io.source import Source
+from tidelog.io.source import Source, is_path
 from tidelog.limits import Limits, Show
 from tidelog.program.diagnostics import TidelogError
 from tidelog.rdf import writing
@@ -77,7 +77,7 @@ class Graph:
         self.seconds = 0.0  # that the last change took
         check_profile(profile)
         check_algorithm(algorithm)
-        columns = self._read([*_sources(ontology), *_sources(data)], reading)
+        columns = self._read(_sources(data), reading, _sources(ontology))
         self.loaded = len(columns)  # triples read from sources
         self.noted(columns.words)
         self.way: Way = _way(compiled)(profile, options, columns)
@@ -120,6 +120,8 @@ class Graph:
 
         Where one of them is at fault, the commits before it stay.
         """
+        if not isinstance(changes, str):
+            raise TidelogError(f"error: changes are a str, and not {type(changes).__name__}")
         return [self.update(found) for found in PatchReader("<changes>").updates([changes])]
 
     def update(self, update: Update, **options: Any) -> GraphDelta:
@@ -136,15 +138,18 @@ class Graph:
         """
         return self._take(self._read(sources, options))
 
-    def _read(self, sources: Iterable[Source], options: dict[str, Any]) -> Columns:
+    def _read(
+        self, sources: Iterable[Source], options: dict[str, Any], ontology: Iterable[Source] = ()
+    ) -> Columns:
         began = time.perf_counter()
         with self.reading(**options) as reader:
+            reader.read_all(ontology, whole=True)
             reader.read_all(sources)
             columns = reader.columns()
         self.load_seconds += time.perf_counter() - began
         return columns
 
-    def parse(self, text: str, format: str = "turtle", **options: Any) -> int:
+    def parse(self, text: str | bytes, format: str = "turtle", **options: Any) -> int:
         """Add the triples of a text; returns how many there are."""
         with self.reading(**options) as reader:
             reader.text(text, format)
@@ -272,7 +277,10 @@ class Graph:
 def _sources(given: Source | Iterable[Source] | None) -> list[Source]:
     if given is None:
         return []
-    return list(given) if isinstance(given, list | tuple) else [given]  # type: ignore[list-item]
+    one = is_path(given) or hasattr(given, "read") or isinstance(given, bytes)
+    if one or not isinstance(given, Iterable):
+        return [given]  # type: ignore[list-item]
+    return list(given)
 
 
 def _way(compiled: bool) -> type[Way]:

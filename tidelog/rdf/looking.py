@@ -19,6 +19,8 @@ DEEPEST = 500  # elements, values or triples inside one another
 LONGEST_ENTITY = 1000  # characters that an entity stands for
 _IRI = re.compile(rb'<[^<>"\s]*>')
 _COMMENT = re.compile(rb"#[^\n]*")
+_JSON = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}]', re.DOTALL)
+MARK = b"\xef\xbb\xbf"  # of byte order, which UTF-8 does not need
 
 
 def fault(file: str, line: int | None, column: int | None, message: str, advice: str) -> DataError:
@@ -84,22 +86,50 @@ def look_at_json(data: bytes, file: str) -> None:
         message = f"this is no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
         raise fault(file, error.lineno, error.colno, message, advice) from None
     except UnicodeDecodeError as error:
-        raise fault(file, None, None, f"byte {error.start + 1} is not UTF-8", advice) from None
+        place = place_of(data, error.start)
+        raise fault(file, *place, f"byte {error.start + 1} is not UTF-8", advice) from None
     except (RecursionError, ValueError):
-        raise too_deep(file) from None
+        raise _too_deep(data, file) from None
     level = [found]
     for _ in range(DEEPEST):
         if not level:
             return
         level = [inner for value in level for inner in _inside(value)]
-    raise too_deep(file)
+    raise _too_deep(data, file)
 
 
-def too_deep(file: str) -> DataError:
+def _too_deep(data: bytes, file: str) -> DataError:
     message = f"more than {DEEPEST} values inside one another"
-    return fault(
-        file, None, None, message, "give the inner ones names, and write them side by side"
-    )
+    depth, at = 0, 0
+    for found in _JSON.finditer(data):
+        depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(found[0], 0)
+        if depth > DEEPEST:
+            at = found.start()
+            break
+    advice = "give the inner ones names, and write them side by side"
+    return fault(file, *place_of(data, at), message, advice)
+
+
+def encoded(text: str, file: str, first: int = 1) -> bytes:
+    """A text as bytes; its first line has this number."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        before = text[: error.start].encode(errors="replace")
+        message = f"the character {text[error.start]!r} is half of one"
+        advice = "surrogates come in pairs; write the character itself"
+        line, column = place_of(before, len(before))
+        raise fault(file, line + first - 1, column, message, advice) from None
+
+
+def place_of(data: bytes, at: int) -> tuple[int, int]:
+    """The line and the column of a byte.
+
+    >>> place_of(b"one\\ntwo", 5)
+    (2, 2)
+    """
+    start = data.rfind(b"\n", 0, at) + 1
+    return data.count(b"\n", 0, at) + 1, len(data[start:at].decode(errors="replace")) + 1
 
 
 def _inside(value: Any) -> list[Any]:
@@ -107,9 +137,10 @@ def _inside(value: Any) -> list[Any]:
     return [each for each in found if isinstance(each, dict | list)]
 
 
-def look_at_text(pieces: Iterator[bytes], file: str) -> Iterator[bytes]:
-    """The pieces of a text in Turtle or one of its kin; refuse triples too deep inside triples."""
-    run = 0
+def look_at_text(pieces: Iterator[bytes], file: str, first: int = 1) -> Iterator[bytes]:
+    """The pieces of a text in Turtle or one of its kin, whose first line has this number; refuse
+    triples too deep inside triples."""
+    run, line = 0, first
     for piece in pieces:
         if run or piece.count(b"<<") > 8:
             bare = _COMMENT.sub(b"", _IRI.sub(b"", piece))
@@ -119,7 +150,18 @@ def look_at_text(pieces: Iterator[bytes], file: str) -> Iterator[bytes]:
                 run = max(0, opened + (0 if number else run))
                 if run > DEEPEST:
                     message = f"more than {DEEPEST} triples inside one another"
-                    raise fault(
-                        file, None, None, message, "triples about triples are not supported"
-                    )
+                    at = line + b'"'.join(bare.split(b'"')[:number]).count(b"\n")
+                    raise fault(file, at, 1, message, "triples about triples are not supported")
+        line += piece.count(b"\n")
         yield piece
+
+
+def without_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The pieces of a text, without the mark that some editors put before it."""
+    first = b""
+    for piece in pieces:
+        first += piece
+        if len(first) >= len(MARK):
+            break
+    yield first.removeprefix(MARK)
+    yield from pieces

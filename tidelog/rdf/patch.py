@@ -22,7 +22,7 @@ from tidelog.program.changes import Op
 from tidelog.program.diagnostics import DataError
 from tidelog.rdf.changing import GraphDelta
 from tidelog.rdf.columns import Columns, Gathered
-from tidelog.rdf.looking import fault, look_at_text
+from tidelog.rdf.looking import encoded, fault, look_at_text
 from tidelog.rdf.terms import iri, oxigraph
 
 Form = Literal["patch", "signed"]
@@ -60,12 +60,14 @@ class PatchReader:
     _runs: list[tuple[Op, Gathered]] = field(default_factory=list)
     _some: bool = False  # a change was read since the last commit
     _waiting: list[str] = field(default_factory=list)  # lines of changes of one sign
+    _given: list[str] = field(default_factory=list)  # the same as they were given
     _op: Op = "+"
     _from: int = 0
 
     def updates(self, blocks: Iterable[str]) -> Iterator[Update]:
         """Updates as their commits are read; what follows the last commit is one, too."""
-        for block in blocks:
+        for number, block in enumerate(blocks):
+            block = block if number else block.removeprefix("\ufeff")
             for line in block.split("\n")[: -1 if block.endswith("\n") else None]:
                 self._line += 1
                 yield from self._read(line.rstrip("\r"))
@@ -130,7 +132,11 @@ class PatchReader:
         if found[1] == "D":
             self._prefixes.pop(found[2], None)
         elif address is not None:
-            iri(address)
+            try:
+                iri(address)
+            except DataError as error:
+                message = str(error).partition("error: ")[2]
+                raise self._wrong(message, "a prefix stands for the beginning of an IRI") from None
             self._prefixes[found[2]] = address
 
     def _change(self, op: Op, line: str) -> None:
@@ -139,6 +145,7 @@ class PatchReader:
         # Lines in between, such as comments, end a run: so line numbers count from its first.
         if not self._waiting:
             self._op, self._from = op, self._line
+        self._given.append(line)
         if "<_:" in line or self._prefixes:
             line = _TOKEN.sub(self._written_out, line)
         self._waiting.append(line)
@@ -158,26 +165,49 @@ class PatchReader:
         if not self._waiting:
             return
         lines, self._waiting = self._waiting, []
-        ox = oxigraph()
-        text = "\n".join(lines).encode()
-        try:
-            (text,) = look_at_text(iter([text]), self.file)
-            quads = ox.parse(text, ox.RdfFormat.N_QUADS)
-            data = ox.serialize(map(attrgetter("triple"), quads), format=ox.RdfFormat.N_TRIPLES)
-        except SyntaxError as error:
-            at = self._from + (error.lineno or 1) - 1
-            message = str(error.msg).partition(": ")[2] or str(error.msg)
-            raise fault(
-                self.file, at, error.offset, message[:1].lower() + message[1:], _ADVICE
-            ) from None
-        rows = [line.split(" ", 2) for line in data[:-3].decode().split(" .\n")] if data else []
+        given, self._given = self._given, []
+        rows = self._rows(lines, given, self._from)
         if len(rows) != len(lines):
-            raise self._wrong("a line has one triple, and its dot", _ADVICE, self._from)
-        if any(row[2].startswith("<<") for row in rows):
-            raise self._wrong("triples about triples are not supported", _ADVICE, self._from)
+            one = next(n for n, line in enumerate(lines) if len(self._rows([line], [line], 0)) != 1)
+            at = self._from + one
+            raise self._wrong("a line has one triple, and its dot", _ADVICE, at)
+        for number, row in enumerate(rows):
+            if row[2].startswith("<<"):
+                column = given[number].find("<<") + 1
+                message = "triples about triples are not supported"
+                raise fault(self.file, self._from + number, column, message, _ADVICE)
         if not self._runs or self._runs[-1][0] != self._op:
             self._runs.append((self._op, Gathered()))
         self._runs[-1][1].add(rows)
+
+    def _rows(self, lines: list[str], given: list[str], start: int) -> list[list[str]]:
+        """The terms of lines of N-Quads, of which the first has this number."""
+        ox = oxigraph()
+        text = encoded("\n".join(lines), self.file, start)
+        try:
+            (text,) = look_at_text(iter([text]), self.file, start)
+            quads = ox.parse(text, ox.RdfFormat.N_QUADS)
+            data = ox.serialize(map(attrgetter("triple"), quads), format=ox.RdfFormat.N_TRIPLES)
+        except SyntaxError as error:
+            number = min((error.lineno or 1) - 1, len(given) - 1)
+            column = self._column(given[number], error.offset or 1)
+            message = str(error.msg).partition(": ")[2] or str(error.msg)
+            message = message[:1].lower() + message[1:]
+            raise fault(self.file, start + number, column, message, _ADVICE) from None
+        return [line.split(" ", 2) for line in data[:-3].decode().split(" .\n")] if data else []
+
+    def _column(self, line: str, column: int) -> int:
+        """What a column of a line with its prefixes written out is in the line as it was given."""
+        longer = 0  # that the line is up to here, written out
+        for found in _TOKEN.finditer(line):
+            written = self._written_out(found)
+            start = found.start() + longer + 1
+            if column < start:
+                break
+            if column < start + len(written) and written != found[0]:
+                return found.start() + 1
+            longer += len(written) - len(found[0])
+        return column - longer
 
     def _ended(self) -> Update:
         runs, self._runs, self._some = self._runs, [], False

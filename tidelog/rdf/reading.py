@@ -6,7 +6,7 @@ import glob
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
@@ -14,10 +14,18 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tidelog.io.source import FileFault, Source, is_path, name_of, pieces
-from tidelog.program.diagnostics import TidelogError
+from tidelog.program.diagnostics import DataError, TidelogError
 from tidelog.rdf.columns import Columns, Gathered
-from tidelog.rdf.looking import fault, look_at_json, look_at_text, look_at_xml
-from tidelog.rdf.terms import oxigraph
+from tidelog.rdf.looking import (
+    encoded,
+    fault,
+    look_at_json,
+    look_at_text,
+    look_at_xml,
+    place_of,
+    without_mark,
+)
+from tidelog.rdf.terms import iri, oxigraph
 
 FORMATS = {
     "ntriples": "N_TRIPLES",
@@ -42,6 +50,10 @@ BLANK_NODES = ("apart", "keep")
 _BATCH = 1 << 16  # triples between two looks at what came
 _QUADS = ("nquads", "trig", "jsonld")
 _OURS = re.compile(r"_:f(\d+)b\d+")
+# JSON-LD leaves out what is relative to nothing, as if it had not been said: so it gets a base.
+_NOWHERE = "relative-to-nothing://"
+_LEFT_OUT = re.compile(rb"<relative-to-nothing:/*([^<>]*)>")
+_CONTEXT = re.compile(rb'"@context"\s*:\s*["[]')
 
 
 @dataclass
@@ -66,30 +78,44 @@ class Reader:
             raise TidelogError(f"error: blank nodes are {' or '.join(BLANK_NODES)}")
         if self.format is not None:
             format_named(self.format)
+        if self.graph is not None:
+            self.graph = iri(str(self.graph).removeprefix("<").removesuffix(">"))[1:-1]
+        if self.base is not None:
+            self.base = str(self.base)
 
-    def read_all(self, given: Iterable[Source]) -> None:
-        """Files, folders, globs and streams, in this order; inside a folder, by name."""
+    def read_all(self, given: Iterable[Source], *, whole: bool = False) -> None:
+        """Files, folders, globs and streams, in this order; inside a folder, by name.
+
+        Where one graph is asked for, formats without graphs are refused, unless they are to be
+        taken `whole`, as an ontology that goes with any graph.
+        """
         for source in found(given, self.format):
-            self.read(source)
+            self.read(source, whole=whole)
 
-    def read(self, source: Source) -> int:
+    def read(self, source: Source, *, whole: bool = False) -> int:
         """Read one file or stream; returns how many triples it has. It is taken whole or not."""
+        check_source(source)
         form, name = format_of(source, self.format), name_of(source)
+        if self.graph is not None and form not in _QUADS and not whole:
+            advice = f"only {', '.join(_QUADS)} have; leave the graph out to take all triples"
+            raise fault(name, None, None, f"{form} has no named graphs to choose from", advice)
         self.sources += 1
         before = len(self.gathered.pieces)
         names = _Labels(f"_:f{self.sources}b") if self.blank_nodes == "apart" else None
         count = 0
         try:
             for batch in self._batches(source, form, name):
-                count += self._take(batch, names, name)
+                count += self._take(batch, names, lambda: _place(source, form, name))
         except BaseException:
             del self.gathered.pieces[before:]
             raise
         return count
 
-    def text(self, text: str, form: str = "turtle") -> int:
+    def text(self, text: str | bytes, form: str = "turtle") -> int:
         """Read a text."""
-        stream = io.BytesIO(text.encode())
+        if not isinstance(text, str | bytes):
+            raise DataError(f"error: a text is a str or bytes, and not {type(text).__name__}")
+        stream = io.BytesIO(text if isinstance(text, bytes) else encoded(text, "<text>"))
         stream.name = "<text>"
         before, self.format = self.format, form
         try:
@@ -108,7 +134,9 @@ class Reader:
         gathered, self.gathered = self.gathered, Gathered()
         return gathered.columns()
 
-    def _take(self, lines: list[str], labels: _Labels | None, name: str) -> int:
+    def _take(
+        self, lines: list[str], labels: _Labels | None, place: Callable[[], _Place]
+    ) -> int:
         """Lines of canonical N-Triples, in which only the object may have blanks."""
         rows = [line.split(" ", 2) for line in lines]
         ids, known = self.gathered.ids, len(self.gathered.ids)
@@ -117,21 +145,24 @@ class Reader:
         for term in islice(ids, known, None):
             if term.startswith("<<"):
                 advice = "write what is said of a triple as triples of their own"
-                raise fault(name, None, None, "triples about triples are not supported", advice)
+                raise fault(*place(), "triples about triples are not supported", advice)
         return count
 
     def _batches(self, source: Source, form: str, name: str) -> Iterator[list[str]]:
         ox = oxigraph()
         stream = _looked_at(source, form, name)
         target = ox.RdfFormat.N_TRIPLES
+        base = _NOWHERE if self.base is None and form == "jsonld" else self.base
         try:
-            parser = ox.parse(stream, getattr(ox.RdfFormat, FORMATS[form]), base_iri=self.base)
+            parser = ox.parse(stream, getattr(ox.RdfFormat, FORMATS[form]), base_iri=base)
             triples = self._chosen(parser) if form in _QUADS else parser
             while data := ox.serialize(islice(triples, _BATCH), format=target):
+                if base == _NOWHERE and (relative := _LEFT_OUT.search(data)):
+                    raise _relative(relative[1], stream, name)
                 # A line end in a literal is escaped, so this ends triples and nothing else.
                 yield data[:-3].decode().split(" .\n")
         except SyntaxError as error:
-            raise _syntax(error, name) from None
+            raise _syntax(error, name, stream) from None
         except MemoryError:  # the parser's own limit on one line or term
             raise fault(name, None, None, "a line or a term of more than 16 MB", "") from None
         except ValueError as error:
@@ -142,7 +173,7 @@ class Reader:
 
     def _chosen(self, quads: Iterator[Any]) -> Iterator[Any]:
         if self.graph is not None:
-            wanted = oxigraph().NamedNode(self.graph.removeprefix("<").removesuffix(">"))
+            wanted = oxigraph().NamedNode(self.graph)
             quads = (quad for quad in quads if quad.graph_name == wanted)
         return map(attrgetter("triple"), quads)
 
@@ -160,26 +191,88 @@ class _Labels:
         return self._names.setdefault(term, f"{self._start}{len(self._names)}")
 
 
-def _syntax(error: SyntaxError, name: str) -> TidelogError:
+def _syntax(error: SyntaxError, name: str, stream: BinaryIO) -> TidelogError:
     """The library's complaint, at its place, with advice where there is some."""
     message = str(error.msg)
     if message.startswith("Parser error at "):
         message = message.partition(": ")[2]
     advice = ""
+    line, column = error.lineno, error.offset
     if "No scheme found" in message:
-        message, advice = "a relative IRI, and no base", "--base gives one, or @base in the file"
+        message, advice = _RELATIVE
     elif "LoadDocumentCallback" in message:
         message, advice = "a context elsewhere", "it is never fetched: put it into the file"
-    return fault(name, error.lineno, error.offset, message[:1].lower() + message[1:], advice)
+        if isinstance(stream, io.BytesIO) and (found := _CONTEXT.search(stream.getvalue())):
+            line, column = place_of(stream.getvalue(), found.start())
+    return fault(name, line, column, message[:1].lower() + message[1:], advice)
+
+
+_RELATIVE = "a relative IRI, and no base", "--base gives one, or @base in the file"
+
+
+def _relative(found: bytes, stream: BinaryIO, name: str) -> DataError:
+    """At the place where the relative IRI stands in the text, if it stands there as it is."""
+    text = stream.getvalue() if isinstance(stream, io.BytesIO) else b""
+    at = re.search(rb'"[./]*' + re.escape(found) + rb'"', text)
+    line, column = place_of(text, at.start()) if at else (None, None)
+    return fault(name, line, column, *_RELATIVE)
+
+
+_Place = tuple[str, int | None, int | None]
+_QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"|<[^<>"\s]*>|#[^\n]*|(<<)')
+
+
+def _place(source: Source, form: str, name: str) -> _Place:
+    """Where the first triple about a triple is, if lines can be told apart without a parser."""
+    if form not in ("ntriples", "nquads") or not is_path(source):
+        return name, None, None
+    number = 0
+    rest = b""
+    for piece in pieces(source):
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            number += 1
+            if b"<<" in line and (column := _nested(line)):
+                return name, number, column
+    return name, number + 1, _nested(rest)
+
+
+def _nested(line: bytes) -> int | None:
+    for found in _QUOTED.finditer(line):
+        if found[1]:
+            return place_of(line, found.start())[1]
+    return None
+
+
+def check_source(source: object) -> None:
+    if not is_path(source) and not callable(getattr(source, "read", None)):
+        raise DataError(
+            f"error: {source!r} is no source of RDF\n"
+            "    give a file, a folder or a glob by its name, or a stream that can be read"
+        )
 
 
 def _looked_at(source: Source, form: str, name: str) -> BinaryIO:
     """The bytes of a source, as far as they had to be looked at before."""
+    readable = source if isinstance(source, str | os.PathLike) else _Bytes(source, name)
+    given = without_mark(pieces(readable))  # type: ignore[arg-type]
     if form in ("rdfxml", "jsonld"):
-        data = b"".join(pieces(source))
+        data = b"".join(given)
         (look_at_xml if form == "rdfxml" else look_at_json)(data, name)
         return io.BytesIO(data)
-    return io.BufferedReader(_Stream(look_at_text(pieces(source), name)), 1 << 20)
+    return io.BufferedReader(_Stream(look_at_text(given, name)), 1 << 20)
+
+
+@dataclass(frozen=True)
+class _Bytes:
+    """A stream of bytes or of text, read as bytes."""
+
+    stream: Any
+    name: str
+
+    def read(self, size: int) -> bytes:
+        piece = self.stream.read(size)
+        return encoded(piece, self.name) if isinstance(piece, str) else bytes(piece or b"")
 
 
 class _Stream(io.RawIOBase):
@@ -207,7 +300,7 @@ class _Stream(io.RawIOBase):
 
 
 def format_named(name: str) -> str:
-    if name not in FORMATS:
+    if not isinstance(name, str) or name not in FORMATS:
         known = ", ".join(FORMATS)
         raise TidelogError(f"error: there is no format {name!r}\n    there are {known}")
     return name
@@ -236,6 +329,7 @@ def _ending(name: str) -> str | None:
 def found(given: Iterable[Source], form: str | None = None) -> Iterator[Source]:
     """The files that names of files, folders and globs stand for, and streams as they are."""
     for each in given:
+        check_source(each)
         if not is_path(each):
             yield each
             continue

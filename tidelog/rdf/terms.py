@@ -8,6 +8,9 @@ case, and no escapes but those that are needed. So equal terms are equal symbols
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from tidelog.program.diagnostics import DataError
@@ -102,14 +105,58 @@ def literal(value: object, datatype: str | None = None, language: str | None = N
     """
     ox = oxigraph()
     options: dict[str, Any] = {}
+    if not isinstance(value, str):
+        value, known = _written(value)
+        datatype = known if datatype is None and language is None else datatype
     if datatype is not None:
-        options["datatype"] = ox.NamedNode(datatype.removeprefix("<").removesuffix(">"))
+        options["datatype"] = _datatype(datatype)
     if language is not None:
         options["language"] = language
     try:
         return str(ox.Literal(value, **options))
     except (ValueError, TypeError) as error:
         raise DataError(f"error: {value!r} is no literal: {_reason(error)}") from None
+
+
+def _written(value: object) -> tuple[object, str | None]:
+    """A value of Python's library as text with its datatype; those that the library knows as
+    they are."""
+    for kind, name, text in _VALUES:
+        if isinstance(value, kind):
+            return text(value), f"{XSD}{name}"
+    return value, None
+
+
+def _decimal(value: Decimal) -> str:
+    if not value.is_finite():
+        raise DataError(f"error: {value!r} is no literal: xsd:decimal has finite numbers only")
+    return format(value, "f")
+
+
+def _moment(value: datetime | time) -> str:
+    offset = value.utcoffset()
+    if offset is not None and offset.total_seconds() % 60:
+        raise DataError(f"error: {value!r} is no literal: its time zone has seconds")
+    return value.isoformat()
+
+
+# A moment is a date, too, so it comes first.
+_VALUES: tuple[tuple[type, str, Callable[[Any], str]], ...] = (
+    (datetime, "dateTime", _moment),
+    (date, "date", date.isoformat),
+    (time, "time", _moment),
+    (Decimal, "decimal", _decimal),
+)
+
+
+def _datatype(given: object) -> Any:
+    try:
+        return oxigraph().NamedNode(str(given).removeprefix("<").removesuffix(">"))
+    except ValueError as error:
+        raise DataError(
+            f"error: {given!r} is no datatype: {_reason(error)}\n"
+            '    it is an IRI; a language is given by its name: language="en"'
+        ) from None
 
 
 def kind_of(term: str) -> Kind:
@@ -192,7 +239,9 @@ def to_rdflib(term: str) -> rdflib.term.Identifier:
         return rdflib.Literal(found.value, lang=found.language)
     if term[-1] == '"':
         return rdflib.Literal(found.value)
-    return rdflib.Literal(found.value, datatype=rdflib.URIRef(found.datatype.value))
+    datatype = rdflib.URIRef(found.datatype.value)
+    # Two texts of one value are two terms.
+    return rdflib.Literal(found.value, datatype=datatype, normalize=False)
 
 
 def _of_rdflib(given: Any) -> str:
