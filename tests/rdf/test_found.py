@@ -1,8 +1,12 @@
-"""Cases that someone found who tried to break graphs the compiled way."""
+"""Cases that someone found who tried to break graphs."""
 
 from __future__ import annotations
 
+import io
 import random
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,9 @@ import pytest
 from tidelog import Limits
 from tidelog.program.diagnostics import TidelogError
 from tidelog.rdf import Graph
+from tidelog.rdf.routed import CompiledWay
+from tidelog.rdf.terms import literal, term_of, to_rdflib
+from tidelog.rdf.vocabulary import is_schema
 
 HEAD = """@prefix : <http://e/> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -163,3 +170,227 @@ def test_changes_that_meet_each_other(seed: int) -> None:
                 (tx.add if rng.random() < 0.6 else tx.remove)(triple)
         assert (before - set(tx.delta.removed)) | set(tx.delta.added) == set(g)
         as_fresh(g)
+
+
+# Both ways.
+
+XSD = "<http://www.w3.org/2001/XMLSchema#"
+
+
+def both(text: str, profile: str = "owl2rl") -> tuple[Graph, Graph]:
+    """The same graph over triples and compiled."""
+    made = Graph(profile), Graph(profile, compiled=True)
+    for one in made:
+        one.parse(HEAD + text, blank_nodes="keep")
+    return made
+
+
+def alike(one: Graph, other: Graph) -> None:
+    """Both ways say the same of things, were given the same, and contradict themselves alike."""
+    assert {t for t in one if not is_schema(t)} == {t for t in other if not is_schema(t)}
+    assert one.inconsistencies() == other.inconsistencies()
+    assert one.explicit() == other.explicit()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ":p owl:sameAs :q . :x :p :y .",
+        ":A owl:sameAs :B . :x a :A . :x :p :A .",
+        ":p owl:sameAs :q . :q owl:sameAs :r . :x :p :y . :r rdfs:domain :C .",
+        ":f a owl:FunctionalProperty . :k :f :p, :q . :x :p :y . :q rdfs:domain :C .",
+        ":eq owl:sameAs owl:sameAs . :x :eq :y . :x :p :z .",
+        ":un owl:sameAs owl:differentFrom . :x :un :y . :x owl:sameAs :y .",
+        ":R owl:someValuesFrom owl:Thing . :S owl:onProperty :p . :R owl:sameAs :S . :x :p :y .",
+        ':p a owl:FunctionalProperty . :x :p 1, 1.0 ; :q "01"^^<http://www.w3.org/2001/XMLSchema#int> .',
+        ':x :p 1, "a" . :C owl:maxCardinality "01"^^<http://www.w3.org/2001/XMLSchema#integer> ;'
+        " owl:onProperty :p . :x a :C .",
+        ":x :p 1 . :C owl:hasValue 1.0 ; owl:onProperty :p .",
+        ":n owl:sourceIndividual :x ; owl:assertionProperty :p ; owl:targetIndividual :y ."
+        " :x owl:sameAs :z . :z :p :w . :w owl:sameAs :y . :n owl:sameAs :m .",
+        ":k a owl:AllDifferent ; owl:members (:x :y) . :k owl:sameAs :l . :y owl:sameAs :x .",
+        ":k owl:members (:p :q) . :l a owl:AllDisjointProperties ; owl:sameAs :k . :x :p :y ; :q :y .",
+        ":x owl:sameAs 5 . :x a <http://www.w3.org/2001/XMLSchema#string> .",
+    ],
+)
+def test_equal_terms_of_all_kinds(text: str) -> None:
+    alike(*both(text))
+
+
+def test_rules_that_differ_in_their_variables_are_one() -> None:
+    """A domain and a restriction, a transitive property and a chain."""
+    one, other = both(":p rdfs:domain :C . :x :p :y . :y :p :z .")
+    some = [
+        (e("C"), f"{OWL}someValuesFrom>", f"{OWL}Thing>"),
+        (e("C"), f"{OWL}onProperty>", e("p")),
+        (e("p"), TYPE, f"{OWL}TransitiveProperty>"),
+    ]
+    chain = HEAD + ":p owl:propertyChainAxiom _:l . _:l rdf:first :p ; rdf:rest ( :p ) ."
+    for g in (one, other):
+        g.add(*some)
+        g.parse(chain)
+        g.remove((e("p"), f"{RDFS}domain>", e("C")), some[2])
+    assert (e("x"), TYPE, e("C")) in other
+    assert (e("x"), e("p"), e("z")) in other
+    alike(one, other)
+
+
+def test_the_same_as_a_word_of_the_w3c_is_refused() -> None:
+    for text in (":isa owl:sameAs rdf:type .", ":Fn owl:sameAs owl:FunctionalProperty ."):
+        g = graph(":x :p :y .")
+        with pytest.raises(TidelogError, match="cannot be compiled: it says that .* the same as"):
+            g.parse(HEAD + text)
+        assert list(g) == [(e("x"), e("p"), e("y"))]
+
+
+def test_strict_about_triples_before_their_axiom() -> None:
+    triple = (e("x"), TYPE, e("A"))
+    for g in both(":x a :A . :x :p :y .", "rdfs"):
+        g.parse(HEAD + ":A rdfs:subClassOf :B . :p rdfs:domain :A .")
+        for op in ("add", "remove", "remove"):
+            known = triple in g.explicit()
+            try:
+                with g.transaction(strict=True) as tx:
+                    getattr(tx, op)(triple)
+            except TidelogError as refused:
+                assert (op == "add") == known
+                assert "the fact is" in str(refused)
+            else:
+                assert (op == "remove") == known
+        assert g.explicit().count(triple) == 0
+        assert triple in g
+
+
+def test_an_equality_costs_what_it_changes() -> None:
+    """Told is only what the ontology must know."""
+    links = " ".join(f":i{n} owl:sameAs :i{n + 1} ." for n in range(0, 400, 2))
+    g = graph(f":A rdfs:subClassOf :B . {links}")
+    way = g.way
+    assert isinstance(way, CompiledWay)
+    compiled, equal = way.compiled, way.equal
+    g.add((e("i1"), f"{OWL}sameAs>", e("i2")))
+    g.remove((e("i4"), f"{OWL}sameAs>", e("i5")))
+    assert way.compiled is compiled
+    assert way.equal is equal
+    assert not equal.told
+    g.add((e("A"), f"{OWL}sameAs>", e("i8")))
+    assert len(equal.told) == 2
+    with pytest.raises(TidelogError):
+        g.parse(HEAD + ":i8 owl:sameAs rdf:type . :A owl:sameAs :i10 .")
+    assert len(equal.told) == 2
+    as_fresh(g)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_both_ways_while_data_and_ontology_change(seed: int) -> None:
+    rng = random.Random(seed)
+    literals = ["1", "1.0", '"01"^^<http://www.w3.org/2001/XMLSchema#int>', '"a"']
+    pool = [
+        *(f":{a} owl:sameAs :{b} ." for a, b in ("pq", "AB", "xy", "BD", "qr")),
+        *(f":x :{p} {value} ." for p in "pq" for value in literals),
+        *(":x a :A .", ":y a :D .", ":y :r :z .", ":z :p :x .", ":r rdfs:domain :E ."),
+        *(":p a owl:FunctionalProperty .", ":B owl:disjointWith :E .", ":p rdfs:range :D ."),
+        ":C owl:onProperty :q ; owl:hasValue 1 .",
+        ":C owl:maxCardinality 1 .",
+    ]
+    one, other = both("")
+    made = {text: Graph("none") for text in pool}
+    for text, g in made.items():
+        g.parse(HEAD + text)
+    for _ in range(6):
+        chosen = rng.sample(pool, 4)
+        added = [rng.random() < 0.6 for _ in chosen]
+        for g in (one, other):
+            before = set(g)
+            with g.transaction() as tx:
+                for text, add in zip(chosen, added, strict=True):
+                    (tx.add if add else tx.remove)(*made[text])
+            assert (before - set(tx.delta.removed)) | set(tx.delta.added) == set(g)
+        alike(one, other)
+
+
+# Values, sources and messages.
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "datatype"),
+    [
+        (date(2024, 2, 29), "2024-02-29", "date"),
+        (datetime(2024, 2, 29, 1, 2, 3), "2024-02-29T01:02:03", "dateTime"),
+        (datetime(2024, 2, 29, tzinfo=UTC), "2024-02-29T00:00:00+00:00", "dateTime"),
+        (time(1, 2), "01:02:00", "time"),
+        (Decimal("0.12345678901234567890"), "0.12345678901234567890", "decimal"),
+        (Decimal("1E+5"), "100000", "decimal"),
+    ],
+)
+def test_values_of_the_library(value: object, text: str, datatype: str) -> None:
+    assert term_of(value) == f'"{text}"^^{XSD}{datatype}>'
+    assert literal(value, datatype="http://e/d") == f'"{text}"^^{e("d")}'
+
+
+def test_literals_for_rdflib_are_as_they_were_written() -> None:
+    terms = [f'"01"^^{XSD}integer>', f'"1.50"^^{XSD}decimal>', f'"x"^^{XSD}integer>']
+    assert [term_of(to_rdflib(term)) for term in terms] == terms
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda g: literal("a", "en"), "'en' is no datatype: .*\n.*language=\"en\""),
+        (lambda g: literal(Decimal("nan")), "has finite numbers only"),
+        (lambda g: g.parse(5), "a text is a str or bytes, and not int"),
+        (lambda g: g.parse('<a:b> <a:b>\n "\ud800" .'), "<text>:2:3: error: the character '.ud800'"),
+        (lambda g: g.apply('\n+ <a:b> <a:b> "\ud800" .'), "<changes>:2:16: error: the character"),
+        (lambda g: g.apply(b""), "changes are a str, and not bytes"),
+        (lambda g: g.load(5), "5 is no source of RDF\n.*by its name"),
+        (lambda g: Graph(data=b"a.ttl"), "b'a.ttl' is no source of RDF"),
+        (lambda g: Graph(data=[None]), "None is no source of RDF"),
+        (lambda g: Graph(data=[("<a:b>", "<a:b>", "<a:b>")]), "is no source of RDF"),
+        (lambda g: g.parse("", graph="no iri"), "'no iri' is no IRI"),
+        (lambda g: g.parse("", graph="a:b"), "<text>: error: turtle has no named graphs .*\n.*trig"),
+        (lambda g: g.parse("", format=["turtle"]), "there is no format"),
+        (
+            lambda g: g.parse('{"@id": "a:b",\n "a:p": {"@id": "x"}}', "jsonld"),
+            "<text>:2:16: error: a relative IRI, and no base\n",
+        ),
+        (
+            lambda g: g.parse('{"a:p": 1,\n "@context": "http://e/c"}', "jsonld"),
+            "<text>:2:2: error: a context elsewhere",
+        ),
+        (
+            lambda g: g.apply('PA "long" "http://example.org/" .\n+ long:a long:b x .'),
+            "<changes>:2:17: error: ",
+        ),
+        (
+            lambda g: g.apply('PA "long" "http://example.org/" .\n+ <a:a> long:b< <a:b> .'),
+            "<changes>:2:9: error: ",
+        ),
+        (lambda g: g.apply("+ <a:b> <a:b> <a:b> .\n+ <a:b> <a:b> <a:b> . <a:b> <a:b> <a:b> ."), ":2:"),
+        (lambda g: g.apply('\nPA "a" "no iri" .'), "<changes>:2:1: error: 'no iri' is no IRI"),
+    ],
+)
+def test_messages_in_place_of_faults(wrong: Callable[[Graph], object], message: str) -> None:
+    g = Graph("none")
+    with pytest.raises(TidelogError, match=message):
+        wrong(g)
+    assert len(g) == 0
+
+
+def test_sources_of_other_kinds() -> None:
+    line = "<a:b> <a:b> <a:b> .\n"
+    g = Graph("none", data=(io.StringIO(line) for _ in range(2)), format="turtle")
+    assert g.parse(b"") == 0
+    assert g.parse(b"\xef\xbb\xbf" + line.encode()) == 1
+    assert g.load(io.BytesIO(f"\ufeff{line}".encode()), format="ntriples") == 1
+    assert g.parse('\ufeff{"@id": "a:b", "a:b": {"@id": "x"}}', "jsonld", base="a:") == 1
+    assert not g.apply(f"\ufeffA {line}")[0]
+    assert len(g) == 2
+
+
+def test_an_ontology_goes_with_any_graph(tmp_path: Path) -> None:
+    (tmp_path / "o.ttl").write_text(HEAD + ":p rdfs:domain :C .")
+    (tmp_path / "d.nq").write_text(f"{e('x')} {e('p')} {e('y')} {e('g')} .\n")
+    names = str(tmp_path / "o.ttl"), str(tmp_path / "d.nq")
+    g = Graph("rdfs", ontology=names[0], data=names[1], graph="http://e/g")
+    assert (e("x"), TYPE, e("C")) in g
+    assert len(Graph("rdfs", ontology=names[0], data=names[1], graph="http://e/h")) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from tidelog.rdf.terms import Triple
 
 Codes = NDArray[np.int64]
 KINDS: tuple[Kind, ...] = ("symbol", "symbol", "symbol")
+_BATCH = 1 << 16  # triples
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,10 @@ class Columns:
 
     @staticmethod
     def of(triples: Iterable[Triple]) -> Columns:
-        gathered = Gathered()
-        gathered.add(triples)
+        """A few at a time, so that of many only the distinct terms are kept."""
+        gathered, rest = Gathered(), iter(triples)
+        while gathered.add(islice(rest, _BATCH)):
+            pass
         return gathered.columns()
 
     @staticmethod
