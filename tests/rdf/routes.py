@@ -11,16 +11,23 @@ from tidelog.rdf.compiled import Compiled
 from tidelog.rdf.vocabulary import is_schema
 
 
-def routed(compiled: Compiled, data: Iterable[Triple]) -> dict[str, list[tuple[str, ...]]]:
-    facts = facts_of(data)
-    for triple in facts.pop("triple"):
+def routed(
+    compiled: Compiled, data: Iterable[Triple], axioms: Iterable[Triple] = ()
+) -> dict[str, list[tuple[str, ...]]]:
+    """Data as facts, with what is known of literals, those of axioms included."""
+    data = [*data]
+    facts = facts_of([*data, *axioms])
+    del facts["triple"]
+    for triple in dict.fromkeys(data):
         relation, row = compiled.route((triple[0], triple[1], triple[2]))
         facts.setdefault(relation, []).append(row)
     return facts
 
 
-def open_compiled(compiled: Compiled, data: Iterable[Triple]) -> tl.Database:
-    return tl.Database(compiled.program, facts=routed(compiled, [*data, *compiled.data]))
+def open_compiled(
+    compiled: Compiled, data: Iterable[Triple], axioms: Iterable[Triple] = ()
+) -> tl.Database:
+    return tl.Database(compiled.program, facts=routed(compiled, [*data, *compiled.data], axioms))
 
 
 def things(db: tl.Database, compiled: Compiled) -> set[Triple]:

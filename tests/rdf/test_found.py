@@ -339,7 +339,10 @@ def test_literals_for_rdflib_are_as_they_were_written() -> None:
         (lambda g: literal("a", "en"), "'en' is no datatype: .*\n.*language=\"en\""),
         (lambda g: literal(Decimal("nan")), "has finite numbers only"),
         (lambda g: g.parse(5), "a text is a str or bytes, and not int"),
-        (lambda g: g.parse('<a:b> <a:b>\n "\ud800" .'), "<text>:2:3: error: the character '.ud800'"),
+        (
+            lambda g: g.parse('<a:b> <a:b>\n "\ud800" .'),
+            "<text>:2:3: error: the character '.ud800'",
+        ),
         (lambda g: g.apply('\n+ <a:b> <a:b> "\ud800" .'), "<changes>:2:16: error: the character"),
         (lambda g: g.apply(b""), "changes are a str, and not bytes"),
         (lambda g: g.load(5), "5 is no source of RDF\n.*by its name"),
@@ -347,7 +350,10 @@ def test_literals_for_rdflib_are_as_they_were_written() -> None:
         (lambda g: Graph(data=[None]), "None is no source of RDF"),
         (lambda g: Graph(data=[("<a:b>", "<a:b>", "<a:b>")]), "is no source of RDF"),
         (lambda g: g.parse("", graph="no iri"), "'no iri' is no IRI"),
-        (lambda g: g.parse("", graph="a:b"), "<text>: error: turtle has no named graphs .*\n.*trig"),
+        (
+            lambda g: g.parse("", graph="a:b"),
+            "<text>: error: turtle has no named graphs .*\n.*trig",
+        ),
         (lambda g: g.parse("", format=["turtle"]), "there is no format"),
         (
             lambda g: g.parse('{"@id": "a:b",\n "a:p": {"@id": "x"}}', "jsonld"),
@@ -365,7 +371,10 @@ def test_literals_for_rdflib_are_as_they_were_written() -> None:
             lambda g: g.apply('PA "long" "http://example.org/" .\n+ <a:a> long:b< <a:b> .'),
             "<changes>:2:9: error: ",
         ),
-        (lambda g: g.apply("+ <a:b> <a:b> <a:b> .\n+ <a:b> <a:b> <a:b> . <a:b> <a:b> <a:b> ."), ":2:"),
+        (
+            lambda g: g.apply("+ <a:b> <a:b> <a:b> .\n+ <a:b> <a:b> <a:b> . <a:b> <a:b> <a:b> ."),
+            ":2:",
+        ),
         (lambda g: g.apply('\nPA "a" "no iri" .'), "<changes>:2:1: error: 'no iri' is no IRI"),
     ],
 )

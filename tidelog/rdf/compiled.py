@@ -61,7 +61,9 @@ class Compiled:
         """Rules that went since another state of the ontology, and those that came, in an order
         in which they can be added."""
         # Two axioms may be one rule, which a database has once.
-        ours, theirs = ({_shape(text): text for text in one.rules.values()} for one in (self, before))
+        ours, theirs = (
+            {_shape(text): text for text in one.rules.values()} for one in (self, before)
+        )
         gone = [text for shape, text in theirs.items() if shape not in ours]
         return gone, [text for shape, text in ours.items() if shape not in theirs]
 

@@ -1,13 +1,14 @@
 """What changes of an ontology: triples that come and go, and which of those that say that terms
-are the same an ontology must know.
+are the same an ontology must know; and whether literals are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tidelog.program.changes import Op
+from tidelog.rdf.literals import Facts
 from tidelog.rdf.profiles import iri
 from tidelog.rdf.vocabulary import CLASSES, DIFFERENT, PREDICATES, SAME, TYPE, Triple
 
@@ -81,9 +82,7 @@ class Equal:
 
     def reaches(self, net: Net) -> bool:
         """Does a change concern the ontology?"""
-        return any(
-            s in self.concerned or o in self.concerned for s, _, o in (*net.come, *net.gone)
-        )
+        return any(s in self.concerned or o in self.concerned for s, _, o in (*net.come, *net.gone))
 
     def reached(self, axioms: Iterable[Triple]) -> tuple[dict[Triple, None], frozenset[str]]:
         """What an ontology of these axioms must be told, and the terms that this is about."""
@@ -96,6 +95,25 @@ class Equal:
             new = [term for t in more for term in (t[0], t[2]) if term not in seen]
             seen.update(new)
         return told, frozenset(seen)
+
+
+class Values:
+    """Notices when two literals of one value have been seen. Most are written as their values
+    are; only the others have to be kept here."""
+
+    def __init__(self) -> None:
+        self._others: dict[str, str] = {}  # one for each value
+
+    def meet(self, new: Collection[str], facts: Facts, known: Container[str]) -> bool:
+        """Has one of these literals, of which `facts` tell, the value of another one, or of one
+        that is known already?"""
+        found = any(word in self._others for word in new)
+        here = {*new}
+        for term, _, value in facts.get("literal", ()):
+            if term != value:
+                before = self._others.setdefault(value, term)
+                found |= before != term or value in here or value in known
+        return found
 
 
 def _subjects(axioms: Iterable[Triple]) -> Iterator[str]:

@@ -111,8 +111,8 @@ def facts_about(terms: Iterable[str]) -> Facts:
     return found
 
 
-def may_equal(known: Iterable[Fact]) -> bool:
-    """Could a literal of these facts have the value of another one?
+def may_equal(known: list[Fact]) -> bool:
+    """Could the literal with these facts have the value of another one?
 
     >>> may_equal(facts('"05"^^<http://www.w3.org/2001/XMLSchema#integer>'))
     True

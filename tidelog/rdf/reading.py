@@ -134,9 +134,7 @@ class Reader:
         gathered, self.gathered = self.gathered, Gathered()
         return gathered.columns()
 
-    def _take(
-        self, lines: list[str], labels: _Labels | None, place: Callable[[], _Place]
-    ) -> int:
+    def _take(self, lines: list[str], labels: _Labels | None, place: Callable[[], _Place]) -> int:
         """Lines of canonical N-Triples, in which only the object may have blanks."""
         rows = [line.split(" ", 2) for line in lines]
         ids, known = self.gathered.ids, len(self.gathered.ids)

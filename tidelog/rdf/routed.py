@@ -24,8 +24,8 @@ from tidelog.program.table import Table
 from tidelog.rdf.changing import GraphDelta
 from tidelog.rdf.columns import Columns, Gathered, coded, codes_in, groups
 from tidelog.rdf.compiled import OTHER, Compiled, Ontology
-from tidelog.rdf.equal import Equal, Net
-from tidelog.rdf.literals import Facts, facts_about, may_equal
+from tidelog.rdf.equal import Equal, Net, Values
+from tidelog.rdf.literals import Facts, facts_about
 from tidelog.rdf.terms import Triple
 from tidelog.rdf.vocabulary import CLASSES, PREDICATES, SAME, TYPE
 from tidelog.rdf.ways import Done, Pattern, Runs, Way, filled
@@ -34,7 +34,7 @@ from tidelog.text.write import value_text
 from tidelog.transactions import Transaction
 
 Parts = dict[str, Table]  # rows by relation
-_STATE = ("ontology", "axioms", "equal", "compiled")  # that opening a database makes anew
+_STATE = ("ontology", "axioms", "equal", "values", "compiled")  # that opening a database makes anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class CompiledWay(Way):
     ontology: Ontology
     axioms: dict[Triple, None]
     equal: Equal
+    values: Values
     compiled: Compiled
 
     def opened(self, triples: Columns) -> Database:
@@ -69,20 +70,18 @@ class CompiledWay(Way):
         self.ontology = Ontology(self.profile)
         self.axioms = dict.fromkeys(triples.where(mine))
         data = triples.where(~mine)
-        self.equal = Equal(self._same(data), self.axioms)
+        self.equal, self.values = Equal(self._same(data), self.axioms), Values()
         new = self.new_literals(triples.words)
         facts = facts_about(new)
         self.compiled = self.ontology.change(
-            [*self.axioms, *self.equal.told], equality=self._may_equal([data], facts)
+            [*self.axioms, *self.equal.told], equality=self._may_equal([data], new, facts)
         )
         self.described.update(new)
         accepted = accept(parse(self.compiled.program, f"<{self.profile}>"))
         tables = self._tables(data, facts, accepted.checked.relations)
         return Database.of(accepted, tables, **self.options)
 
-    def _tables(
-        self, data: Columns, facts: Facts, relations: Any
-    ) -> Iterator[tuple[str, Table]]:
+    def _tables(self, data: Columns, facts: Facts, relations: Any) -> Iterator[tuple[str, Table]]:
         yield from self.routed(data).items()
         for name, rows in facts.items():
             yield name, Table.from_rows(relations[name].kinds, rows)
@@ -93,12 +92,12 @@ class CompiledWay(Way):
             return []
         return list(data.where(data.p == data.words.index(SAME)))
 
-    def _may_equal(self, data: Iterable[Columns], facts: Facts) -> bool:
+    def _may_equal(self, data: Iterable[Columns], new: list[str], facts: Facts) -> bool:
         """Could data make terms equal, by saying so or by literals of one value?"""
         if self.profile != "owl2rl":
             return False
-        said = any(SAME in columns.words for columns in data)
-        return said or may_equal(("literal", row) for row in facts.get("literal", ()))
+        met = self.values.meet(new, facts, self.described)
+        return met or any(SAME in columns.words for columns in data)
 
     def relation_of(self, predicate: str, object_: str) -> str:
         """Where triples with this predicate and, for a type, this object are."""
@@ -136,7 +135,7 @@ class CompiledWay(Way):
         before = self.compiled
         step = self._begun(axioms, data)
         again = bool(axioms or step.told)
-        equality = not before.equality and self._may_equal(came, facts)
+        equality = self._may_equal(came, new, facts) and not before.equality
         try:
             with self.database.transaction(**options) as tx:
                 if again or equality:
@@ -154,9 +153,7 @@ class CompiledWay(Way):
 
     def _axioms(self, runs: Runs, strict: bool) -> Net:
         changes = [
-            (op, triple)
-            for op, columns in runs
-            for triple in columns.where(is_schema_in(columns))
+            (op, triple) for op, columns in runs for triple in columns.where(is_schema_in(columns))
         ]
         if strict:
             _check_strict(self.axioms, changes)
