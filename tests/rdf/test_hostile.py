@@ -41,12 +41,12 @@ TEXTS = {
     "a triple about a triple": (
         "a.nt",
         "<a:s> <a:p> <<( <a:s> <a:p> <a:o> )>> .\n",
-        "a.nt: error: triples about triples are not supported",
+        "a.nt:1:13: error: triples about triples are not supported",
     ),
     "triples deep inside triples": (
         "a.nt",
         "<a:s> <a:p> " + "<<( <a:s> <a:p> " * DEEP + "<a:o>" + " )>>" * DEEP + " .\n",
-        "a.nt: error: more than 500 triples inside one another",
+        "a.nt:1:1: error: more than 500 triples inside one another",
     ),
     "entities inside entities": (
         "a.rdf",
@@ -97,17 +97,17 @@ TEXTS = {
     "deep JSON": (
         "a.jsonld",
         '{"a:p":' * DEEP + "1" + "}" * DEEP,
-        "a.jsonld: error: more than 500 values inside one another",
+        "a.jsonld:1:3501: error: more than 500 values inside one another",
     ),
     "JSON that is deeper than allowed": (
         "a.jsonld",
         '{"a:p":' * 600 + "1" + "}" * 600,
-        "a.jsonld: error: more than 500 values inside one another",
+        "a.jsonld:1:3501: error: more than 500 values inside one another",
     ),
     "a context elsewhere": (
         "a.jsonld",
         '{"@context": "http://example.org/context", "a:p": 1}',
-        "a.jsonld: error: a context elsewhere\n    it is never fetched: put it into the file",
+        "a.jsonld:1:2: error: a context elsewhere\n    it is never fetched: put it into the file",
     ),
 }  # fmt: skip
 

@@ -1,0 +1,116 @@
+"""Cases that someone found who tried to break the way in: values, sources, and messages."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tidelog.program.diagnostics import TidelogError
+from tidelog.rdf import Graph
+from tidelog.rdf.terms import literal, term_of, to_rdflib
+
+HEAD = "@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+XSD = "<http://www.w3.org/2001/XMLSchema#"
+
+
+def e(name: str) -> str:
+    return f"<http://e/{name}>"
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "datatype"),
+    [
+        (date(2024, 2, 29), "2024-02-29", "date"),
+        (datetime(2024, 2, 29, 1, 2, 3), "2024-02-29T01:02:03", "dateTime"),
+        (datetime(2024, 2, 29, tzinfo=UTC), "2024-02-29T00:00:00+00:00", "dateTime"),
+        (time(1, 2), "01:02:00", "time"),
+        (Decimal("0.12345678901234567890"), "0.12345678901234567890", "decimal"),
+        (Decimal("1E+5"), "100000", "decimal"),
+    ],
+)
+def test_values_of_the_library(value: object, text: str, datatype: str) -> None:
+    assert term_of(value) == f'"{text}"^^{XSD}{datatype}>'
+    assert literal(value, datatype="http://e/d") == f'"{text}"^^{e("d")}'
+
+
+def test_literals_for_rdflib_are_as_they_were_written() -> None:
+    terms = [f'"01"^^{XSD}integer>', f'"1.50"^^{XSD}decimal>', f'"x"^^{XSD}integer>']
+    assert [term_of(to_rdflib(term)) for term in terms] == terms
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda g: literal("a", "en"), "'en' is no datatype: .*\n.*language=\"en\""),
+        (lambda g: literal(Decimal("nan")), "has finite numbers only"),
+        (lambda g: g.parse(5), "a text is a str or bytes, and not int"),
+        (
+            lambda g: g.parse('<a:b> <a:b>\n "\ud800" .'),
+            "<text>:2:3: error: the character '.ud800'",
+        ),
+        (lambda g: g.apply('\n+ <a:b> <a:b> "\ud800" .'), "<changes>:2:16: error: the character"),
+        (lambda g: g.apply(b""), "changes are a str, and not bytes"),
+        (lambda g: g.load(5), "5 is no source of RDF\n.*by its name"),
+        (lambda g: Graph(data=b"a.ttl"), "b'a.ttl' is no source of RDF"),
+        (lambda g: Graph(data=[None]), "None is no source of RDF"),
+        (lambda g: Graph(data=[("<a:b>", "<a:b>", "<a:b>")]), "is no source of RDF"),
+        (lambda g: g.parse("", graph="no iri"), "'no iri' is no IRI"),
+        (
+            lambda g: g.parse("", graph="a:b"),
+            "<text>: error: turtle has no named graphs .*\n.*trig",
+        ),
+        (lambda g: g.parse("", format=["turtle"]), "there is no format"),
+        (
+            lambda g: g.parse('{"@id": "a:b",\n "a:p": {"@id": "x"}}', "jsonld"),
+            "<text>:2:16: error: a relative IRI, and no base\n",
+        ),
+        (
+            lambda g: g.parse('{"a:p": 1,\n "@context": "http://e/c"}', "jsonld"),
+            "<text>:2:2: error: a context elsewhere",
+        ),
+        (
+            lambda g: g.apply('PA "long" "http://example.org/" .\n+ long:a long:b x .'),
+            "<changes>:2:17: error: ",
+        ),
+        (
+            lambda g: g.apply('PA "long" "http://example.org/" .\n+ <a:a> long:b< <a:b> .'),
+            "<changes>:2:9: error: ",
+        ),
+        (
+            lambda g: g.apply("+ <a:b> <a:b> <a:b> .\n+ <a:b> <a:b> <a:b> . <a:b> <a:b> <a:b> ."),
+            ":2:",
+        ),
+        (lambda g: g.apply('\nPA "a" "no iri" .'), "<changes>:2:1: error: 'no iri' is no IRI"),
+    ],
+)
+def test_messages_in_place_of_faults(wrong: Callable[[Graph], object], message: str) -> None:
+    g = Graph("none")
+    with pytest.raises(TidelogError, match=message):
+        wrong(g)
+    assert len(g) == 0
+
+
+def test_sources_of_other_kinds() -> None:
+    line = "<a:b> <a:b> <a:b> .\n"
+    g = Graph("none", data=(io.StringIO(line) for _ in range(2)), format="turtle")
+    assert g.parse(b"") == 0
+    assert g.parse(b"\xef\xbb\xbf" + line.encode()) == 1
+    assert g.load(io.BytesIO(f"\ufeff{line}".encode()), format="ntriples") == 1
+    assert g.parse('\ufeff{"@id": "a:b", "a:b": {"@id": "x"}}', "jsonld", base="a:") == 1
+    assert not g.apply(f"\ufeffA {line}")[0]
+    assert len(g) == 2
+
+
+def test_an_ontology_goes_with_any_graph(tmp_path: Path) -> None:
+    (tmp_path / "o.ttl").write_text(HEAD + ":p rdfs:domain :C .")
+    (tmp_path / "d.nq").write_text(f"{e('x')} {e('p')} {e('y')} {e('g')} .\n")
+    names = str(tmp_path / "o.ttl"), str(tmp_path / "d.nq")
+    g = Graph("rdfs", ontology=names[0], data=names[1], graph="http://e/g")
+    assert (e("x"), TYPE, e("C")) in g
+    assert len(Graph("rdfs", ontology=names[0], data=names[1], graph="http://e/h")) == 1
