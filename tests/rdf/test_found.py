@@ -143,7 +143,7 @@ def test_blank_nodes_that_were_kept_are_taken(tmp_path: Path) -> None:
     assert node not in nodes
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(3))
 def test_changes_that_meet_each_other(seed: int) -> None:
     """Axioms that are one rule, equal terms of axioms, and triples that were there before."""
     rng = random.Random(seed)
@@ -175,7 +175,7 @@ def both(text: str, profile: str = "owl2rl") -> tuple[Graph, Graph]:
     """The same graph over triples and compiled."""
     made = Graph(profile), Graph(profile, compiled=True)
     for one in made:
-        one.parse(HEAD + text, blank_nodes="keep")
+        one.parse(HEAD + text)
     return made
 
 
@@ -279,7 +279,7 @@ def test_an_equality_costs_what_it_changes() -> None:
     as_fresh(g)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_both_ways_while_data_and_ontology_change(seed: int) -> None:
     rng = random.Random(seed)
     literals = ["1", "1.0", '"01"^^xsd:int', '"a"']

@@ -68,7 +68,7 @@ def test_literals_for_rdflib_are_as_they_were_written() -> None:
         (lambda g: g.parse("", format=["turtle"]), "there is no format"),
         (
             lambda g: g.parse('{"@id": "a:b",\n "a:p": {"@id": "x"}}', "jsonld"),
-            "<text>:2:16: error: a relative IRI, and no base\n",
+            "<text>:2:17: error: a relative IRI, and no base\n",
         ),
         (
             lambda g: g.parse('{"a:p": 1,\n "@context": "http://e/c"}', "jsonld"),
@@ -79,7 +79,7 @@ def test_literals_for_rdflib_are_as_they_were_written() -> None:
             "<changes>:2:17: error: ",
         ),
         (
-            lambda g: g.apply('PA "long" "http://example.org/" .\n+ <a:a> long:b< <a:b> .'),
+            lambda g: g.apply('PA "long" "http://example.org/" .\n+ <a:a> long:b{ <a:b> .'),
             "<changes>:2:9: error: ",
         ),
         (

@@ -21,6 +21,7 @@ from tidelog.rdf import axioms, profiles
 from tidelog.rdf.axioms import FIXED, Rule, Schema
 from tidelog.rdf.literals import Facts, facts_about
 from tidelog.rdf.vocabulary import SAME, TYPE, Triple, is_schema
+from tidelog.rdf.ways import accepted
 
 Row = tuple[str, ...]
 
@@ -100,7 +101,7 @@ class Ontology:
     def __init__(self, profile: str = "owl2rl") -> None:
         profiles.check_profile(profile)
         self._profile = profile
-        self._tables = Database(profiles.program(profile))
+        self._tables = Database.of(accepted(profiles.program(profile), profile))
         self._given: dict[Triple, None] = {}
         self._described: set[str] = set()  # literals whose facts the tables have
         self._names = axioms.names(profile)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.accept import accept
 from tidelog.api import Database
 from tidelog.deltas import Delta
 from tidelog.program.changes import Op
@@ -28,8 +27,7 @@ from tidelog.rdf.equal import Equal, Net, Values
 from tidelog.rdf.literals import Facts, facts_about
 from tidelog.rdf.terms import Triple
 from tidelog.rdf.vocabulary import CLASSES, PREDICATES, SAME, TYPE
-from tidelog.rdf.ways import Done, Pattern, Runs, Way, filled
-from tidelog.text import parse
+from tidelog.rdf.ways import Done, Pattern, Runs, Way, accepted, filled
 from tidelog.text.write import value_text
 from tidelog.transactions import Transaction
 
@@ -77,9 +75,9 @@ class CompiledWay(Way):
             [*self.axioms, *self.equal.told], equality=self._may_equal([data], new, facts)
         )
         self.described.update(new)
-        accepted = accept(parse(self.compiled.program, f"<{self.profile}>"))
-        tables = self._tables(data, facts, accepted.checked.relations)
-        return Database.of(accepted, tables, **self.options)
+        rules = accepted(self.compiled.program, self.profile)
+        tables = self._tables(data, facts, rules.checked.relations)
+        return Database.of(rules, tables, **self.options)
 
     def _tables(self, data: Columns, facts: Facts, relations: Any) -> Iterator[tuple[str, Table]]:
         yield from self.routed(data).items()

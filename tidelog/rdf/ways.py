@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
 
-from tidelog.accept import accept
+from tidelog.accept import Accepted, accept
 from tidelog.api import Database
 from tidelog.deltas import Delta
 from tidelog.maintain.report import Report
@@ -107,13 +108,20 @@ class Way(ABC):
             self.described.update(new)
 
 
+@lru_cache(maxsize=8)
+def accepted(text: str, profile: str) -> Accepted:
+    """A program of ours, read and analysed once: a graph begins empty, and is opened again when
+    its first triples come."""
+    return accept(parse(text, f"<{profile}>"))
+
+
 class TriplesWay(Way):
     """The rule tables over one relation, `triple(s, p, o)`."""
 
     def opened(self, triples: Columns) -> Database:
-        accepted = accept(parse(program(self.profile), f"<{self.profile}>"))
-        relations = accepted.checked.relations
-        return Database.of(accepted, self._tables(triples, relations), **self.options)
+        rules = accepted(program(self.profile), self.profile)
+        tables = self._tables(triples, rules.checked.relations)
+        return Database.of(rules, tables, **self.options)
 
     def _tables(self, triples: Columns, relations: Any) -> Iterator[tuple[str, Table]]:
         yield "triple", triples.table()
