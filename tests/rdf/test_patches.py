@@ -110,10 +110,13 @@ def test_an_update_is_given_when_its_commit_is_there() -> None:
         ("TX .\nA <a:s> <a:p> <a:o> .\n", "p:1:1: error: the transaction has no end"),
         ("A <a:s> <a:p> <a:o> .\nTX .\n", "p:2:1: error: changes before TX belong to no"),
         ("PA x .\n", "p:1:1: error: this is no prefix"),
-        ('PA "x" "no iri" .\n', "error: 'no iri' is no IRI"),
+        ('PA "x" "no iri" .\n', "p:1:1: error: 'no iri' is no IRI"),
         ("A y:s <a:p> <a:o> .\n", "p:1:"),
-        ("A <a:s> <a:p> <<( <a:s> <a:p> <a:o> )>> .\n", "p:1:1: error: triples about triples"),
-        ("A <a:s> <a:p> " + "<<( <a:s> <a:p> " * 50_000, "p: error: more than 500 triples inside"),
+        ("A <a:s> <a:p> <<( <a:s> <a:p> <a:o> )>> .\n", "p:1:15: error: triples about triples"),
+        (
+            "A <a:s> <a:p> " + "<<( <a:s> <a:p> " * 50_000,
+            "p:1:1: error: more than 500 triples inside",
+        ),
     ],
 )
 def test_what_is_refused(text: str, message: str) -> None:

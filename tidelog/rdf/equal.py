@@ -66,8 +66,8 @@ class Equal:
         self.told: dict[Triple, None] = {}
         self.told, self.concerned = self.reached(axioms)
 
-    def __contains__(self, triple: Triple) -> bool:
-        return triple in self._links.get(triple[0], ())
+    def __contains__(self, triple: object) -> bool:
+        return isinstance(triple, tuple) and triple in self._links.get(triple[0], ())
 
     def change(self, net: Net) -> None:
         for triple in net.gone:

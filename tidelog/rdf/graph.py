@@ -280,7 +280,7 @@ def _sources(given: Source | Iterable[Source] | None) -> list[Source]:
     one = is_path(given) or hasattr(given, "read") or isinstance(given, bytes)
     if one or not isinstance(given, Iterable):
         return [given]  # type: ignore[list-item]
-    return list(given)
+    return list(given)  # type: ignore[arg-type]
 
 
 def _way(compiled: bool) -> type[Way]:
