@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import signal
 import sqlite3
 import struct
 from collections.abc import Sequence
@@ -224,6 +225,23 @@ def test_a_database_is_whole_or_as_it_was(folder: Path, monkeypatch: pytest.Monk
         write(PAIRS[:1], IO="sqlite")
     assert (folder / "pair.sqlite").read_bytes() == before
     assert sorted(os.listdir()) == ["pair.sqlite", "pair.sqlite-wal"]
+
+
+def test_a_process_that_is_killed_leaves_the_old_database(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(PAIRS, IO="sqlite")
+    before = (folder / "pair.sqlite").read_bytes()
+    child = os.fork()
+    if not child:  # it dies where the new database would get its name
+        monkeypatch.setattr(os, "replace", lambda *names: os.kill(os.getpid(), signal.SIGKILL))
+        write(PAIRS[:1], IO="sqlite")
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert (folder / "pair.sqlite").read_bytes() == before
+    assert read(IO="sqlite") == sorted(PAIRS)
+    write(PAIRS[:1], IO="sqlite")
+    assert read(IO="sqlite") == PAIRS[:1]
 
 
 @pytest.mark.parametrize(
