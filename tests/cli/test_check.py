@@ -40,13 +40,14 @@ def test_warnings_alone_are_no_failure(cli: Cli, folder: Path) -> None:
 
 
 def test_faults_of_directives_count(cli: Cli, folder: Path) -> None:
-    (folder / "d.dl").write_text("p(1).\n.output p(IO=sqlite)\n.input p(filenam=x)\n")
+    (folder / "d.dl").write_text("p(1).\n.output p(IO=tape)\n.input p(filenam=x)\n")
     assert cli("check", "d.dl") == (
         2,
         "d.dl: 2 errors, 0 warnings\n",
-        "d.dl:2:9: error: `IO=sqlite` is not supported yet\n"
-        "  2 | .output p(IO=sqlite)\n"
-        "    |         ^ use IO=file or IO=stdout or IO=stdoutprintsize\n"
+        "d.dl:2:9: error: there is no `IO=tape`\n"
+        "  2 | .output p(IO=tape)\n"
+        "    |         ^ use IO=file or IO=stdout or IO=stdoutprintsize or IO=json or IO=jsonfile or "
+        "IO=sqlite; formats that Spark knows (parquet, json, delta, …) need --engine spark\n"
         "d.dl:3:8: error: `.input` has no parameter `filenam`\n"
         "  3 | .input p(filenam=x)\n"
         "    |        ^ did you mean filename?\n",
