@@ -90,9 +90,13 @@ def named(process: int) -> str:
 # In the process itself.
 
 
-def closure(spark: SparkSession, system: str, nodes: int, summed: bool, each: int = EACH) -> Row:
+def graph(nodes: int) -> data.Rows:
+    return data.random_digraph(nodes, EACH / nodes, seed=1)
+
+
+def closure(spark: SparkSession, system: str, nodes: int, summed: bool) -> Row:
     """All facts of a closure; `summed` if they are read again, too."""
-    edges = data.random_digraph(nodes, each / nodes, seed=1)
+    edges = graph(nodes)
     row = Row(f"{nodes:,} nodes", "closure", system, len(edges))
     program, facts = text("closure_linear"), {"edge": edges}
     database, sample = timed(

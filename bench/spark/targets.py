@@ -143,10 +143,11 @@ def of_memory(rows: Sequence[Row]) -> list[Target]:
     found = []
     for row in rows:
         size, most = row.more["bytes of facts"], row.more.get("java bytes", 0.0)
-        right = row.done and size >= HEAP * heap and row.more["all pairs"] == 1.0
+        right = memory.right(row)
         figure = row.detail or (
-            f"{size / 2**30:.2f} GiB of facts, Java {most / 2**20:,.0f} MiB, Python's workers "
+            f"{size / 2**30:.2f} GiB of facts, {'all' if right else 'not all'} read again, Java "
+            f"{most / 2**20:,.0f} MiB, Python's workers "
             f"{row.more.get('workers bytes', 0.0) / 2**20:,.0f} MiB at the most"
         )
-        found.append(Target(text, right, figure))
+        found.append(Target(text, right and size >= HEAP * heap, figure))
     return found

@@ -16,6 +16,7 @@ from bench import data
 from bench.checksum import checksum
 from bench.report import Target
 from bench.spark import (
+    apart,
     batches,
     closure,
     components,
@@ -255,10 +256,18 @@ def test_commits_growth_and_memory() -> None:
 
     assert reached(targets.of_rules(grown(55.0))) == [True]
     assert reached(targets.of_rules(grown(56.0))) == [False]
-    enough = {"bytes of facts": float(1 << 30), "all pairs": 1.0}
-    for more, expected in ((enough, True), ({**enough, "all pairs": 0.0}, False)):
+    for size, paths, expected in ((1 << 30, 6, True), (1 << 30, 5, False), (1 << 29, 6, False)):
+        more = {"bytes of facts": float(size), memory.EXPECTED: 6.0}
         row = row_of("8 nodes", memory.STEP, "pivot", 1.0, **more)
+        row.sums = {"path": [paths, 1, 2]}
         assert reached(targets.of_memory([row])) == [expected]
+
+
+def test_paths_are_counted_without_the_engine() -> None:
+    edges = apart.graph(70)
+    assert memory.paths(edges) == Database(text("closure_linear"), facts={"edge": edges}).size(
+        "path"
+    )
 
 
 def everything() -> dict[str, list[Row]]:
@@ -270,9 +279,7 @@ def everything() -> dict[str, list[Row]]:
         runs.append(row)
     return {
         "scale": runs,
-        "memory": [
-            row_of("8", memory.STEP, "pivot", 1.0, **{"bytes of facts": 1e9, "all pairs": 1.0})
-        ],
+        "memory": [row_of("8", memory.STEP, "pivot", 1.0, **{"bytes of facts": 1e9})],
         "closure": closures(9.0, 1.0),
         "components": [row_of(components.CHAINS, components.LABELS, components.OURS, 1.0)],
         "deletion": [row_of(closure.DAG, deletion.DELETE, deletion.SLICES, 1.0)],

@@ -124,6 +124,34 @@ def test_a_process_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
     began.stdout.close()
 
 
+def java_of(process: int) -> int | None:
+    """The Java that a process has started, if it is there."""
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in file.read_text().split():
+            if b"java" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[0]:
+                return int(child)
+    return None
+
+
+@pytest.mark.slow
+def test_a_process_that_is_told_to_end_while_spark_starts(tmp_path: Path) -> None:
+    """Java would go on until it is there, and only then see that it is not wanted any more."""
+    began = subprocess.Popen(
+        [sys.executable, "-c", BEGIN + "session('local[1]', options=OPTIONS)\ninput()"],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+        stdin=subprocess.PIPE,
+    )
+    assert began.stdin is not None
+    with began, began.stdin:
+        while (java_process := java_of(began.pid)) is None:
+            assert began.poll() is None
+            time.sleep(0.05)
+        began.terminate()
+        assert began.wait(timeout=60) == 128 + signal.SIGTERM
+    assert not Path(f"/proc/{java_process}").exists()
+    assert list(tmp_path.glob("tidelog-*")) == []
+
+
 @pytest.fixture
 def without_java(tmp_path: Path) -> dict[str, str]:
     """An environment with the system's tools but no Java."""

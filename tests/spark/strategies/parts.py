@@ -8,7 +8,7 @@ from typing import Any
 
 from tidelog.engines.spark.strategies import exchange
 from tidelog.engines.spark.strategies.choose import Strategy, whole
-from tidelog.engines.spark.strategies.exchange import MESSAGE, OWNED, Piece
+from tidelog.engines.spark.strategies.exchange import Piece
 from tidelog.engines.spark.strategies.faults import Told
 from tidelog.engines.spark.strategies.kernel import Cargo
 from tidelog.engines.spark.strategies.pivot import derived, placed
@@ -57,39 +57,52 @@ def by_exchange(
     parts: int,
     small: frozenset[str] = frozenset(),
     few: Few = lambda atom: False,
-    forgetful: random.Random | None = None,
+    chance: random.Random | None = None,
 ) -> Known:
-    """The stratum's facts by rounds; engines are forgotten between rounds now and then."""
+    """The stratum's facts by rounds; by `chance`, parts come to other workers than before."""
     placing = place(stratum, program.relations, small, few)
     sent = cargo(program, stratum, known, placing, parts)
     boxes: list[list[Piece]] = [
-        [
-            Piece(0, MESSAGE, name, facts.size, pack(program.relations[name], facts))
-            for name, facts in mine.items()
-        ]
+        [Piece(0, name, pack(program.relations[name], facts)) for name, facts in mine.items()]
         for mine in at_home(program, known, placing, parts)
     ]
+    rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in stratum.relations}
+    workers: list[dict[Any, Any]] = [{}, {}]
     N, number = 1, 0
     while N:
-        out: list[list[Piece]] = [[] for _ in range(parts)]
         told = [Told() for _ in range(parts)]
+        out: list[list[Piece]] = [[] for _ in range(parts)]
         for part in range(parts):
-            if forgetful is not None and forgetful.random() < 0.5:
-                exchange._kept.clear()
+            _some_worker(workers, chance)
             for to, piece in exchange.step(sent, part, number, boxes[part], told[part]):
                 out[to].append(piece)
-            fault = told[part].fault
-            if fault is not None:
-                raise fault.error()
-        boxes = out if number == 0 else [old + new for old, new in zip(boxes, out, strict=True)]
+            _refuse(told[part])
+        boxes = [old + new for old, new in zip(boxes, out, strict=True)]
         number += 1
         N = sum(one.sent for one in told)
-    rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in stratum.relations}
-    for box in boxes:
-        for piece in box:
-            if piece.kind == OWNED and piece.name in rows:
-                rows[piece.name] += unpack(program.relations[piece.name], piece.blob).rows()
+    for part in range(parts):
+        _some_worker(workers, chance)
+        told_last = Told()
+        for name, size, blob in exchange.result(sent, part, number - 1, boxes[part], told_last):
+            found = unpack(program.relations[name], blob).rows()
+            assert len(found) == size
+            rows[name] += found
+        _refuse(told_last)
     return _distinct(rows)
+
+
+def _some_worker(workers: list[dict[Any, Any]], chance: random.Random | None) -> None:
+    """The part comes to a worker that has followed it so far, or some rounds, or not at all."""
+    if chance is None:
+        return
+    exchange._kept = chance.choice(workers)
+    if chance.random() < 0.2:
+        exchange.forget()
+
+
+def _refuse(told: Told) -> None:
+    if told.fault is not None:
+        raise told.fault.error()
 
 
 def by_pivot(

@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -30,6 +31,7 @@ NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 PARTITIONS = "spark.sql.shuffle.partitions"
 PREFIX = "tidelog-spark-"  # of folders that end with a session
+GRACE = 3.0  # seconds for a Java that is not wanted any more
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set by `spark-submit`, which has started Java already
 
 # What holds in every session that is started here, unless Spark was told otherwise.
@@ -187,7 +189,7 @@ def _create(
     for key, value in options.items():
         builder = builder.config(key, value)
     try:
-        with _ctrl_c_as_it_was():
+        with _ctrl_c_as_it_was(), _java_ends_with_us():
             made: SparkSession = builder.getOrCreate()
     except Exception as error:  # of PySpark's or Java's, by what went wrong
         raise TidelogError(f"Spark did not start: {_reason(error)}") from error
@@ -220,6 +222,48 @@ def _ctrl_c_as_it_was() -> Iterator[None]:
     finally:
         if before is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _java_ends_with_us() -> Iterator[None]:
+    """A Java that is starting does not look whether anybody is there: if this process is told to
+    end meanwhile, it tells Java, and tidies up. A handler that is there already stays."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    before = _children()
+
+    def end(number: int, _: object) -> None:
+        for process in _children() - before:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                _end(process)
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _end(process: int) -> None:
+    """A child is told to end, which Java does with its folders, and is ended if it does not."""
+    os.kill(process, signal.SIGTERM)
+    late = time.monotonic() + GRACE
+    while os.waitpid(process, os.WNOHANG)[0] == 0:
+        if time.monotonic() > late:
+            os.kill(process, signal.SIGKILL)
+        time.sleep(0.02)
+
+
+def _children() -> set[int]:
+    """Processes that this one has started, where the system tells."""
+    found: set[int] = set()
+    for file in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found.update(map(int, file.read_text().split()))
+    return found
 
 
 @contextlib.contextmanager

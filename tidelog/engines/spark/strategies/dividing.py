@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from tidelog.engines.spark import values
 from tidelog.engines.spark.packing import union
 from tidelog.engines.spark.strategies.made import Options, Read, by_signature
-from tidelog.engines.spark.strategies.placing import Placing, Route, targets
-from tidelog.engines.spark.strategies.wire import CHUNK, chunks, concat, keys, pack, select
+from tidelog.engines.spark.strategies.placing import Placing, Route, by_part
+from tidelog.engines.spark.strategies.wire import CHUNK, chunks, concat, keys, pack
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
 
@@ -98,9 +98,8 @@ def by_number(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.Table]]:
 def _blobs(
     relation: Relation, routes: Sequence[Route], table: Table, parts: int
 ) -> Iterator[tuple[int, str, bytes]]:
-    rows, to = targets(routes, table, parts)
-    for part in sorted(set(to.tolist())):
-        for piece in chunks(select(table, rows[to == part])):
+    for part, mine in by_part(routes, table, parts):
+        for piece in chunks(mine):
             yield part, relation.name, pack(relation, piece)
 
 

@@ -1,7 +1,9 @@
-"""A round of one part: what was sent to it comes in, and what follows for it and others goes out.
+"""A round of one part: what was sent to it comes in, and what follows for others goes out.
 
-A part sends what it knows to itself, too: a worker that has not kept the part's engine since the
-last round begins with that. Only what is new is sent, so that nothing is sent twice.
+Nothing but messages travels, and only what is new: so nothing is sent twice, and what a part has
+derived stays where it is until all are done. A worker that has not followed a part so far makes up
+for it by the messages of all rounds: to derive facts again takes less than to send them along in
+every round, lest a worker should need them.
 """
 
 from __future__ import annotations
@@ -10,21 +12,18 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tidelog.engines.spark.strategies.faults import Fault, Told
-from tidelog.engines.spark.strategies.kernel import Cargo, Share, gathered, relation_of
-from tidelog.engines.spark.strategies.wire import chunks, pack, select
+from tidelog.engines.spark.strategies.kernel import Cargo, Share, Tables, gathered, relation_of
+from tidelog.engines.spark.strategies.wire import chunks, pack
 from tidelog.program.diagnostics import TidelogError
 
-MESSAGE, OWNED, COPY = 0, 1, 2  # facts for another part; facts of the part itself
 ENGINES = 4  # that a worker keeps
 
 
 class Piece(NamedTuple):
-    """Facts of one relation, sent in the round before `round`."""
+    """Facts of one relation, for a part to take in in a round, the first of which is number 0."""
 
     round: int
-    kind: int
     name: str
-    size: int
     blob: bytes
 
 
@@ -42,49 +41,56 @@ _kept: dict[tuple[str, int], Kept] = {}  # by run and part: engines that this wo
 def step(
     cargo: Cargo, part: int, number: int, pieces: Sequence[Piece], told: Told
 ) -> Iterator[Sent]:
-    """What a part sends in a round, the first of which is number 0."""
+    """What a part sends in a round; `pieces` are all that it has been sent so far."""
     try:
-        share = _arrive(cargo, part, number, pieces)
+        share = _followed(cargo, part, number, pieces, again=True)
         yield from _leave(cargo, share, number, told)
         _keep(cargo, part, number, share)
     except TidelogError as error:
         told.fault = Fault.of(error)
 
 
-def _arrive(cargo: Cargo, part: int, number: int, pieces: Sequence[Piece]) -> Share:
-    """The part's engine at its fixpoint, with what was sent to it for this round."""
-    came = gathered(
-        cargo, ((p.name, p.blob) for p in pieces if p.kind == MESSAGE and p.round == number)
-    )
+def result(
+    cargo: Cargo, part: int, last: int, pieces: Sequence[Piece], told: Told
+) -> Iterator[tuple[str, int, bytes]]:
+    """The stratum's facts that a part owns after the last round, as blobs with their sizes."""
+    try:
+        share = _followed(cargo, part, last, pieces, again=False)
+        for name, table in share.owned():
+            for piece in chunks(table):
+                yield name, piece.size, pack(relation_of(cargo, name), piece)
+    except TidelogError as error:
+        told.fault = Fault.of(error)
+    forget()
+
+
+def _followed(cargo: Cargo, part: int, number: int, pieces: Sequence[Piece], again: bool) -> Share:
+    """The part's engine at its fixpoint in a round; `again` if what is new in it must be told."""
     kept = _kept.pop((cargo.run, part), None)
-    if number == 0:
-        share = Share(cargo, part)
-        share.begin(came)
-        return share
-    if kept is not None and kept.round == number - 1:
-        share = kept.share
-    else:
-        share = Share(cargo, part)
-        share.load(gathered(cargo, ((p.name, p.blob) for p in pieces if p.kind != MESSAGE)))
-    share.go_on(came)
+    if kept is None or kept.round > number - again:
+        kept = Kept(0, Share(cargo, part))
+        kept.share.begin(_sent(cargo, pieces, range(1)))
+    share, done = kept.share, kept.round
+    if done < number - 1:
+        share.go_on(_sent(cargo, pieces, range(done + 1, number)))
+    if done < number:
+        share.go_on(_sent(cargo, pieces, range(number, number + 1)))
     return share
 
 
+def _sent(cargo: Cargo, pieces: Sequence[Piece], rounds: range) -> Tables:
+    return gathered(cargo, ((p.name, p.blob) for p in pieces if p.round in rounds))
+
+
 def _leave(cargo: Cargo, share: Share, number: int, told: Told) -> Iterator[Sent]:
-    """What is new here for the part itself, and what others need of it."""
-    after = number + 1
-    for name, table, owned in share.fresh():
-        relation = relation_of(cargo, name)
-        for kind, mask in ((OWNED, owned), (COPY, ~owned)):
-            for piece in chunks(select(table, mask)):
-                yield share.part, Piece(after, kind, name, piece.size, pack(relation, piece))
+    """What others need of what is new here."""
+    for name, owned, outward in share.news():
         if name in cargo.stratum.relations:
-            told.facts[name] = int(owned.sum())
-    for part, name, table in share.outward():
-        told.sent += table.size
-        for piece in chunks(table):
-            blob = pack(relation_of(cargo, name), piece)
-            yield part, Piece(after, MESSAGE, name, piece.size, blob)
+            told.facts[name] = owned
+        for part, table in outward:
+            told.sent += table.size
+            for piece in chunks(table):
+                yield part, Piece(number + 1, name, pack(relation_of(cargo, name), piece))
 
 
 def forget() -> None:

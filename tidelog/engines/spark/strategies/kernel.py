@@ -19,8 +19,8 @@ from tidelog.compiled import kernels_of, load_quickly, load_safely
 from tidelog.engines.local.engine import LocalEngine
 from tidelog.engines.spark import values
 from tidelog.engines.spark.strategies import loops
-from tidelog.engines.spark.strategies.placing import Placing, targets
-from tidelog.engines.spark.strategies.wire import concat, select, unpack
+from tidelog.engines.spark.strategies.placing import Placing, Route, by_part
+from tidelog.engines.spark.strategies.wire import after, concat, select, unpack
 from tidelog.limits import Limits, Watch
 from tidelog.plan.closures import Closure
 from tidelog.program.rules import Relation, Stratum
@@ -122,9 +122,9 @@ class Share:
         for name in engine.relations(N):
             r = engine.numbers[name]
             table = engine.table(name, N.rows(r))
-            rows, parts = targets(placing.routes[name], table, self.cargo.parts)
-            table = select(table, rows[parts == self.part])
-            found[name] = [select(table, self.matters(name, table))]
+            homes = by_part(placing.routes[name], table, self.cargo.parts)
+            for table in (mine for part, mine in homes if part == self.part):
+                found[name] = [select(table, self.matters(name, table))]
         N.clear()
         for name in found:
             engine.store.clear(engine.numbers[name])
@@ -144,26 +144,36 @@ class Share:
         store, numbers = self.engine.store, self.engine.numbers
         return {name: store.size(numbers[name]) for name in self.names}
 
-    def fresh(self) -> Iterator[tuple[str, Table, NDArray[np.bool_]]]:
-        """Facts that were not here before, by relation, and whether this part owns each."""
-        for name, size in self._sizes().items():
-            if size > self._before[name]:
-                table = self._rows(name, self._before[name], size)
-                owner = self.cargo.placing.routes[name][0]
-                yield name, table, owner.homes(table, self.cargo.parts) == self.part
-
-    def outward(self) -> Iterator[tuple[int, str, Table]]:
-        """Facts that were derived here, for each other part where they are at home."""
+    def news(self) -> Iterator[tuple[str, int, Iterator[tuple[int, Table]]]]:
+        """By relation: how many of the facts that were not here before this part owns, and what was
+        derived here, for each other part where it is at home."""
         parts = self.cargo.parts
-        if parts == 1:
-            return
         for name, size in self._sizes().items():
-            if size > self._arrived[name]:
-                table = self._rows(name, self._arrived[name], size)
-                rows, to = targets(self.cargo.placing.routes[name], table, parts)
-                for part in np.unique(to).tolist():
-                    if part != self.part:
-                        yield part, name, select(table, rows[to == part])
+            before = self._before[name]
+            if size > before:
+                table = self._rows(name, before, size)
+                owned = self._owner(name).homes(table, parts) == self.part
+                yield name, int(owned.sum()), self._outward(name, table, before)
+
+    def _outward(self, name: str, table: Table, before: int) -> Iterator[tuple[int, Table]]:
+        arrived = self._arrived[name] - before
+        if self.cargo.parts == 1 or arrived == table.size:
+            return
+        routes = self.cargo.placing.routes[name]
+        for part, mine in by_part(routes, after(table, arrived), self.cargo.parts):
+            if part != self.part:
+                yield part, mine
+
+    def owned(self) -> Iterator[tuple[str, Table]]:
+        """The stratum's facts that this part owns."""
+        for name in self.cargo.stratum.relations:
+            table = self.engine.table(name)
+            if table.size:
+                owned = self._owner(name).homes(table, self.cargo.parts) == self.part
+                yield name, select(table, owned)
+
+    def _owner(self, name: str) -> Route:
+        return self.cargo.placing.routes[name][0]
 
     def _rows(self, name: str, start: int, stop: int) -> Table:
         return self.engine.table(name, np.arange(start, stop, dtype=np.uint32))

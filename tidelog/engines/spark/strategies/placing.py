@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.engines.spark.strategies.wire import Mask, Parts, equal, home
+from tidelog.engines.spark.strategies.wire import Mask, Parts, equal, home, select
 from tidelog.program.rules import (
     BodyLiteral,
     Constraint,
@@ -71,18 +71,35 @@ def targets(
     routes: Sequence[Route], table: Table, parts: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Facts, by number, and parts that they are sent to; each pair once, in the order of parts."""
-    found: list[NDArray[np.int64]] = []
+    everywhere = np.zeros(table.size, dtype=np.bool_)
     for route in routes:
-        rows = np.flatnonzero(route.meets(table)) if route.where else np.arange(table.size)
         if route.column is None:
-            every = np.arange(parts, dtype=np.int64)[:, None] * table.size + rows[None, :]
-            found.append(every.ravel())
-        else:
-            found.append(route.homes(table, parts)[rows] * table.size + rows)
-    pairs = np.unique(np.concatenate(found)) if len(found) > 1 or routes[0].column is None else None
-    if pairs is None:
-        pairs = np.sort(found[0])
-    return pairs % max(1, table.size), pairs // max(1, table.size)
+            everywhere |= route.meets(table)
+    every = np.flatnonzero(everywhere)
+    rows, to = [np.tile(every, parts)], [np.repeat(np.arange(parts, dtype=np.int64), len(every))]
+    nowhere = np.full(table.size, -1, dtype=np.int64)
+    before: list[NDArray[np.int64]] = []
+    for route in routes:
+        if route.column is not None:
+            homes = np.where(route.meets(table) & ~everywhere, route.homes(table, parts), nowhere)
+            new = homes >= 0
+            for other in before:  # a fact may have the same home by several columns
+                new &= homes != other
+            before.append(homes)
+            rows.append(np.flatnonzero(new))
+            to.append(homes[new])
+    to_all = np.concatenate(to)
+    # Small numbers are sorted in one pass.
+    order = np.argsort(to_all.astype(np.uint16 if parts < 1 << 16 else np.int64), kind="stable")
+    return np.concatenate(rows)[order], to_all[order]
+
+
+def by_part(routes: Sequence[Route], table: Table, parts: int) -> Iterator[tuple[int, Table]]:
+    """The facts that are sent to each part, if any are."""
+    rows, to = targets(routes, table, parts)
+    bounds = np.searchsorted(to, np.arange(parts + 1))
+    for part in np.flatnonzero(np.diff(bounds)).tolist():
+        yield part, select(table, rows[bounds[part] : bounds[part + 1]])
 
 
 Few = Callable[[Literal], bool]  # are facts that match the atom so few that all parts can have them

@@ -5,10 +5,10 @@ A round is one job: every part takes in what was sent to it, goes on to its own 
 what it has derived to the other parts where that is at home. Parts run ahead of each other, so
 rounds are few. When nothing is sent any more, the facts that each part owns are the result.
 
-What a part knows goes to itself with the messages: as blobs in shuffle files, which Spark reads
-again in later rounds and makes again should they be lost. A worker that still has the part's engine
-need not open them. `partitionBy` with one and the same function lets a union put the blobs of a
-part side by side, whatever round they are of, without sending them again.
+Messages of all rounds are kept in shuffle files, which Spark makes again should they be lost. A
+part reads all of them in every round, for its worker need not be the one that it had before (see
+`exchange`). `partitionBy` with one and the same function lets a union put the messages to a part
+side by side, whatever round they are of, without sending them again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.engines.spark.strategies.choose import Strategy
 from tidelog.engines.spark.strategies.dividing import divide
-from tidelog.engines.spark.strategies.exchange import MESSAGE, OWNED, Piece, Sent, forget, step
+from tidelog.engines.spark.strategies.exchange import Piece, Sent, result, step
 from tidelog.engines.spark.strategies.faults import Told
 from tidelog.engines.spark.strategies.kernel import Cargo
 from tidelog.engines.spark.strategies.made import (
@@ -55,6 +55,8 @@ def materialise(
     read: Read,
     options: Options,
 ) -> dict[str, Made]:
+    from tidelog.engines.spark.strategies.tally import ByPart
+
     cargo = _cargo(spark, stratum, relations, read, options)
     context = spark.sparkContext
     sent = context.broadcast(cargo)
@@ -62,10 +64,12 @@ def materialise(
     with described(spark, f"{title(stratum)}: round 1"):
         inputs = divide(spark, divided, relations, read, cargo.placing, cargo.parts, options)
         first = inputs.rdd.mapPartitions(_messages).partitionBy(cargo.parts, _part)
-    inboxes, counts = _rounds(spark, sent, first, stratum, options)
+    inboxes, counts, last = _rounds(spark, sent, first, stratum, options)
+    tally = context.accumulator({}, ByPart())
     with described(spark, f"{title(stratum)}: result"):
-        pieces = context.union(inboxes).mapPartitions(_owned)
-        blobs = spark.createDataFrame(pieces, BLOBS, verifySchema=False).localCheckpoint()
+        found = context.union(inboxes).mapPartitionsWithIndex(_result(sent, tally, last))
+        blobs = spark.createDataFrame(found, BLOBS, verifySchema=False).localCheckpoint()
+    check(tally.value, cargo.parts, options.limits, stratum)
     sent.unpersist()
     return frames(blobs, counts, stratum.relations, relations)
 
@@ -96,12 +100,12 @@ def _cargo(
 
 def _rounds(
     spark: SparkSession, sent: Any, first: Any, stratum: Stratum, options: Options
-) -> tuple[list[Any], dict[str, int]]:
-    """Rounds until nothing is sent; what parts know then, and the number of their facts."""
+) -> tuple[list[Any], dict[str, int], int]:
+    """Rounds until nothing is sent; all messages, the number of facts, and that of the last round."""
     from tidelog.engines.spark.strategies.tally import ByPart
 
     context, parts = spark.sparkContext, first.getNumPartitions()
-    known: list[Any] = []  # what parts have sent to themselves and to each other
+    known: list[Any] = [first]  # what parts were sent
     counts: dict[str, int] = {}
     started = time.perf_counter()
     N, number = 1, 0
@@ -111,10 +115,9 @@ def _rounds(
         check_time(began - started, options.limits, stratum, number)
         tally = context.accumulator({}, ByPart())
         with described(spark, f"{title(stratum)}: round {number}"):
-            inbox = context.union(known) if number > 1 else first
-            inbox = inbox.mapPartitionsWithIndex(_round(sent, tally, number - 1))
+            inbox = context.union(known).mapPartitionsWithIndex(_round(sent, tally, number - 1))
             inbox = inbox.partitionBy(parts, _part)
-            inbox.count()
+            inbox._jrdd.count()  # by Java: to count them here, Python would read them all
         new = check(tally.value, parts, options.limits, stratum, sum(counts.values()))
         for name, count in new.items():
             counts[name] = counts.get(name, 0) + count
@@ -126,7 +129,7 @@ def _rounds(
         if len(known) >= LONG:
             known = [context.union(known)]
             known[0].localCheckpoint()
-    return known, counts
+    return known, counts, number - 1
 
 
 def _part(part: int) -> int:
@@ -136,20 +139,24 @@ def _part(part: int) -> int:
 def _messages(rows: Iterable[Any]) -> Iterator[Sent]:
     for row in rows:
         if row.name:
-            yield row.part, Piece(0, MESSAGE, row.name, 0, bytes(row.blob))
-
-
-def _owned(pieces: Iterable[Sent]) -> Iterator[tuple[int, str, int, bytearray]]:
-    forget()
-    for part, piece in pieces:
-        if piece.kind == OWNED and not piece.name.startswith("%part:"):
-            yield part, piece.name, piece.size, bytearray(piece.blob)
+            yield row.part, Piece(0, row.name, bytes(row.blob))
 
 
 def _round(sent: Any, tally: Any, number: int) -> Any:
     def run(part: int, pieces: Iterable[Sent]) -> Iterator[Sent]:
         told = Told()
         yield from step(sent.value, part, number, [piece for _, piece in pieces], told)
+        tally.add({part: told})
+
+    return run
+
+
+def _result(sent: Any, tally: Any, last: int) -> Any:
+    def run(part: int, pieces: Iterable[Sent]) -> Iterator[tuple[int, str, int, bytearray]]:
+        told = Told()
+        mine = [piece for _, piece in pieces]
+        for name, size, blob in result(sent.value, part, last, mine, told):
+            yield part, name, size, bytearray(blob)
         tally.add({part: told})
 
     return run

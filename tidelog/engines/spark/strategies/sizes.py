@@ -17,6 +17,7 @@ from tidelog.program.rules import Literal, Relation, Rule, Stratum
 from tidelog.program.syntax import Constant, Variable
 
 Pattern = tuple[str, Where]
+TOGETHER = 10  # times the facts of one small relation that all of them may have
 
 
 @dataclass(slots=True)
@@ -81,8 +82,24 @@ def measured(
         else:
             counts[pattern] = size
     counts |= _counted(asked, relations, read, options)
-    small = {name for name in lower if counts[name, ()] <= options.small}
-    return Sizes(frozenset(small), counts, stratum, options.small)
+    sizes = {name: counts[name, ()] for name in lower}
+    return Sizes(_together(sizes, options.small), counts, stratum, options.small)
+
+
+def _together(sizes: Mapping[str, int], small: int) -> frozenset[str]:
+    """Relations that are small, as many of them as are small together: many small ones are large.
+
+    >>> sorted(_together({"a": 7, "b": 90, "c": 50, "d": 101}, small=100))
+    ['a', 'b', 'c']
+    >>> len(_together({f"r{i}": 90 for i in range(30)}, small=100))
+    11
+    """
+    found, total = set(), 0
+    for name in sorted(sizes, key=lambda name: (sizes[name], name)):
+        total += sizes[name]
+        if sizes[name] <= small and total <= TOGETHER * small:
+            found.add(name)
+    return frozenset(found)
 
 
 def _known(pattern: Pattern, relations: Mapping[str, Relation], options: Options) -> int | None:

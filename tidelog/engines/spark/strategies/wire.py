@@ -88,6 +88,17 @@ def _selected(column: Column, rows: NDArray[Any]) -> Column:
     return SymbolColumn(codes.astype(np.int64), [column.words[i] for i in used.tolist()])
 
 
+def after(table: Table, start: int) -> Table:
+    """The rows from one on; nothing is copied."""
+    columns = tuple(
+        SymbolColumn(column.codes[start:], column.words)
+        if isinstance(column, SymbolColumn)
+        else column[start:]
+        for column in table.columns
+    )
+    return Table(table.kinds, columns, table.size - start)
+
+
 def concat(relation: Relation, tables: list[Table]) -> Table:
     if len(tables) == 1:
         return tables[0]
