@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tidelog.engines.spark import values
+from tidelog.engines.local.engine import LocalEngine
 from tidelog.engines.spark.packing import union
+from tidelog.engines.spark.strategies.dividing import at_home
 from tidelog.engines.spark.strategies.made import BLOBS, batch, described, named
 from tidelog.engines.spark.strategies.renewing import CAME, WENT, facts
-from tidelog.engines.spark.strategies.slices import Facts, changed, plain
-from tidelog.engines.spark.strategies.wire import from_bytes, to_bytes
+from tidelog.engines.spark.strategies.slices import Facts
+from tidelog.engines.spark.strategies.wire import chunks, concat, pack, unpack
 from tidelog.program.rules import Relation
+from tidelog.program.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +44,7 @@ def difference(
     parts = max(1, spark.sparkContext.defaultParallelism)
     known = {name: relations[name] for name in names}
     with described(spark, "what has changed"):
-        found = both.repartition(parts, "part").mapInArrow(_comparer(known), BLOBS).collect()
+        found = at_home(both, parts).mapInArrow(_comparer(known), BLOBS).collect()
     return facts(WENT, found, known, known), facts(CAME, found, known, known)
 
 
@@ -53,19 +55,26 @@ def _comparer(relations: Mapping[str, Relation]) -> Any:
             for row in rows.to_pylist():
                 sides = held.setdefault((row["part"], row["name"]), ([], []))
                 sides[row["side"]].append(row["blob"])
-        for (part, name), sides in held.items():
-            relation = relations[name]
-            old, new = (_table(relation, blobs) for blobs in sides)
-            nothing = old.schema.empty_table()
-            for sign, one, other in ((WENT, old, new), (CAME, new, old)):
-                rest = changed(relation, one, other, nothing)
-                if rest.num_rows:
-                    yield batch(part, sign + name, rest.num_rows, to_bytes(rest))
+        while held:
+            (part, name), (old, new) = held.popitem()
+            for sign, table in _differing(relations[name], old, new):
+                for piece in chunks(table):
+                    yield batch(part, sign + name, piece.size, pack(relations[name], piece))
 
     return compare
 
 
-def _table(relation: Relation, blobs: Sequence[bytes]) -> pa.Table:
-    schema = values.arrow_schema(relation)
-    tables = [plain(from_bytes(blob)).cast(schema) for blob in blobs]
-    return pa.concat_tables([schema.empty_table(), *tables])
+def _differing(
+    relation: Relation, old: Sequence[bytes], new: Sequence[bytes]
+) -> Iterator[tuple[str, Table]]:
+    """Facts that came and that went, found in the tables of a local engine."""
+    engine = LocalEngine()
+    engine.declare(relation)
+    O = engine.none()
+    for blobs, into in ((new, engine.all), (old, O)):
+        if blobs:
+            tables = [unpack(relation, blob) for blob in blobs]
+            engine.load(relation.name, concat(relation, tables), (into,))
+    for sign, view in ((CAME, engine.all - O), (WENT, O - engine.all)):
+        found = engine.collect(view, (relation.name,))
+        yield sign, engine.table(relation.name, found.rows(engine.numbers[relation.name]))

@@ -48,11 +48,11 @@ def divide(
 
 
 def at_home(divided: DataFrame, parts: int) -> DataFrame:
-    """The blobs, each in the partition that is its part."""
+    """The blobs, each in the partition that is its part, or one of its parts if those are more."""
     from pyspark.sql import functions as F
 
     numbers = F.array(*(F.lit(number) for number in keys(parts)))
-    key = F.element_at(numbers, F.col("part") + 1)
+    key = F.element_at(numbers, F.col("part") % parts + 1)
     return divided.withColumn("key", key).repartition(parts, "key").drop("key")
 
 

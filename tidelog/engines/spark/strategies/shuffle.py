@@ -101,7 +101,7 @@ def _cargo(
 def _rounds(
     spark: SparkSession, sent: Any, first: Any, stratum: Stratum, options: Options
 ) -> tuple[list[Any], dict[str, int], int]:
-    """Rounds until nothing is sent; all messages, the number of facts, and that of the last round."""
+    """Rounds until nothing is sent: all messages, how many facts there are, and the last round."""
     from tidelog.engines.spark.strategies.tally import ByPart
 
     context, parts = spark.sparkContext, first.getNumPartitions()
