@@ -8,7 +8,7 @@ every round, lest a worker should need them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tidelog.engines.spark.strategies.faults import Fault, Told
@@ -39,11 +39,11 @@ _kept: dict[tuple[str, int], Kept] = {}  # by run and part: engines that this wo
 
 
 def step(
-    cargo: Cargo, part: int, number: int, pieces: Sequence[Piece], told: Told
+    cargo: Cargo, part: int, number: int, pieces: Iterable[Piece], told: Told
 ) -> Iterator[Sent]:
     """What a part sends in a round; `pieces` are all that it has been sent so far."""
     try:
-        share = _followed(cargo, part, number, pieces, again=True)
+        share = _followed(cargo, part, number, pieces, new=True)
         yield from _leave(cargo, share, number, told)
         _keep(cargo, part, number, share)
     except TidelogError as error:
@@ -51,11 +51,11 @@ def step(
 
 
 def result(
-    cargo: Cargo, part: int, last: int, pieces: Sequence[Piece], told: Told
+    cargo: Cargo, part: int, last: int, pieces: Iterable[Piece], told: Told
 ) -> Iterator[tuple[str, int, bytes]]:
     """The stratum's facts that a part owns after the last round, as blobs with their sizes."""
     try:
-        share = _followed(cargo, part, last, pieces, again=False)
+        share = _followed(cargo, part, last, pieces, new=False)
         for name, table in share.owned():
             for piece in chunks(table):
                 yield name, piece.size, pack(relation_of(cargo, name), piece)
@@ -64,18 +64,20 @@ def result(
     forget()
 
 
-def _followed(cargo: Cargo, part: int, number: int, pieces: Sequence[Piece], again: bool) -> Share:
-    """The part's engine at its fixpoint in a round; `again` if what is new in it must be told."""
+def _followed(cargo: Cargo, part: int, number: int, pieces: Iterable[Piece], new: bool) -> Share:
+    """The part's engine at its fixpoint in a round; `new` if it must tell what is new in it."""
     kept = _kept.pop((cargo.run, part), None)
-    if kept is None or kept.round > number - again:
-        kept = Kept(0, Share(cargo, part))
-        kept.share.begin(_sent(cargo, pieces, range(1)))
-    share, done = kept.share, kept.round
-    if done < number - 1:
-        share.go_on(_sent(cargo, pieces, range(done + 1, number)))
-    if done < number:
-        share.go_on(_sent(cargo, pieces, range(number, number + 1)))
-    return share
+    if kept is not None and kept.round > number - new:
+        kept = None
+    done = -1 if kept is None else kept.round
+    mine = [piece for piece in pieces if piece.round > done]
+    if kept is None:
+        kept, done = Kept(0, Share(cargo, part)), 0
+        kept.share.begin(_sent(cargo, mine, range(1)))
+    for rounds in (range(done + 1, number), range(max(number, done + 1), number + 1)):
+        if rounds:
+            kept.share.go_on(_sent(cargo, mine, rounds))
+    return kept.share
 
 
 def _sent(cargo: Cargo, pieces: Sequence[Piece], rounds: range) -> Tables:

@@ -34,6 +34,7 @@ from tidelog.engines.spark.strategies.made import (
     collected,
     described,
     frames,
+    own_workers,
     parts_of,
     title,
 )
@@ -66,7 +67,7 @@ def materialise(
         first = inputs.rdd.mapPartitions(_messages).partitionBy(cargo.parts, _part)
     inboxes, counts, last = _rounds(spark, sent, first, stratum, options)
     tally = context.accumulator({}, ByPart())
-    with described(spark, f"{title(stratum)}: result"):
+    with described(spark, f"{title(stratum)}: result"), own_workers(spark):
         found = context.union(inboxes).mapPartitionsWithIndex(_result(sent, tally, last))
         blobs = spark.createDataFrame(found, BLOBS, verifySchema=False).localCheckpoint()
     check(tally.value, cargo.parts, options.limits, stratum)
@@ -114,7 +115,7 @@ def _rounds(
         began = time.perf_counter()
         check_time(began - started, options.limits, stratum, number)
         tally = context.accumulator({}, ByPart())
-        with described(spark, f"{title(stratum)}: round {number}"):
+        with described(spark, f"{title(stratum)}: round {number}"), own_workers(spark):
             inbox = context.union(known).mapPartitionsWithIndex(_round(sent, tally, number - 1))
             inbox = inbox.partitionBy(parts, _part)
             inbox._jrdd.count()  # by Java: to count them here, Python would read them all
@@ -145,7 +146,7 @@ def _messages(rows: Iterable[Any]) -> Iterator[Sent]:
 def _round(sent: Any, tally: Any, number: int) -> Any:
     def run(part: int, pieces: Iterable[Sent]) -> Iterator[Sent]:
         told = Told()
-        yield from step(sent.value, part, number, [piece for _, piece in pieces], told)
+        yield from step(sent.value, part, number, (piece for _, piece in pieces), told)
         tally.add({part: told})
 
     return run
@@ -154,7 +155,7 @@ def _round(sent: Any, tally: Any, number: int) -> Any:
 def _result(sent: Any, tally: Any, last: int) -> Any:
     def run(part: int, pieces: Iterable[Sent]) -> Iterator[tuple[int, str, int, bytearray]]:
         told = Told()
-        mine = [piece for _, piece in pieces]
+        mine = (piece for _, piece in pieces)
         for name, size, blob in result(sent.value, part, last, mine, told):
             yield part, name, size, bytearray(blob)
         tally.add({part: told})
