@@ -46,6 +46,8 @@ QUIET = {
     "spark.ui.retainedStages": "10000",
     "spark.ui.showConsoleProgress": "false",
 }
+# Facts travel in large blobs; Java would hold on to the last hundred that went through a stream.
+LEAN = {"spark.serializer.objectStreamReset": "1"}
 # On this machine alone, a session serves nobody else.
 LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -152,7 +154,7 @@ def _launch(pyspark: Any, master: str, name: str, options: Mapping[str, str]) ->
     logging.write_text(LOGGING)
     # A user's options for Java come after ours, so that they win.
     for_java = f"-Dlog4j2.configurationFile={logging.as_uri()} {options.get(JAVA_OPTIONS, '')}"
-    told = {**QUIET, **options, JAVA_OPTIONS: for_java.strip()}
+    told = {**QUIET, **LEAN, **options, JAVA_OPTIONS: for_java.strip()}
     around = {"JAVA_HOME": str(java.home(java.find()))}
     if not master.startswith("local"):
         with _surroundings(around):

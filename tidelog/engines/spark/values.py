@@ -106,10 +106,11 @@ def _column(kind: Kind, chunk: Any) -> Column:
 
 def rows_of(relation: Relation, found: pa.Table) -> list[Row]:
     """Rows of an Arrow table, which the driver can hold in a set."""
-    columns: list[Sequence[Value]] = [chunk.to_pylist() for chunk in found.columns]
-    for c, kind in enumerate(relation.kinds):
-        if kind == "float":
-            columns[c] = [_float(value) for value in columns[c]]
+    columns: list[Sequence[Value]] = []
+    for chunk, kind in zip(found.columns, relation.kinds or ("number",), strict=True):
+        # Of numbers, NumPy makes values of Python's several times as fast as Arrow.
+        made = chunk.to_pylist() if kind == "symbol" else chunk.to_numpy().tolist()
+        columns.append([_float(value) for value in made] if kind == "float" else made)
     return list(zip(*columns, strict=True))
 
 
