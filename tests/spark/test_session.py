@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -125,11 +126,12 @@ def test_a_process_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def java_of(process: int) -> int | None:
-    """The Java that a process has started, if it is there."""
+    """The Java that a process has started for Spark, if it is there."""
     for file in Path(f"/proc/{process}/task").glob("*/children"):
         for child in file.read_text().split():
-            if b"java" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[0]:
-                return int(child)
+            with contextlib.suppress(OSError):  # one that told its version, and is gone
+                if b"SparkSubmit" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    return int(child)
     return None
 
 
