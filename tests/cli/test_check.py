@@ -46,8 +46,8 @@ def test_faults_of_directives_count(cli: Cli, folder: Path) -> None:
         "d.dl: 2 errors, 0 warnings\n",
         "d.dl:2:9: error: there is no `IO=tape`\n"
         "  2 | .output p(IO=tape)\n"
-        "    |         ^ use IO=file or IO=stdout or IO=stdoutprintsize or IO=json or IO=jsonfile or "
-        "IO=sqlite; formats that Spark knows (parquet, json, delta, …) need --engine spark\n"
+        "    |         ^ use IO=file or IO=stdout or IO=stdoutprintsize or IO=json or IO=jsonfile "
+        "or IO=sqlite; formats that Spark knows (parquet, json, delta, …) need --engine spark\n"
         "d.dl:3:8: error: `.input` has no parameter `filenam`\n"
         "  3 | .input p(filenam=x)\n"
         "    |        ^ did you mean filename?\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 import time
@@ -83,7 +84,7 @@ def test_the_examples_of_help_are_true(cli: Cli, folder: Path, command: str) -> 
     for path in folder.iterdir():
         path.unlink()
     for line, shown in examples(cli(*([command] if command else []), "--help").out):
-        words = line.split()
+        words = shlex.split(line)
         if words[0] == "cat":
             (folder / words[1]).write_text("\n".join(shown) + "\n")
         elif words[0] == "tidelog":

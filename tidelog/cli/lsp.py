@@ -16,7 +16,8 @@ and warnings while a program is written, types and strata of the name under the 
 definitions, references, symbols, renaming and formatting. No facts are read.
 Exit codes: 0 after shutdown and exit, 1 if the editor left without them."""
 EXAMPLE = """\
-example, for Neovim:
+example:
+  $ tidelog lsp     waits for an editor, which starts it: Neovim by
   vim.lsp.start({name = "tidelog", cmd = {"tidelog", "lsp"}})"""
 
 
