@@ -35,8 +35,10 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Those that measure time first, by themselves; then all others, two at a time.
-test: lint
+# Kernels are compiled beside lint. Those that measure time run first, by themselves; then all others,
+# two at a time.
+test: setup
+	@$(BIN)/python -m tests.warm & compiling=$$!; $(MAKE) --no-print-directory lint && wait $$compiling
 	$(BIN)/python -m pytest -m alone
 	$(BIN)/python -m pytest -m "not alone" -n $(PROCESSES)
 

@@ -33,3 +33,7 @@ def warm() -> None:
         for change in ("insert", "delete"):
             with db.transaction(algorithm=algorithm) as tx:
                 getattr(tx, change)("edge", [(99, 95), (95, 20), (50, 51)])
+
+
+if __name__ == "__main__":
+    warm()
