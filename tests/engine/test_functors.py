@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -201,6 +202,19 @@ def test_a_functor_may_not_use_the_database_that_calls_it() -> None:
     with pytest.raises(tl.EvaluationError, match="a functor uses the database that calls it"):
         db.query("p(x), y = @h(x)")
     assert db.query("p(x)") == [(1,)]
+
+
+def test_limits_end_functions_that_take_long() -> None:
+    db = opened(f=lambda x, y: f(x, y) if x < 100 else time.sleep(0.06) or x)
+    before = list(db["q"])
+    tx = db.transaction(limits=tl.Limits(max_seconds=0.1))
+    tx.insert("p", [(100 + i, "slow") for i in range(1000)])
+    with pytest.raises(tl.LimitError, match=r"stopped at more than 0.1 seconds, in round 1 of q"):
+        tx.commit()
+    assert list(db["q"]) == before
+    with db.transaction() as tx:
+        tx.insert("p", [(100, "slow")])
+    assert (100, "!" * 101) in db["q"]
 
 
 def test_the_command_line_takes_functions_from_a_module(

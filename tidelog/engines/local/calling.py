@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,30 @@ from tidelog.program.syntax import Kind
 from tidelog.program.table import DTYPES, Column, SymbolColumn, Table
 
 SHOWN = 80  # characters of an argument in a message
+STEP = 0.05  # seconds between two looks at limits
 
 
 def call(
-    name: str, functor: Functor, kinds: tuple[Kind, ...], columns: Sequence[Column], size: int
+    name: str,
+    functor: Functor,
+    kinds: tuple[Kind, ...],
+    columns: Sequence[Column],
+    size: int,
+    tick: Callable[[], None],
 ) -> Column:
-    """Results for each row of arguments; `kinds` are those of the arguments and the result."""
+    """Results for each row of arguments; `kinds` are those of the arguments and the result.
+
+    Between calls that take long, `tick` may end the work.
+    """
     if functor.vectorised:
         return _at_once(name, functor, kinds, columns, size)
     rows = zip(*(column.tolist() for column in columns), strict=True) if columns else [()]
-    results = [_one(name, functor, kinds[-1], args) for args in rows]
+    results, later = [], time.perf_counter() + STEP
+    for args in rows:
+        results.append(_one(name, functor, kinds[-1], args))
+        if time.perf_counter() > later:
+            tick()
+            later = time.perf_counter() + STEP
     return Table.from_rows(kinds[-1:], [(value,) for value in results]).columns[0]
 
 

@@ -21,7 +21,7 @@ from tidelog.engines.local.sets import NO_ROWS, Key, LocalSet, Rows, key_of, tru
 from tidelog.engines.local.store import Store
 from tidelog.engines.local.values import Dictionary
 from tidelog.maintain.seam import Combination, Split, View
-from tidelog.program.diagnostics import EvaluationError
+from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.program.functors import Functor
 from tidelog.program.rules import Rule
 from tidelog.program.table import Column, Table
@@ -404,7 +404,9 @@ class Runner:
             if call.functor == "autoinc":
                 column: Column = self._counted(dictionary.ordered(kinds[:-1], rows))
             else:
-                column = self._results(call, columns, len(rows))
+                column = self._results(call, rule, columns, len(rows))
+        except LimitError:
+            raise
         except EvaluationError as error:
             raise EvaluationError(in_rule(str(error), rule)) from error.__cause__
         answers = np.empty((len(rows), len(kinds)), dtype=np.uint32)
@@ -419,14 +421,16 @@ class Runner:
         self._numbers += len(order)
         return numbers
 
-    def _results(self, call: Outside, columns: list[Column], size: int) -> Column:
+    def _results(self, call: Outside, rule: Rule, columns: list[Column], size: int) -> Column:
         function = self.functions.get(call.functor)
         if function is None:
             values = compute(call.functor, call.signature, [c.tolist() for c in columns], size)
             return Table.from_rows(call.signature[-1:], [(v,) for v in values]).columns[0]
         self.calling = True
         try:
-            return call_function(call.functor, function, call.signature, columns, size)
+            return call_function(
+                call.functor, function, call.signature, columns, size, lambda: self.tick(rule)
+            )
         finally:
             self.calling = False
 
