@@ -128,8 +128,12 @@ class History:
         assert naive.check(typed, self.facts, found, functors=functions) == []
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("name", PROGRAMS)
+# Strata that leave facts out are derived from scratch by all: a few are enough for what is around.
+SOME = ("auto", "dred", "counting", "dbsp")
+EACH = [(name, each) for name in PROGRAMS for each in (ALGORITHMS if name == "calling" else SOME)]
+
+
+@pytest.mark.parametrize(("name", "algorithm"), EACH)
 def test_maintaining_equals_recomputing(name: str, algorithm: str) -> None:
     history = History(name, Random(f"{name} {algorithm}"))
     history.check()
