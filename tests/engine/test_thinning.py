@@ -75,6 +75,12 @@ def test_a_relation_that_thins_and_rules_that_come_and_go() -> None:
     assert list(db["twice"]) == [(14,)]
     with pytest.raises(tl.ProgramError, match="this is not one rule"), db.transaction() as tx:
         tx.add_rule("other(x) <= other(y) :- x < y.")
+    for algorithm in ("auto", "dbsp"):
+        with db.transaction(algorithm=algorithm) as tx:
+            tx.add_rule("more(x, x + 1) :- other(x).")
+        with db.transaction(algorithm=algorithm) as tx:
+            tx.remove_rule("more(x, x + 1) :- other(x).")
+        assert not db["more"].rows()
     with db.transaction() as tx:
         tx.remove_rule(name)
     assert list(db["twice"]) == [(6,)]

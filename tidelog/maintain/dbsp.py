@@ -42,7 +42,7 @@ class Circuit:
             return
         if any(stratum.thinned for stratum in strata):
             u.memory.circuit = None
-            recompute.everything(u, strata)
+            recompute.everything(u, strata, gone)
             return
         began = time.perf_counter()
         u.begin(Work((), self.name))

@@ -32,13 +32,14 @@ def plainly(u: Update, stratum: Stratum) -> None:
         u.memory.modules = with_modules
 
 
-def everything(u: Update, strata: Sequence[Stratum]) -> None:
+def everything(u: Update, strata: Sequence[Stratum], gone: Sequence[Rule]) -> None:
     """All strata, for an algorithm that takes them at once and cannot take these."""
+    lose = {rule.head.relation for rule in gone}
     for stratum in strata:
         began, instances = time.perf_counter(), u.engine.instances
         u.watch.stratum(stratum)
         u.begin(Work(stratum.relations))
-        if stratum.given:
+        if stratum.given and lose.isdisjoint(stratum.relations):
             u.work.algorithm = "input"
             D, A = u.went(stratum), u.came(stratum)
             u.I -= D
