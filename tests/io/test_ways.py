@@ -126,6 +126,17 @@ def test_texts_are_souffles(folder: Path) -> None:
     assert read(stdin=b'{"w": "a", "x": 1}'.join((b"[", b"]")), IO="json") == [(1, "a")]
 
 
+def test_the_output_folder_dash_prints_every_way(folder: Path) -> None:
+    for way in WAYS.values():
+        printed = io.BytesIO()
+        wanted = outputs(directive("output", "r", **way), "-")
+        write_outputs(wanted, {"r": Table.from_rows(ALL.kinds, [(1, 2, 0.5, "s")])}, printed)
+        title, _, row = printed.getvalue().decode().splitlines()[2:5]
+        assert title in ("n\tu\tf\ts", "n,u,f,s", "n;u;f;s")
+        assert row in ("1\t2\t0.5\ts", '1,2,0.5,"s"', '1;2;0.5;"s"')
+    assert os.listdir() == []
+
+
 def test_columns_are_chosen(folder: Path) -> None:
     (folder / "log").write_text("h\nw1;skip;7;more\nw2;skip;8\n")
     chosen = {"filename": "log", "delimiter": ";", "columns": "2:0", "headers": "true"}
