@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test test-long lint bench bench-updates bench-modules bench-streams bench-dbsp bench-spark bench-rdf clean
+.PHONY: help setup demo test test-long lint bench bench-updates bench-modules bench-streams bench-dbsp bench-spark bench-rdf bench-language clean
 
 help:
 	@echo "make demo    set up and run the example"
@@ -15,6 +15,7 @@ help:
 	@echo "make bench-streams   set up and measure streams of updates, by every policy"
 	@echo "make bench-dbsp   set up and measure the incremental circuit, with its index and without"
 	@echo "make bench-spark   set up and measure the Spark engine, beside frames, Spark SQL and one process"
+	@echo "make bench-language   set up and measure constructs of the language beside plain programs"
 	@echo "make bench-rdf   set up and measure ontologies: universities materialised and changed"
 
 setup: $(STAMP)
@@ -68,6 +69,9 @@ bench-dbsp: setup
 
 bench-spark: setup
 	$(BIN)/python -m bench.spark.run
+
+bench-language: setup
+	$(BIN)/python -m bench.language.run
 
 bench-rdf: setup
 	$(BIN)/python -m bench.rdf.run

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         TidelogError,
     )
     from tidelog.program.functors import functor
+    from tidelog.program.terms import Branch
     from tidelog.reading import Answer, Latest, RelationView, Snapshot
     from tidelog.stream.policy import Finished
     from tidelog.stream.processor import Stream
@@ -28,6 +29,7 @@ __version__ = "0.7.0"
 
 __all__ = [
     "Answer",
+    "Branch",
     "Commit",
     "DataError",
     "Database",
@@ -66,6 +68,7 @@ _HOMES = {
         "TidelogError",
     ),
     "tidelog.program.functors": ("functor",),
+    "tidelog.program.terms": ("Branch",),
     "tidelog.reading": ("Answer", "Latest", "RelationView", "Snapshot"),
     "tidelog.stream.policy": ("Finished",),
     "tidelog.stream.processor": ("Stream",),

@@ -26,8 +26,14 @@ from tidelog.maintain.materialise import materialise
 from tidelog.maintain.memory import Memory
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import Change, Commit
-from tidelog.program.diagnostics import DataError, Sources, TidelogError
-from tidelog.program.rules import CheckedProgram, Relation, Rule
+from tidelog.program.diagnostics import (
+    DataError,
+    Diagnostic,
+    ProgramError,
+    Sources,
+    TidelogError,
+)
+from tidelog.program.rules import Relation, Rule
 from tidelog.program.syntax import Attribute, Program, RelationDecl
 from tidelog.program.table import Table
 from tidelog.questions import compile_question
@@ -68,7 +74,7 @@ class Place:
     strategy: str = "auto"
     driver_facts: int | None = None
 
-    def made(self, algorithm: str, modules: bool, checked: CheckedProgram) -> SparkEngine | None:
+    def made(self, algorithm: str, modules: bool, accepted: Accepted) -> SparkEngine | None:
         """Spark's engine, if it is asked for."""
         if self.engine == "local":
             return None
@@ -76,6 +82,14 @@ class Place:
             raise TidelogError(
                 f"error: there is no engine {self.engine!r}\n    there are local, spark"
             )
+        for declared in accepted.typed.types:
+            if declared.branches:
+                found = Diagnostic(
+                    f"type {declared.name} is of records or branches, which Spark does not take",
+                    declared.at,
+                    "leave out the engine, or give relations one column per field",
+                )
+                raise ProgramError([found], accepted.sources)
         from tidelog.engines.spark.session import session
 
         spark = self.spark or session()
@@ -89,9 +103,9 @@ class Place:
         from tidelog.spark import check_algorithm
 
         check_algorithm(algorithm)
-        refuse_numbers(checked.rules)
-        refuse_functors(checked.rules)
-        refuse_thinned(checked.relations.values())
+        refuse_numbers(accepted.checked.rules)
+        refuse_functors(accepted.checked.rules)
+        refuse_thinned(accepted.checked.relations.values())
         most = DRIVER_FACTS if self.driver_facts is None else self.driver_facts
         return SparkEngine(spark, Options(self.strategy, most), modules)
 
@@ -209,7 +223,7 @@ class Database:
         self._stream: weakref.ref[Stream] | None = None
         self.warnings = accepted.warnings
         self.stats = Stats()
-        self._spark = place.made(algorithm, modules, accepted.checked)
+        self._spark = place.made(algorithm, modules, accepted)
         # What a database asks of an engine, Spark's has as well.
         self._loaded = LocalEngine() if self._spark is None else cast("LocalEngine", self._spark)
         self._derive: Callable[[], None] | None = None  # what a lazy database has not done yet

@@ -50,6 +50,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
+from tidelog.program.terms import Branch, Field, TermKind, order_key
 from tidelog.text.write import value_text
 
 Row = tuple[Value, ...]
@@ -144,7 +145,7 @@ def check(
     for name, kinds in column_kinds(typed).items():
         rows = {as_row(row, kinds) for row in found.get(name, right[name])}
         for sign, difference in (("-", rows - right[name]), ("+", right[name] - rows)):
-            for row in sorted(difference):
+            for row in sorted(difference, key=lambda row: [*map(order_key, kinds, row)]):
                 terms = (value_text(value, kind) for value, kind in zip(row, kinds, strict=True))
                 changes.append(f"{sign}{name}({', '.join(terms)}).")
     return changes
@@ -152,10 +153,20 @@ def check(
 
 def column_kinds(typed: Program) -> dict[str, tuple[Kind, ...]]:
     """The kinds of each relation's columns, with the program's own types resolved."""
-    of = {declared.name: declared.of[0] for declared in typed.types}
+    of = {declared.name: declared.of[0] for declared in typed.types if declared.of}
+    made = {d.name: TermKind.named(d.name, d.form == "record", 0) for d in typed.types if not d.of}
 
     def kind(name: str) -> Kind:
-        return kind(of[name]) if name in of else next(kind for kind in KINDS if kind == name)
+        if name in of:
+            return kind(of[name])
+        if name in made:
+            return made[name]
+        return next(kind for kind in KINDS if kind == name)
+
+    for declared in typed.types:
+        for branch in declared.branches:
+            fields = tuple(Field(f.name, kind(f.type_name)) for f in branch.fields)
+            made[declared.name].ways[branch.name] = fields
 
     return {r.name: tuple(kind(a.type_name) for a in r.attributes) for r in typed.relations}
 
@@ -262,11 +273,14 @@ def _alternatives(formula: Formula, wanted: bool = True) -> list[list[_Literal]]
         case Atom(name, terms):
             # A `_` that is negated says 'there is none', any other is a variable.
             named = (Call, Cast, Aggregate, *([Wildcard] if wanted else []))
-            simple = tuple(_simple(term, more, named) for term in terms)
+            simple = tuple(_pattern(term, more, named) for term in terms)
             return [[_Literal(Atom(name, simple), wanted), *more]]
         case Comparison(op, left, right):
             if not wanted and op in _INVERSE:
                 op, wanted = _INVERSE[op], True
+            if op == "=" and (_is_pattern(left) or _is_pattern(right)):
+                left, right = (_pattern(t, more, (Call, Cast, Wildcard)) for t in (left, right))
+                return [[_Literal(Comparison(op, left, right), wanted), *more]]
             if op == "=" and isinstance(right, Variable):
                 left, right = right, left
             named = () if op == "=" and isinstance(left, Variable) else (Aggregate,)
@@ -290,6 +304,17 @@ def _simple(term: Term, more: list[_Literal], named: tuple[type, ...] = (Aggrega
     if not isinstance(term, Wildcard):
         more.append(_Literal(Comparison("=", variable, term)))
     return variable
+
+
+def _is_pattern(term: Any) -> bool:
+    return isinstance(term, Call) and term.functor[0] in "[$"
+
+
+def _pattern(term: Term, more: list[_Literal], named: tuple[type, ...]) -> Term:
+    """A record or branch keeps its fields where it stands; other terms become simple."""
+    if isinstance(term, Call) and _is_pattern(term):
+        return replace(term, args=tuple(_pattern(arg, more, named) for arg in term.args))
+    return _simple(term, more, named)
 
 
 def _plan(literals: list[_Literal], terms: tuple[Term, ...], given: Names) -> list[_Literal]:
@@ -325,7 +350,10 @@ def _ordered(
         formula, wanted, _ = literal
         if isinstance(formula, Atom):
             return wanted or _names(formula) <= bound
-        lacking = [side for side in (formula.left, formula.right) if not needs(side) <= bound]
+        sides = (formula.left, formula.right)
+        lacking = [side for side in sides if not needs(side) <= bound]
+        if formula.op == "=" and any(map(_is_pattern, sides)):
+            return _unifiable(*sides, bound)
         binds = formula.op == "=" and len(lacking) == 1 and isinstance(lacking[0], Variable)
         return binds or not lacking
 
@@ -335,6 +363,14 @@ def _ordered(
         ordered.append(literal)
         bound |= _names(literal.formula) | (literal.fold.witnesses if literal.fold else NONE)
     return ordered, scope - bound
+
+
+def _unifiable(a: Term, b: Term, bound: Names) -> bool:
+    """Has one side of each pair of parts a value, so that the other can be matched with it?"""
+    if _is_pattern(a) and _is_pattern(b) and a.functor == b.functor:  # type: ignore[union-attr]
+        pairs = zip(a.args, b.args, strict=True)  # type: ignore[union-attr]
+        return all(_unifiable(x, y, bound) for x, y in pairs)
+    return _names(a) <= bound or _names(b) <= bound
 
 
 def _rank(literal: _Literal) -> int:
@@ -407,10 +443,37 @@ def _strata(
 def _matching(terms: Sequence[Term], rows: Iterable[Row], env: Env) -> Iterator[Env]:
     """The environment with the values of each row that agrees with it."""
     names = [(i, term.name) for i, term in enumerate(terms) if isinstance(term, Variable)]
+    patterns = [(i, term) for i, term in enumerate(terms) if _is_pattern(term)]
     for row in rows:
         extended = dict(env)
-        if all(same(extended.setdefault(name, row[i]), row[i]) for i, name in names):
+        if all(same(extended.setdefault(name, row[i]), row[i]) for i, name in names) and all(
+            _unify(term, row[i], extended) for i, term in patterns
+        ):
             yield extended
+
+
+def _unify(term: Term, value: Any, env: Env) -> bool:
+    """Is the value an instance of the term? Variables without a value get theirs."""
+    match term:
+        case Variable(name):
+            return same(env.setdefault(name, value), value)
+        case Constant(constant, kind):
+            return same(as_kind(constant, kind), value)
+        case Wildcard():
+            return True
+        case Call("[]", args):
+            found = value
+        case Call(functor, args):
+            found = value.values if functor == f"${value.name}" else None
+        case _:
+            raise EvaluationError("a pattern holds variables, constants and patterns")
+    if found is None:
+        return False
+    return all(_unify(arg, part, env) for arg, part in zip(args, found, strict=True))
+
+
+def _has_gap(term: Term) -> bool:
+    return any(isinstance(node, Wildcard) for node in _walk(term))
 
 
 class _Step:
@@ -467,6 +530,8 @@ class _Step:
             case Comparison(_, x, Aggregate() as term) if literal.fold:
                 variables = x, *map(Variable, sorted(literal.fold.witnesses))
                 return _matching(variables, self.fold(literal.fold, term, env), env)
+            case Comparison("=", left, right) if _is_pattern(left) or _is_pattern(right):
+                return self.unified(left, right, env)
             case Comparison(_, Variable(x), term) if x not in env:
                 return [{**env, x: self.value(term, env)}]
             case Comparison(_, term, Variable(x)) if x not in env:
@@ -474,6 +539,20 @@ class _Step:
             case Comparison(op, left, right):
                 true = holds(op, self.value(left, env), self.value(right, env))
                 return [env] if true == literal.wanted else []
+
+    def unified(self, left: Term, right: Term, env: Env) -> Iterable[Env]:
+        """The environment in which both sides are the same, if there is one."""
+        if _names(left) <= env.keys() and not _has_gap(left):
+            left, right = right, left
+        if _names(right) <= env.keys() and not _has_gap(right):
+            extended = dict(env)
+            return [extended] if _unify(left, self.value(right, env), extended) else []
+        if left.functor != right.functor:  # type: ignore[union-attr]
+            return []
+        envs: Iterable[Env] = [env]
+        for pair in zip(left.args, right.args, strict=True):  # type: ignore[union-attr]
+            envs = [new for each in envs for new in self.unified(*pair, each)]
+        return envs
 
     def known(self, name: str, terms: Sequence[Term], env: Env) -> Iterable[Row]:
         """Facts of the relation with the values that the terms have already."""
@@ -518,5 +597,7 @@ class _Step:
                     return self.numbers.setdefault(tuple(values), len(self.numbers))
                 if functor.startswith("@"):
                     return as_kind(self.functors[functor](*values), term.kind)
+                if functor[0] in "[$":
+                    return tuple(values) if functor == "[]" else Branch(functor[1:], tuple(values))
                 return as_kind(apply(functor, values, args[0].kind, term.kind), term.kind)
         raise EvaluationError("`_` has no value of its own")

@@ -19,6 +19,7 @@ import numpy as np
 
 from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.syntax import Kind, Value
+from tidelog.program.terms import Branch, TermKind
 
 Row = tuple[Value, ...]
 
@@ -38,7 +39,18 @@ def as_kind(value: Any, kind: Kind | None) -> Value:
             return float(value) + 0.0 if value == value else math.nan
         case "symbol":
             return str(value)
+    if isinstance(kind, TermKind):
+        return _term(value, kind)
     raise EvaluationError(f"{value!r} has no type: evaluation needs a typed program")
+
+
+def _term(value: Any, kind: TermKind) -> Value:
+    """A record or branch with its parts as their kinds hold them."""
+    if value is None:
+        return None
+    if isinstance(value, Branch):
+        return Branch(value.name, as_row(value.values, (f.kind for f in kind.ways[value.name])))
+    return as_row(value, (f.kind for f in kind.ways["[]"]))
 
 
 def same(a: Any, b: Any) -> bool:

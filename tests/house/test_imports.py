@@ -158,5 +158,6 @@ def test_the_oracle_shares_no_code_with_the_engine() -> None:
         "tidelog.naive_thinning",
         "tidelog.program.diagnostics",
         "tidelog.program.syntax",
+        "tidelog.program.terms",
         "tidelog.text.write",
     }

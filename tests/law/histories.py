@@ -57,6 +57,8 @@ class State:
             decl.name: _declaration(decl.name, kinds[decl.name], *decl.qualifiers)
             for decl in program.relations
         }
+        if program.types:  # under a name that no relation has
+            declarations = {"": "\n".join(map(to_text, program.types)), **declarations}
         clauses = zip(program.clauses, surface(text).clauses, strict=True)
         written = {(fact.relation, fact.values) for fact in program.facts}
         rules = {name_of(clause): to_text(as_written) for clause, as_written in clauses}

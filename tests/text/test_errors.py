@@ -166,7 +166,7 @@ def test_names_of_what_could_not_be_read(tmp_path: Path) -> None:
         ("path(1, x) :- edge(1, x)", "a query is one atom"),
         ("path(1, x). edge(1, 2).", "a query is one atom"),
         ("x < 1", "a query is one atom"),
-        ("path(1, [x])", "records are not supported yet"),
+        ("path(1, [x)", "a record is not closed before `)`"),
         ("p\N{CYRILLIC SMALL LETTER A}th(1)", "CYRILLIC SMALL LETTER A (U+0430) in a name"),
     ],
 )

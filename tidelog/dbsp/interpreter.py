@@ -78,7 +78,7 @@ class Host(Protocol):
 
     def where(self, where: Where, rule: Rule, rows: Words) -> tuple[Words, Words | None]:
         """Which rows pass, by number and several times if a range says so; and the values of what
-        is bound. The part is one of this rule's."""
+        is bound, a column for each variable. The part is one of this rule's."""
 
     def fold(self, fold: Fold, keys: Words | None) -> Words:
         """Keys and values of these groups, or of all, as facts are now."""
@@ -340,7 +340,7 @@ class Interpreter:
             if source == HELD:
                 made[:, c] = batch[rows, which]
             elif values is not None:
-                made[:, c] = values
+                made[:, c] = values[:, which]
         made[:, -2:] = batch[rows, -2:]
         if isinstance(where.part, Range):
             return consolidated(made)  # of several values that nothing needs

@@ -30,6 +30,7 @@ from tidelog.program.rules import (
     Simple,
 )
 from tidelog.program.syntax import Call, Constant, Variable
+from tidelog.program.terms import is_way
 
 # Where a word is from: the rewrite that comes to a stage, a constant, or what the stage finds.
 HELD, FIXED, FOUND = 0, 2, 1
@@ -68,7 +69,7 @@ class Where:
     part: Constraint | Range
     inputs: tuple[Variable, ...]
     columns: tuple[int, ...]
-    result: Variable | None  # what it binds
+    results: tuple[Variable, ...]  # what it binds: one variable, or fields of a record
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,7 @@ def _step(
     free = _binds(part, set(held))
     inputs = tuple({v.name: v for v in _variables(part) if v.name in held}.values())
     columns = tuple(held.index(v.name) for v in inputs)
-    return Where(part, inputs, columns, free), [] if free is None else [free.name]
+    return Where(part, inputs, columns, free), [variable.name for variable in free]
 
 
 def _word(term: Simple, held: Sequence[str], found: dict[str, int], identify: Identify) -> Word:
@@ -213,7 +214,7 @@ def _is_ready(part: BodyLiteral, bound: set[str], rule: Rule) -> bool:
         return _names(part) <= bound
     if isinstance(part, Group):
         return {key.name for key in _keys(part, rule)} <= bound
-    return _names(part) <= bound or _binds(part, bound) is not None
+    return _names(part) <= bound or bool(_binds(part, bound))
 
 
 def _may_fail(part: BodyLiteral) -> bool:
@@ -230,13 +231,20 @@ def _may_fail(part: BodyLiteral) -> bool:
     )
 
 
-def _binds(part: BodyLiteral, bound: set[str]) -> Variable | None:
-    """The variable that a range or an equation would bind now."""
+def _binds(part: BodyLiteral, bound: set[str]) -> tuple[Variable, ...]:
+    """The variables that a range or an equation would bind now."""
     if isinstance(part, Range):
         known = {v.name for v in variables(*_ends(part))} <= bound
-        return part.variable if known and part.variable.name not in bound else None
+        return (part.variable,) if known and part.variable.name not in bound else ()
     if not isinstance(part, Constraint) or part.op != "=":
-        return None
+        return ()
+    if (
+        isinstance(part.right, Call)
+        and is_way(part.right.functor)
+        and _names_of(part.left) <= bound
+    ):
+        fields = {v.name: v for v in variables(part.right) if v.name not in bound}
+        return tuple(fields.values())
     sides: tuple[tuple[Expression, Expression], ...] = (
         (part.left, part.right),
         (part.right, part.left),
@@ -244,8 +252,12 @@ def _binds(part: BodyLiteral, bound: set[str]) -> Variable | None:
     for side, other in sides:
         free = isinstance(side, Variable) and side.name not in bound
         if free and {v.name for v in variables(other)} <= bound:
-            return side  # type: ignore[return-value]
-    return None
+            return (side,)  # type: ignore[return-value]
+    return ()
+
+
+def _names_of(term: Expression) -> set[str]:
+    return {v.name for v in variables(term)}
 
 
 def _keys(group: Group, rule: Rule) -> tuple[Variable, ...]:

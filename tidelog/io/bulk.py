@@ -15,6 +15,7 @@ from tidelog.io.cells import PARSERS, Fault
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind
 from tidelog.program.table import DTYPES, Column, SymbolColumn, Table
+from tidelog.program.terms import TermKind
 
 LEAST_BYTES = 2**18  # below this, importing Arrow costs more than it saves
 _BLOCK = 2**23
@@ -23,6 +24,8 @@ BOM = b"\xef\xbb\xbf"
 
 def read_bulk(data: bytes, relation: Relation, delimiter: str, headers: bool) -> Table | None:
     """The table, or None if only the exact reader can tell what the bytes mean."""
+    if any(isinstance(kind, TermKind) for kind in relation.kinds):
+        return None
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter == '"':
         return None
     start = len(BOM) if data.startswith(BOM) else 0

@@ -26,6 +26,7 @@ class Fault:
 
     message: str
     advice: str
+    place: int = 0  # in the field, where it is one of many parts
 
 
 def shown(text: str, room: int = 40) -> str:

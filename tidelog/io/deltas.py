@@ -19,10 +19,12 @@ from tidelog.io.changes import Format, Place
 from tidelog.io.frames import to_arrow
 from tidelog.io.jsonl import jsonl_text
 from tidelog.io.source import FileFault
+from tidelog.io.terms import term_text
 from tidelog.program.changes import Change, Commit, FactChange
 from tidelog.program.rules import Relation
-from tidelog.program.syntax import Value
+from tidelog.program.syntax import Kind, Value
 from tidelog.program.table import Table
+from tidelog.program.terms import TermKind
 from tidelog.text.changes import change_text
 
 _IN_MEMORY = 2**24  # bytes of text; more than that waits in a temporary file
@@ -142,7 +144,7 @@ class _TableFile:
     def _records(self) -> Iterator[list[str]]:
         yield ["op", "commit", *self._relation.attributes]
         for op, batch, row in zip(self._ops, self._batches, self._rows, strict=True):
-            cells = [float_text(v) if isinstance(v, float) else str(v) for v in row]
+            cells = [_cell(kind, v) for kind, v in zip(self._relation.kinds, row, strict=True)]
             yield [op, str(batch), *cells]
 
     def _parquet(self) -> Iterator[bytes]:
@@ -155,6 +157,12 @@ class _TableFile:
         written = io.BytesIO()
         parquet.write_table(pa.table([*signs, *frame.columns], names=names), written)
         yield written.getvalue()
+
+
+def _cell(kind: Kind, value: Value) -> str:
+    if isinstance(kind, TermKind):
+        return term_text(kind, value)
+    return float_text(value) if isinstance(value, float) else str(value)
 
 
 def _quoted(cell: str) -> str:

@@ -9,7 +9,8 @@ and Windows line ends are accepted, gzip is known by its content. Floats are wri
 Where we depart from Soufflé 2.5 (built for 64 bits):
   - it ignores fields beyond the last column; here such a row is an error;
   - it reads NaN; here it is an error, and -0.0 is 0.0;
-  - it keeps brackets together when the delimiter is a comma; here a comma always
+  - it keeps brackets together when the delimiter is a comma; here only in relations with
+    columns of records or branches, and with any delimiter; elsewhere a delimiter always
     separates, so such a row has too many fields and is an error;
   - it reads a plain file whose name ends in `.gz`; here that is an error;
   - it refuses blanks behind a number; here blanks around numbers are ignored;
@@ -28,7 +29,7 @@ import numpy as np
 
 from tidelog.io import bulk
 from tidelog.io.atomic import Staged
-from tidelog.io.cells import PARSERS, Fault, float_text, shown
+from tidelog.io.cells import Fault, float_text, shown
 from tidelog.io.order import sorted_table
 from tidelog.io.source import (
     MAX_BYTES,
@@ -39,10 +40,12 @@ from tidelog.io.source import (
     name_of,
     read_bytes,
 )
+from tidelog.io.terms import cells_of, in_text, parser_of
 from tidelog.program.diagnostics import DataError, Diagnostic, render
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind, Span
 from tidelog.program.table import DTYPES, Column, SymbolColumn, Table
+from tidelog.program.terms import TermKind
 from tidelog.text.changes import Excerpt
 
 ROWS = 2**16  # rows that are turned into text at a time
@@ -113,6 +116,15 @@ class Reader:
         self.lines = self._decoded(data).removeprefix("\ufeff").split("\n")
         if not self.lines[-1]:
             self.lines.pop()
+        self.nested = any(isinstance(kind, TermKind) for kind in relation.kinds)
+
+    def split(self, line: str) -> list[str]:
+        """The fields of a line. Where brackets are not closed, they keep nothing together."""
+        plain = line.split(self.delimiter)
+        if not self.nested:
+            return plain
+        cells = cells_of(line, self.delimiter)
+        return plain if len(cells) != self.relation.arity == len(plain) else cells
 
     def read(self, headers: bool) -> Table:
         first = 1 if headers else 0
@@ -121,10 +133,13 @@ class Reader:
             return self._nullary(lines, first)
         arity = self.relation.arity
         breaks = arity - 1
-        counts = (line.count(self.delimiter) for line in lines)
+        if self.nested:
+            counts = (len(self.split(line)) - 1 for line in lines)
+        else:
+            counts = (line.count(self.delimiter) for line in lines)
         ragged = next((i for i, count in enumerate(counts) if count != breaks), None)
         # One flat list: a list for each row would keep the garbage collector busy.
-        cells = [cell for line in lines[:ragged] for cell in line.split(self.delimiter)]
+        cells = [cell for line in lines[:ragged] for cell in self.split(line)]
         faults: list[tuple[int, int, Fault]] = []  # row, column
         columns: list[Column] = []
         for j, kind in enumerate(self.relation.kinds):
@@ -135,9 +150,9 @@ class Reader:
                 columns.append(column)
         if faults:
             i, j, fault = min(faults, key=lambda found: found[:2])
-            raise self._wrong_cell(first + i, j, lines[i].split(self.delimiter), fault)
+            raise self._wrong_cell(first + i, j, self.split(lines[i]), fault)
         if ragged is not None:
-            raise self._ragged(first + ragged, lines[ragged].split(self.delimiter))
+            raise self._ragged(first + ragged, self.split(lines[ragged]))
         return Table(self.relation.kinds, tuple(columns), len(lines))
 
     def _decoded(self, data: bytes) -> str:
@@ -200,7 +215,8 @@ class Reader:
     ) -> DataError:
         column = f"column {self.relation.attributes[j]} of {self.relation.name}"
         message = fault.message.format(cell=shown(cell), column=column)
-        return self._error(line, start, width, message, fault.advice)
+        width = 1 if fault.place else width
+        return self._error(line, start + fault.place, width, message, fault.advice)
 
     def _error(self, line: int, start: int, width: int, message: str, advice: str) -> DataError:
         at = Span(self.name, self.before + line + 1, start + 1, max(1, width))
@@ -215,13 +231,17 @@ def column_of(kind: Kind, cells: list[str]) -> Column | tuple[int, Fault]:
         return SymbolColumn(
             np.fromiter(map(ids.__getitem__, cells), np.int64, len(cells)), list(ids)
         )
-    parse = PARSERS[kind]
+    parse = parser_of(kind)
     values = {cell: parse(cell) for cell in dict.fromkeys(cells)}
     if any(isinstance(value, Fault) for value in values.values()):
         for i, cell in enumerate(cells):
             value = values[cell]
             if isinstance(value, Fault):
                 return i, value
+    if isinstance(kind, TermKind):
+        codes = {cell: i for i, cell in enumerate(values)}
+        numbers = np.fromiter(map(codes.__getitem__, cells), np.int64, len(cells))
+        return SymbolColumn(numbers, list(values.values()))
     return np.fromiter(map(values.__getitem__, cells), DTYPES[kind], len(cells))
 
 
@@ -263,7 +283,7 @@ def fact_lines(
     Text that cannot be encoded is an error, found before the first piece is made.
     """
     _check_delimiter(delimiter)
-    table = sorted_table(table)
+    table = in_text(sorted_table(table))
     for column in table.columns:
         if isinstance(column, SymbolColumn):
             check_encodable(relation, column.words)
@@ -308,6 +328,8 @@ def _doubts(
     for j, column in enumerate(table.columns):
         last = j == len(table.columns) - 1
         for word in _suspects(column, delimiter):
+            if isinstance(table.kinds[j], TermKind):
+                continue  # brackets and quotes keep it together
             reason, advice = _misread(word, delimiter, last), "replace it in the program"
             if reason:
                 where = f"column {relation.attributes[j]} of {relation.name}"

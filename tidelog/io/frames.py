@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidelog.io.cells import Fault, shown
+from tidelog.io.terms import in_text, parse_term
 from tidelog.program.diagnostics import DataError
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind
 from tidelog.program.table import DTYPES, Column, SymbolColumn, Table
+from tidelog.program.terms import Misfit, TermKind, fit
 
 if TYPE_CHECKING:
     import pandas
@@ -147,6 +151,8 @@ def _column(relation: Relation, kind: Kind, name: str, values: Any) -> Column:
     if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and len(values):
         return _numeric(relation, kind, name, values)
     values = list(values)
+    if isinstance(kind, TermKind):
+        return _terms(relation, kind, name, values)
     wanted = {"symbol": (str,), "float": (int, float, np.integer, np.floating)}
     allowed = wanted.get(kind, (int, np.integer))
     for number, value in enumerate(values):
@@ -165,6 +171,31 @@ def _column(relation: Relation, kind: Kind, name: str, values: Any) -> Column:
         if not low <= value <= high:
             raise _fault(relation, f"column {name}: {value} does not fit a 64-bit {kind}", number)
     return np.array(values, dtype=DTYPES[kind])
+
+
+def _terms(relation: Relation, kind: TermKind, name: str, values: list[Any]) -> SymbolColumn:
+    """Tuples, branches, or their text as it stands in files of facts."""
+    ids: dict[Any, int] = {}
+    codes = np.empty(len(values), dtype=np.int64)
+    for number, value in enumerate(values):
+        found = parse_term(kind, value) if isinstance(value, str) else value
+        if isinstance(found, Fault):
+            message = found.message.format(cell=shown(str(value)), column=f"column {name}")
+            raise _fault(relation, message, number)
+        try:
+            found = fit(kind, found, partial(_leaf, relation, name, number))
+        except Misfit as misfit:
+            raise _fault(relation, f"column {name} is a {kind}; {misfit}", number) from None
+        codes[number] = ids.setdefault(found, len(ids))
+    return SymbolColumn(codes, list(ids))
+
+
+def _leaf(relation: Relation, name: str, number: int, kind: Kind, value: Any) -> Any:
+    """A field of a term, checked as a column of its own."""
+    try:
+        return _column(relation, kind, name, [value]).tolist()[0]
+    except DataError as error:
+        raise Misfit(str(error).partition("; ")[2] or str(error)) from None
 
 
 def _symbols(relation: Relation, name: str, values: list[str]) -> SymbolColumn:
@@ -215,6 +246,8 @@ def _arrow_column(relation: Relation, kind: Kind, name: str, chunks: Any) -> Col
 
     if not len(chunks):
         return _column(relation, kind, name, [])
+    if isinstance(kind, TermKind):
+        return _terms(relation, kind, name, chunks.to_pylist())
     if kind == "symbol" and types.is_dictionary(chunks.type):
         chunks = chunks.combine_chunks()
         texts = chunks.dictionary.to_pylist()
@@ -242,7 +275,7 @@ def to_arrow(relation: Relation, table: Table) -> pyarrow.Table:
     import pyarrow as pa
 
     arrays = []
-    for column in table.columns:
+    for column in in_text(table).columns:
         if isinstance(column, SymbolColumn):
             codes = pa.array(column.codes.astype(np.int32))
             words = pa.array(list(column.words), type=pa.string())
@@ -259,7 +292,7 @@ def to_pandas(relation: Relation, table: Table) -> pandas.DataFrame:
         name: np.array(column.tolist(), dtype=object)
         if isinstance(column, SymbolColumn)
         else column
-        for name, column in zip(relation.attributes, table.columns, strict=True)
+        for name, column in zip(relation.attributes, in_text(table).columns, strict=True)
     }
     return pd.DataFrame(columns, index=range(table.size))
 
@@ -272,6 +305,6 @@ def to_polars(relation: Relation, table: Table) -> polars.DataFrame:
             pl.Series(name, column.tolist(), dtype=pl.String)
             if isinstance(column, SymbolColumn)
             else pl.Series(name, column)
-            for name, column in zip(relation.attributes, table.columns, strict=True)
+            for name, column in zip(relation.attributes, in_text(table).columns, strict=True)
         ]
     )

@@ -6,7 +6,8 @@
     {"op": "commit"}
 
 JSON has no infinities: they are the strings "inf" and "-inf" in a float's place. Facts of one
-relation are objects with its attributes as keys: `{"x": 1, "y": 2}`.
+relation are objects with its attributes as keys: `{"x": 1, "y": 2}`. A record is an array and
+nil is null; a branch is an object with its name as the key of an array: `{"Node": [1, null]}`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tidelog.program.changes import Change, Commit, FactChange, Op, RuleChange
 from tidelog.program.diagnostics import DataError, Diagnostic, Sources, render
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind, Span, Value
+from tidelog.program.terms import Branch, Misfit, TermKind, fit, leaves
 from tidelog.text.changes import RULE_NAME, Excerpt, Relations, rule_of
 from tidelog.text.lexer import Source
 from tidelog.text.rows import BOUNDS, fitting, known_alike, signature
@@ -32,6 +34,7 @@ _FACT = '{"op": "+", "relation": "edge", "args": [1, 2]}'
 _SHAPES = (
     'write {"op": "+", "relation": …, "args": […]}, {"op": "+", "rule": …} or {"op": "commit"}'
 )
+_TERMS = 'a record is an array or null, a branch an object such as {"A": [1]}'
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 _LETTER = re.compile(  # one of a string in JSON; two escapes may be a surrogate pair
     r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|."
@@ -209,6 +212,11 @@ def _slow_row(args: list[object], relation: Relation) -> tuple[Value, ...]:
 
 
 def _value(value: object, name: str, kind: Kind) -> Value:
+    if isinstance(kind, TermKind):
+        try:
+            return fit(kind, value, lambda of, part: _value(part, f"{name} ({kind})", of))
+        except Misfit as misfit:
+            raise _Wrong(f"column {name} is {kind}: {misfit}", _TERMS) from None
     row = fitting((value,), (kind,))
     if row is not None:
         return row[0]
@@ -225,7 +233,7 @@ def _value(value: object, name: str, kind: Kind) -> Value:
 
 
 def _require_text(row: tuple[Value, ...]) -> None:
-    for value in row:
+    for value in leaves(row):
         if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
             raise _Wrong(f"{value[:40]!a} is no text", "it has half of a surrogate pair")
 
@@ -257,5 +265,14 @@ def object_text(relation: Relation, row: tuple[Value, ...]) -> str:
     return json.dumps(record, ensure_ascii=False)
 
 
-def _plain(value: Value) -> Value:
+def _plain(value: Value) -> object:
+    """As JSON has it: a record is an array, nil is null, a branch an object of one key.
+
+    >>> _plain(Branch("A", (1, None)))
+    {'A': [1, None]}
+    """
+    if isinstance(value, tuple):
+        return [*map(_plain, value)]
+    if isinstance(value, Branch):
+        return {value.name: [*map(_plain, value.values)]}
     return str(value) if isinstance(value, float) and math.isinf(value) else value

@@ -1,4 +1,5 @@
-"""Rows in the order in which people read them: numbers by size, symbols by code points."""
+"""Rows in the order in which people read them: numbers by size, symbols by code points,
+records field by field."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.program.syntax import Kind
 from tidelog.program.table import Column, SymbolColumn, Table
+from tidelog.program.terms import TermKind, order_key
 
 
 def sorted_table(table: Table) -> Table:
@@ -19,19 +22,23 @@ def sorted_table(table: Table) -> Table:
     """
     if not table.columns or not table.size:
         return table
-    ranked = [_ranked(c) if isinstance(c, SymbolColumn) else c for c in table.columns]
+    ranked = [
+        _ranked(c, kind) if isinstance(c, SymbolColumn) else c
+        for c, kind in zip(table.columns, table.kinds, strict=True)
+    ]
     keys = [c.codes if isinstance(c, SymbolColumn) else c for c in ranked]
     packed = _packed(keys)
     order = np.lexsort(keys[::-1]) if packed is None else np.argsort(packed, kind="stable")
     return Table(table.kinds, tuple(_take(column, order) for column in ranked), table.size)
 
 
-def _ranked(column: SymbolColumn) -> SymbolColumn:
+def _ranked(column: SymbolColumn, kind: Kind) -> SymbolColumn:
     """The column with its distinct words in order, so that codes compare as words do."""
     # The words may be those of a whole database, the rows a few of them.
     used, codes = np.unique(column.codes, return_inverse=True)
     words = [column.words[code] for code in used.tolist()]
-    order = sorted(range(len(words)), key=words.__getitem__)
+    keys = [order_key(kind, w) for w in words] if isinstance(kind, TermKind) else words
+    order = sorted(range(len(words)), key=keys.__getitem__)
     words = [words[i] for i in order]
     # Equal words stand side by side now; only the first of them counts.
     new = np.ones(len(words), dtype=np.bool_)

@@ -16,14 +16,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidelog.io.cells import PARSERS, Fault, shown
+from tidelog.io.cells import Fault, shown
 from tidelog.io.frames import to_table
 from tidelog.io.lines import whole_lines
 from tidelog.io.source import MAX_BYTES, FileFault
+from tidelog.io.terms import cells_of, parser_of
 from tidelog.program.changes import Change, Commit, FactChange, Op
 from tidelog.program.diagnostics import DataError, Diagnostic, Sources, render
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import NOWHERE, Span, Value
+from tidelog.program.terms import TermKind
 from tidelog.text.changes import Excerpt
 from tidelog.text.rows import signature
 
@@ -107,8 +109,10 @@ class _Text:
         if self.tabs or '"' not in self.text:
             lines = self.lines if self.lines[-1] else self.lines[:-1]
             delimiter = "\t" if self.tabs else ","
+            nested = any(isinstance(kind, TermKind) for kind in self.relation.kinds)
             for number, line in enumerate(lines, 1):
-                yield number, line.removesuffix("\r").split(delimiter)
+                line = line.removesuffix("\r")
+                yield number, cells_of(line, delimiter) if nested else line.split(delimiter)
             return
         limit = csv.field_size_limit(len(self.text))
         reader = csv.reader(io.StringIO(self.text, newline=""), strict=True)
@@ -144,7 +148,7 @@ class _Text:
         return batch, FactChange("+" if op == "+" else "-", self.relation.name, row, at)
 
     def _cell(self, number: int, kind: Any, column: str, cell: str) -> Any:
-        value = PARSERS[kind](cell)
+        value = parser_of(kind)(cell)
         if isinstance(value, Fault):
             message = value.message.format(cell=shown(cell), column=column)
             raise self._error(number, message, value.advice)

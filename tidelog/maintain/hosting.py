@@ -95,8 +95,8 @@ class EngineHost:
             if left is not None and right is not None:
                 return np.flatnonzero((left == right) == (part.op == "=")), None
             known = right if left is None else left
-            if where.result in (part.left, part.right) and known is not None:
-                return np.arange(len(rows)), known
+            if known is not None and {*where.results} & {part.left, part.right}:
+                return np.arange(len(rows)), known[:, None]
         return self._evaluated(where, rule, rows)
 
     def _side(self, term: object, where: Where, rows: Words) -> Words | None:
@@ -118,12 +118,12 @@ class EngineHost:
         found = engine.ids(engine.apply((rule,), within=given), rule.head.relation)
         order = np.argsort(numbers)
         which = order[np.searchsorted(numbers, found[:, 0], sorter=order)]
-        return which, None if where.result is None else found[:, 1].astype(np.int64)
+        return which, found[:, 1:].astype(np.int64) if where.results else None
 
     def _where_rule(self, where: Where, of: Rule) -> tuple[Rule, ...]:
         """Named by the rule that it is for: engines know equal rules by the first of them, and what
         goes wrong is told with its text."""
-        found = (ROW,) if where.result is None else (ROW, where.result)
+        found = (ROW, *where.results)
         head = self._literal(f"where {crc32(of.text.encode()):08x}", found)
         rows = self._literal("rows", (ROW, *where.inputs))
         rule = Rule(head, (rows, where.part), of.text, of.at)

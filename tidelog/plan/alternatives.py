@@ -9,6 +9,7 @@ more, with the result for its target.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from dataclasses import replace
 from typing import NamedTuple
 
 from tidelog.plan.binding import bound_by
@@ -30,6 +31,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
+from tidelog.program.terms import is_way
 
 MOST = 10_000
 INVERSE = {
@@ -166,6 +168,8 @@ class _Renamer:
         return Atom(atom.relation, terms, atom.at)
 
     def named(self, term: Term) -> Term:
+        if isinstance(term, Call) and is_way(term.functor):
+            return replace(term, args=tuple([self.named(arg) for arg in term.args]))
         return Variable(self.fresh("_"), term.at, term.kind) if isinstance(term, Wildcard) else term
 
     def part(self, part: Part, names: _Names) -> Part:

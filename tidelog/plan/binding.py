@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 
 from tidelog.plan.parts import Part
 from tidelog.plan.walk import all_names, own
-from tidelog.program.syntax import Aggregate, Atom, Comparison, Term, Variable
+from tidelog.program.syntax import Aggregate, Atom, Call, Cast, Comparison, Term, Variable, Wildcard
+from tidelog.program.terms import is_way
+
+Equation = tuple[str, set[str]]  # a variable, and those that must have a value before it has one
 
 
 def needs(term: Term, scope: Set[str]) -> set[str]:
     """Variables that must have a value before the term has one.
 
-    Of an aggregate's variables these are the ones of the scope around it.
+    Of an aggregate's variables these are the ones of the scope around it. A `_` in a record
+    never has a value, which its name stands for.
     """
     names: set[str] = set()
     for node in own(term):
@@ -20,25 +24,53 @@ def needs(term: Term, scope: Set[str]) -> set[str]:
             names.add(node.name)
         elif isinstance(node, Aggregate):
             names |= all_names(node) & scope
+        elif isinstance(node, Wildcard):
+            names.add("_")
     return names
+
+
+def bare(term: Term) -> Term:
+    """A record or branch without the `as` that says of which type it is."""
+    inside = term.term if isinstance(term, Cast) else None
+    return inside if isinstance(inside, Call) and is_way(inside.functor) else term
+
+
+def pattern_names(terms: Iterable[Term]) -> Iterator[str]:
+    """Variables among the terms, and in records and branches among them."""
+    for term in map(bare, terms):
+        if isinstance(term, Variable):
+            yield term.name
+        elif isinstance(term, Call) and is_way(term.functor):
+            yield from pattern_names(term.args)
+
+
+def equations(left: Term, right: Term, scope: Set[str]) -> Iterator[Equation]:
+    """What `left = right` says of variables: by whole terms, or by parts of two records."""
+    left, right = bare(left), bare(right)
+    ways = [isinstance(t, Call) and is_way(t.functor) for t in (left, right)]
+    if all(ways) and left.functor == right.functor and len(left.args) == len(right.args):  # type: ignore[union-attr]
+        for one, other in zip(left.args, right.args, strict=True):  # type: ignore[union-attr]
+            yield from equations(one, other, scope)
+        return
+    for one, other in ((left, right), (right, left)):
+        for name in pattern_names((one,)):
+            yield name, needs(other, scope)
 
 
 def bound_by(parts: Iterable[Part], scope: Set[str], bound: Set[str] = frozenset()) -> set[str]:
     """All variables that have a value, given those in `bound`; equations in any order."""
     known = set(bound)
-    equations: list[tuple[str, set[str]]] = []
+    waiting: list[Equation] = []
     for part in parts:
         if isinstance(part, Atom):
-            known.update(term.name for term in part.terms if isinstance(term, Variable))
+            known.update(pattern_names(part.terms))
         elif isinstance(part, Comparison) and part.op == "=":
-            for one, other in ((part.left, part.right), (part.right, part.left)):
-                if isinstance(one, Variable):
-                    equations.append((one.name, needs(other, scope)))
-    follow(known, equations)
+            waiting += equations(part.left, part.right, scope)
+    follow(known, waiting)
     return known
 
 
-def follow(known: set[str], equations: Iterable[tuple[str, set[str]]]) -> None:
+def follow(known: set[str], equations: Iterable[Equation]) -> None:
     """Add to `known` each variable whose equation needs only known ones, in linear time."""
     waiting: dict[str, list[tuple[str, set[str]]]] = {}
     new = []

@@ -35,6 +35,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
+from tidelog.program.terms import RECORD, TermKind, is_way
 
 
 class Setting:
@@ -89,12 +90,16 @@ class Body:
             case Atom(relation, terms, at):
                 simple = tuple([self.simple(term) for term in terms])
                 self.items.append(literal_item(Literal(relation, simple, at=at)))
+            case Not(Atom(relation, terms, at)) if any(map(_has_gap, terms)):
+                self.items.append(literal_item(self.without(relation, terms, at)))
             case Not(Atom(relation, terms, at) as atom):
                 simple = tuple([self.simple(term) for term in terms])
                 if any(isinstance(term, Wildcard) for term in simple):
                     relation = self.setting.core.projection(atom, self.setting.text)
                     simple = tuple([t for t in simple if not isinstance(t, Wildcard)])
                 self.items.append(literal_item(Literal(relation, simple, True, at)))
+            case Comparison("=", left, right, at) if _is_way(left) or _is_way(right):
+                self.equal(i, left, right, at)
             case Comparison(op, left, right, at):
                 for one, other in ((left, right), (right, left)):
                     if op == "=" and isinstance(one, Variable) and self.only_gives(i, one, other):
@@ -109,6 +114,59 @@ class Body:
                 constraint = Constraint(op, self.expression(left), self.expression(right), at)
                 self.items.append(constraint_item(constraint))
 
+    def equal(self, i: int, left: Term, right: Term, at: Span) -> None:
+        """An equation with a record or branch: part by part, or one that an engine takes apart."""
+        if not _is_way(right):
+            left, right = right, left
+        assert isinstance(right, Call)
+        parts = _same_way(left, right)
+        if parts is None and isinstance(left, Constant | Call) and _has_ways(left):
+            never = Constraint("=", Constant(0, "number", at), Constant(1, "number", at), at)
+            self.items.append(constraint_item(never))
+        elif parts is None:
+            self.take_apart(self.simple(left), right)
+        else:
+            for one, other in zip(parts, right.args, strict=True):
+                if not isinstance(one, Wildcard) and not isinstance(other, Wildcard):
+                    self.part(i, Comparison("=", one, other, at))
+
+    def take_apart(self, value: Simple, way: Call) -> None:
+        """`value = [x, y]`, in which engines find the value or the fields, as they like."""
+        assert isinstance(value, Variable)
+        args = tuple([self.field(arg) for arg in way.args])
+        functor = f"{way.functor}{'' if way.functor == RECORD else ':'}{way.kind}"
+        found = Constraint("=", value, Call(functor, args, way.at, way.kind), way.at)
+        self.items.append(constraint_item(found))
+
+    def field(self, term: Term) -> Variable | Constant:
+        if isinstance(term, Wildcard):
+            return self.setting.fresh(term.kind, term.at)
+        found = self.simple(term)
+        assert not isinstance(found, Wildcard)
+        return found
+
+    def without(self, relation: str, terms: tuple[Term, ...], at: Span) -> Literal:
+        """A negated atom with `_` in a record: the hidden relation has what else is in it."""
+        kept: list[Variable] = []
+        given: list[Simple] = []
+        pattern = tuple([self.gaps(term, kept, given) for term in terms])
+        body = Body(self.setting, frozenset(), (Atom(relation, pattern, at),))
+        kinds = tuple([variable.kind or "number" for variable in kept])
+        rules = [(kept, body.parts())]
+        name = self.setting.core.assignments(kinds, rules, self.setting.text, at, "%not")
+        return Literal(name, tuple(given), True, at)
+
+    def gaps(self, term: Term, kept: list[Variable], given: list[Simple]) -> Term:
+        """The term with a variable for each part that has a value; those are `given`."""
+        if isinstance(term, Wildcard):
+            return term
+        if isinstance(term, Call) and _has_gap(term):
+            args = tuple([self.gaps(arg, kept, given) for arg in term.args])
+            return Call(term.functor, args, term.at, term.kind)
+        kept.append(self.setting.fresh(term.kind, term.at))
+        given.append(self.simple(term))
+        return kept[-1]
+
     def only_gives(self, i: int, variable: Variable, term: Term) -> bool:
         """Whether the variable takes its value from part i, a range or aggregate, alone."""
         if not _gives_values(term):
@@ -119,6 +177,10 @@ class Body:
     def simple(self, term: Term) -> Simple:
         if isinstance(term, Variable | Constant | Wildcard):
             return term
+        if isinstance(term, Call) and is_way(term.functor):
+            variable = self.setting.fresh(term.kind, term.at)
+            self.take_apart(variable, term)
+            return variable
         value = self.expression(term)
         if isinstance(value, Variable | Constant):
             return value
@@ -137,6 +199,8 @@ class Body:
         match term:
             case Variable() | Constant():
                 return term
+            case Call(functor) if is_way(functor):
+                return self.field(term)
             case Call(functor, args, at, kind):
                 return Call(functor, tuple([self.expression(arg) for arg in args]), at, kind)
             case Cast(inner, type_name, at, kind):
@@ -238,7 +302,37 @@ def _or_filler(
     if any(column.name == variable.name for variable in (*own_here, *others)):
         return column
     value: Value = "" if column.kind == "symbol" else 0.0 if column.kind == "float" else 0
+    if isinstance(column.kind, TermKind):
+        value = None  # which engines take for any such kind
     return Constant(value, column.kind, column.at)
+
+
+def _is_way(term: Term) -> bool:
+    return isinstance(term, Call) and is_way(term.functor)
+
+
+def _has_ways(term: Term) -> bool:
+    return isinstance(term, Constant) or _is_way(term)
+
+
+def _has_gap(term: Term) -> bool:
+    """Is there a `_` in a record or branch?"""
+    if not isinstance(term, Call) or not is_way(term.functor):
+        return False
+    return any(isinstance(arg, Wildcard) or _has_gap(arg) for arg in term.args)
+
+
+def _same_way(term: Term, way: Call) -> tuple[Term, ...] | None:
+    """The parts of the term, if it is made in the same way."""
+    if isinstance(term, Call) and term.functor == way.functor:
+        return term.args
+    if isinstance(term, Constant) and isinstance(term.kind, TermKind):
+        found = term.kind.way(term.value)
+        if found is not None and way.functor in (found[0], f"${found[0]}"):
+            fields = term.kind.ways[found[0]]
+            pairs = zip(found[1], fields, strict=True)
+            return tuple([Constant(value, field.kind, term.at) for value, field in pairs])
+    return None
 
 
 def _gives_values(term: Term) -> bool:

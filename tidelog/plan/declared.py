@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tidelog.plan.draft import Draft, place
-from tidelog.plan.functors import ANY, BITS, Signature
+from tidelog.plan.functors import ANY, Signature, bit
 from tidelog.plan.relations import unknown_type
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.syntax import FunctorDecl
+from tidelog.program.terms import TermKind
 
 
 def resolve_functors(draft: Draft) -> Draft:
@@ -30,7 +31,11 @@ def resolve_functors(draft: Draft) -> Draft:
         for name in (*decl.parameters, decl.result):
             if name not in draft.types and not draft.is_lost(name):
                 found.append(unknown_type(name, decl.at, draft))
-            masks.append(BITS[draft.types[name].kind] if name in draft.types else 0)
+            kind = draft.types[name].kind if name in draft.types else None
+            if isinstance(kind, TermKind):
+                message = f"functor {decl.name} has a value of {name}, which is of records or branches"
+                found.append(Diagnostic(message, decl.at, "give it the fields, one by one"))
+            masks.append(bit(kind) if kind else 0)
         signatures[f"@{decl.name}"] = _signature(masks)
     return replace(draft.found(found), functors=signatures)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from tidelog.plan.functors import BITS, FLOAT, NUMERIC, SYMBOL, spelled, spelled_value
+from tidelog.plan.functors import FLOAT, NUMERIC, SYMBOL, bit, spelled, spelled_value
 from tidelog.plan.kinds import Kinds
 from tidelog.plan.typer import BOUNDS, Column, misfit, open_to
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.syntax import Fact, Kind, Value
+from tidelog.program.terms import TermKind
 from tidelog.text.write import value_text
 
 SHOWN = 20  # faults of one relation's facts that are shown
@@ -42,6 +43,8 @@ def convert(
         elif kind == "float":
             right = types <= {int, float} and _finite(values)
             exact = exact and int not in types
+        elif kind not in BOUNDS:
+            right = False  # a literal alone is no record or branch
         else:
             least, most = BOUNDS[kind]
             right = types == {int} and least <= min(values) and max(values) <= most  # type: ignore
@@ -74,10 +77,11 @@ def _faults(
     shown = 0
     for fact in facts:
         for value, kind, column in zip(fact.values, kinds, columns, strict=True):
-            if open_to(value) & BITS[kind]:
+            if open_to(value) & bit(kind):
                 fault = misfit(value, kind)
             else:
-                is_, needed = spelled_value(open_to(value)), spelled(BITS[kind])
+                is_ = spelled_value(open_to(value))
+                needed = f"a {kind}" if isinstance(kind, TermKind) else spelled(bit(kind))
                 text = value_text(value, "symbol") if isinstance(value, str) else str(value)
                 fault = f"{text} is {is_}, but {needed} is needed here", column.text
             if fault:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from tidelog.program.syntax import KINDS, Kind
+from tidelog.program.syntax import KINDS, Kind, Primitive
+from tidelog.program.terms import TermKind
 
-BITS: dict[Kind, int] = {kind: 1 << i for i, kind in enumerate(KINDS)}
+BITS: dict[Primitive, int] = {kind: 1 << i for i, kind in enumerate(KINDS)}
 NUMBER, UNSIGNED, FLOAT, SYMBOL = BITS.values()
 INTEGER = NUMBER | UNSIGNED
 NUMERIC = INTEGER | FLOAT
-ANY = NUMERIC | SYMBOL
+ANY = NUMERIC | SYMBOL  # of those that are built in; records and algebraic types come on top
+
+
+def bit(kind: Kind) -> int:
+    return kind.bit if isinstance(kind, TermKind) else BITS[kind]
 
 
 class Signature(NamedTuple):
@@ -68,24 +74,19 @@ def is_risky(functor: str) -> bool:
     return functor in RISKY or functor.startswith("@")
 
 
-# The kind that a mask stands for; where several are open, number before the others.
-CHOSEN: dict[int, Kind] = {
-    mask: next(kind for kind, bit in BITS.items() if mask & bit) for mask in range(1, ANY + 1)
-}
-
-
-def spelled_value(mask: int) -> str:
+def spelled_value(mask: int, terms: Sequence[TermKind] = ()) -> str:
     """The kind of a value; one that could be any number is called a number."""
-    return spelled(NUMBER if mask == NUMERIC else mask)
+    return spelled(NUMBER if mask == NUMERIC else mask, terms)
 
 
-def spelled(mask: int) -> str:
+def spelled(mask: int, terms: Sequence[TermKind] = ()) -> str:
     """
     >>> spelled(NUMERIC)
     'a number, unsigned or float'
     >>> spelled(UNSIGNED)
     'an unsigned'
     """
-    names = [kind for kind, bit in BITS.items() if mask & bit]
+    names: list[str] = [kind for kind, bit in BITS.items() if mask & bit]
+    names += [kind for kind in terms if mask & kind.bit]
     article = "an" if names[0] == "unsigned" else "a"
     return f"{article} {' or '.join([', '.join(names[:-1]), names[-1]] if names[1:] else names)}"

@@ -69,14 +69,19 @@ class Core:
         return name
 
     def assignments(
-        self, kinds: tuple[Kind, ...], rules: Sequence[tuple[Columns, Body]], text: str, at: Span
+        self,
+        kinds: tuple[Kind, ...],
+        rules: Sequence[tuple[Columns, Body]],
+        text: str,
+        at: Span,
+        what: str = "%agg",
     ) -> str:
         """The hidden relation that the rules, given by heads and bodies, define."""
         content = [" ".join(kinds)]
         for head, body in rules:
             names: dict[str, str] = {}
             content.append(" ".join(_spell(part, names) for part in (*head, *body)))
-        name = f"%agg:{blake2b(chr(10).join(content).encode(), digest_size=8).hexdigest()}"
+        name = f"{what}:{blake2b(chr(10).join(content).encode(), digest_size=8).hexdigest()}"
         if name not in self.relations:
             columns = tuple(f"column{i + 1}" for i in range(len(kinds)))
             self.relations[name] = Relation(name, columns, kinds, at=at)

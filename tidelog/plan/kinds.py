@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidelog.plan.functors import ANY
-from tidelog.program.syntax import Span
+from tidelog.plan.functors import ANY, BITS, spelled, spelled_value
+from tidelog.program.syntax import Kind, Span
+from tidelog.program.terms import TermKind
 
 
 class Why(NamedTuple):
@@ -16,17 +17,39 @@ class Why(NamedTuple):
 
 
 class Kinds:
-    """Nodes stand for terms and columns; joined nodes are of one kind."""
+    """Nodes stand for terms and columns; joined nodes are of one kind.
 
-    def __init__(self) -> None:
+    `terms` are the record and algebraic types of the program.
+    """
+
+    def __init__(self, terms: tuple[TermKind, ...] = ()) -> None:
+        self.terms = terms
+        self.any = ANY | sum(kind.bit for kind in terms)
         self.parent: list[int] = []
         self.masks: list[int] = []  # kinds still open, at the root
         self.whys: dict[int, Why] = {}
 
-    def node(self, mask: int = ANY) -> int:
+    def node(self, mask: int | None = None) -> int:
         self.parent.append(len(self.parent))
-        self.masks.append(mask)
+        self.masks.append(self.any if mask is None else mask)
         return len(self.masks) - 1
+
+    def chosen(self, mask: int) -> Kind:
+        """The kind that a mask stands for; where several are open, number before the others."""
+        for kind, bit in BITS.items():
+            if mask & bit:
+                return kind
+        return next(kind for kind in self.terms if mask & kind.bit)
+
+    def is_open(self, mask: int) -> bool:
+        """Does the mask say nothing, or only that it is one of several records or branches?"""
+        return mask == self.any or (not mask & ANY and mask.bit_count() > 1)
+
+    def spelled(self, mask: int) -> str:
+        return spelled(mask, self.terms)
+
+    def spelled_value(self, mask: int) -> str:
+        return spelled_value(mask, self.terms)
 
     def root(self, node: int) -> int:
         parent = self.parent

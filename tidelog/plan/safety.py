@@ -1,7 +1,8 @@
 """Groundedness, as in Soufflé: every variable gets its value from somewhere.
 
 A positive atom binds its variables, and an equation binds a variable that stands alone on
-one side once the other side has a value. All other places only use values.
+one side once the other side has a value. In both places a record or branch binds the variables
+that are its fields. All other places only use values.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tidelog.plan.alternatives import (
     conjunctions,
     written,
 )
-from tidelog.plan.binding import bound_by
+from tidelog.plan.binding import bare, bound_by, pattern_names
 from tidelog.plan.draft import Draft, place
 from tidelog.plan.parts import Parts
 from tidelog.plan.walk import (
@@ -45,6 +46,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
+from tidelog.program.terms import is_way
 from tidelog.text.write import to_text
 
 TOO_MANY = Diagnostic("the alternatives of this clause multiply to more than 10,000")
@@ -121,21 +123,25 @@ def _singletons(nodes: list[Node]) -> Iterator[Diagnostic]:
 
 
 def _wildcards(clause: Clause, nodes: list[Node]) -> Iterator[Diagnostic]:
-    """`_` has a value only as an argument of a body atom."""
+    """`_` has a value only as an argument of a body atom, or in a record that is taken apart."""
     if Wildcard not in {*map(type, nodes)}:
         return
     for head in clause.heads:
-        for term in head.terms:
+        for term in _in_patterns(head.terms):
             if isinstance(term, Wildcard):
                 advice = "write a variable that the body binds, or a constant"
                 yield Diagnostic("_ in the head has no value", term.at, advice)
     for node in nodes:
         terms: tuple[Term, ...]
         match node:
-            case Comparison(left=left, right=right):
+            case Comparison(op="=", left=left, right=right):
                 terms, where = (left, right), "in a comparison"
+            case Comparison(left=left, right=right):
+                terms, where = (*_in_patterns((left, right)),), "in a comparison"
+            case Call(functor=functor) if is_way(functor):
+                continue
             case Call(args=args):
-                terms, where = args, f"as an argument of {node.functor}"
+                terms, where = (*_in_patterns(args),), f"as an argument of {node.functor}"
             case Cast(term=inner):
                 terms, where = (inner,), "as an argument of as"
             case Aggregate(target=Wildcard() as target):
@@ -146,6 +152,15 @@ def _wildcards(clause: Clause, nodes: list[Node]) -> Iterator[Diagnostic]:
             if isinstance(term, Wildcard):
                 advice = "write a variable that the body binds"
                 yield Diagnostic(f"_ has no value {where}", term.at, advice)
+
+
+def _in_patterns(terms: Sequence[Term]) -> Iterator[Term]:
+    """The terms, with the fields of records and branches in their place."""
+    for term in map(bare, terms):
+        if isinstance(term, Call) and is_way(term.functor):
+            yield from _in_patterns(term.args)
+        else:
+            yield term
 
 
 class _Use(NamedTuple):
@@ -277,7 +292,8 @@ def _inside_atom(name: str, clause: Clause) -> str:
     for body in conjunctions(clause.body):
         for atom in body:
             for term in atom.terms if isinstance(atom, Atom) else ():
-                if isinstance(term, Call) and name in own_names(term):
+                plain = isinstance(term, Call) and not is_way(term.functor)
+                if plain and name in own_names(term):
                     return to_text(term)
     return ""
 
@@ -303,9 +319,8 @@ def _uses(part: Node) -> Iterator[tuple[Variable, _Use]]:
 def _waiting(body: Parts) -> set[str]:
     """Variables that an equation would bind."""
     return {
-        side.name
+        name
         for part in body
         if isinstance(part, Comparison) and part.op == "="
-        for side in (part.left, part.right)
-        if isinstance(side, Variable)
+        for name in pattern_names((part.left, part.right))
     }

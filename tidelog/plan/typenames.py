@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tidelog.plan.draft import Draft, Type, did_you_mean, place
 from tidelog.plan.graph import components
 from tidelog.program.diagnostics import Diagnostic
-from tidelog.program.syntax import KINDS, Kind, TypeDecl
+from tidelog.program.syntax import KINDS, Attribute, Kind, TypeDecl
+from tidelog.program.terms import Field, TermKind
+
+STRUCTURED = ("record", "algebraic")
 
 
 def resolve_types(draft: Draft) -> Draft:
     """Give every declared type its kind and leaves.
 
     Errors: a type declared twice, a primitive type declared anew, an unknown type, a type
-    defined by itself, a union of different kinds. Faulty types are left out of the table.
+    defined by itself, a union of different kinds, a field of no known type. Faulty types are
+    left out of the table.
     """
     found: list[Diagnostic] = []
     declared: dict[str, TypeDecl] = {}
@@ -30,10 +35,16 @@ def resolve_types(draft: Draft) -> Draft:
             found.append(Diagnostic(message, decl.at, "remove one of them", notes=(note,)))
 
     kinds: dict[str, Kind] = {kind: kind for kind in KINDS}
+    for decl in declared.values():
+        if decl.form in STRUCTURED:
+            bit = 1 << len(kinds)
+            kinds[decl.name] = TermKind.named(decl.name, decl.form == "record", bit)
     known = [*KINDS, *declared]
     uses = {n: [u for u in d.of if u in declared] for n, d in declared.items()}
     for cycle in components(uses):  # what a type is made of comes before it
         decl = declared[cycle[0]]
+        if decl.form in STRUCTURED:
+            continue
         if len(cycle) > 1 or cycle[0] in decl.of:
             message = f"type {decl.name} is defined by itself"
             note = " -> ".join(_around(uses, cycle))
@@ -49,13 +60,63 @@ def resolve_types(draft: Draft) -> Draft:
             found.append(Diagnostic(f"unknown type {name}", decl.at, advice))
         if missing or any(name not in kinds for name in decl.of):
             continue
+        structured = [name for name in decl.of if isinstance(kinds[name], TermKind)]
+        if structured and decl.form != "alias":
+            what = "a subtype" if decl.form == "subtype" else "a union"
+            message = f"type {decl.name} is {what} of {structured[0]}, which has fields"
+            found.append(Diagnostic(message, decl.at, f"write .type {decl.name} = {structured[0]}"))
+            continue
+        if structured:
+            kinds[decl.name] = kinds[structured[0]]
+            continue
         of = sorted({kinds[name] for name in decl.of}, key=KINDS.index)
         if len(of) > 1:
             message = f"type {decl.name} is a union of {' and '.join(of)}"
             found.append(Diagnostic(message, decl.at, "a union holds types of one kind"))
             continue
         kinds[decl.name] = of[0]
+    found += _fill(draft, declared, kinds, known)
     return replace(draft.found(found), types=_with_leaves(declared, kinds))
+
+
+def _fill(
+    draft: Draft, declared: dict[str, TypeDecl], kinds: dict[str, Kind], known: list[str]
+) -> Iterator[Diagnostic]:
+    """Give record and algebraic types their fields; a faulty one is left out of the table."""
+    faulty: list[str] = []
+    for name, decl in declared.items():
+        kind = kinds.get(name)
+        if decl.form not in STRUCTURED or not isinstance(kind, TermKind):
+            continue
+        for branch in decl.branches:
+            if branch.name in kind.ways:
+                message = f"type {name} has two branches {branch.name}"
+                yield Diagnostic(message, branch.at, "rename one of them")
+            fields: dict[str, Field] = {}
+            for field in branch.fields:
+                if field.name in fields:
+                    message = f"two fields of {_of(decl, branch.name)} are called {field.name}"
+                    yield Diagnostic(message, field.at, "rename one of them")
+                of = kinds.get(field.type_name)
+                if of is None:
+                    faulty.append(name)
+                    yield from _unknown_field(draft, declared, field, known)
+                fields[field.name] = Field(field.name, of)
+            kind.ways[branch.name] = tuple(fields.values())
+    for name in faulty:
+        kinds.pop(name, None)
+
+
+def _of(decl: TypeDecl, branch: str) -> str:
+    return decl.name if decl.form == "record" else f"branch {branch}"
+
+
+def _unknown_field(
+    draft: Draft, declared: dict[str, TypeDecl], field: Attribute, known: list[str]
+) -> Iterator[Diagnostic]:
+    name = field.type_name
+    if name not in declared and not draft.is_lost(name):
+        yield Diagnostic(f"unknown type {name}", field.at, did_you_mean(name, known, "declare it"))
 
 
 def _around(uses: dict[str, list[str]], cycle: list[str]) -> list[str]:
@@ -89,7 +150,7 @@ def _with_leaves(declared: dict[str, TypeDecl], kinds: dict[str, Kind]) -> dict[
 
     leaves: dict[str, set[str]] = {name: set() for name in kinds}
     for leaf in kinds:
-        if leaf in declared and declared[leaf].form != "subtype":
+        if leaf in declared and declared[leaf].form not in ("subtype", *STRUCTURED):
             continue
         above = [leaf]
         while above:

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from tidelog.plan.draft import Type, did_you_mean, place, plural
 from tidelog.plan.functors import (
     ANY,
-    BITS,
-    CHOSEN,
     FLOAT,
     MANY,
     NEGATION,
@@ -22,8 +20,8 @@ from tidelog.plan.functors import (
     SIGNATURES,
     SYMBOL,
     Signature,
+    bit,
     spelled,
-    spelled_value,
 )
 from tidelog.plan.kinds import Kinds
 from tidelog.plan.walk import own_names
@@ -48,6 +46,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
+from tidelog.program.terms import NIL, RECORD, TermKind, is_way, way_of
 from tidelog.text.write import to_text
 
 BOUNDS: dict[Kind, tuple[int, int]] = {
@@ -73,6 +72,15 @@ class _Scope(NamedTuple):
     nodes: dict[str, int]
 
 
+class _Way(NamedTuple):
+    """A record or branch whose fields have no kinds yet, with the clause that it stands in."""
+
+    call: Call
+    node: int
+    args: list[int]
+    clause: Clause
+
+
 class Typer:
     def __init__(
         self,
@@ -85,6 +93,7 @@ class Typer:
         self.kinds = kinds
         self.columns = columns
         self.types = types
+        self.ways: list[_Way] = []  # of all clauses so far
 
     def clause(self, clause: Clause) -> tuple[list[int], list[Diagnostic]]:
         """The nodes of its terms in the order of visits, and what is wrong with it."""
@@ -95,7 +104,67 @@ class Typer:
         self.formula(clause.body)  # first, so that a fault points at the head
         for head in clause.heads:
             self.formula(head)
+        if self.ways:
+            self.settle()
+            if self.found:
+                self.ways = [way for way in self.ways if way.clause is not clause]
         return self.nodes, self.found
+
+    def settle(self) -> None:
+        """Give fields their kinds, where it is known what record or branch they are in."""
+        settled = True
+        while settled:
+            settled = False
+            for way in list(self.ways):
+                self.exclude(way)
+                mask = self.kinds.mask(way.node)
+                if mask.bit_count() == 1:
+                    self.ways.remove(way)
+                    self.fields(way, self.kinds.chosen(mask))
+                    settled = True
+
+    def exclude(self, way: _Way) -> None:
+        """Leave out types whose fields are of other kinds, as long as one is left."""
+        mask = self.kinds.mask(way.node)
+        left = 0
+        for kind in self.kinds.terms:
+            fields = kind.ways.get(way_of(way.call.functor), ()) if mask & kind.bit else ()
+            masks = [self.kinds.mask(node) for node in way.args]
+            if mask & kind.bit and len(fields) == len(masks):
+                pairs = zip(fields, masks, strict=True)
+                left |= kind.bit if all(bit(f.kind) & m for f, m in pairs) else 0
+        if left and left != mask:
+            self.kinds.narrow(way.node, left, "its fields say so", way.call.at)
+
+    def fields(self, way: _Way, kind: Kind) -> None:
+        if not isinstance(kind, TermKind):
+            return
+        fields = kind.ways.get(way_of(way.call.functor), ())
+        of = kind if kind.record else f"branch {way_of(way.call.functor)}"
+        if len(fields) != len(way.args):
+            message = f"{of} has {plural(len(fields), 'field')}, but {len(way.args)} here"
+            advice = f"a {kind} is {kind.example()}"
+            self.found.append(Diagnostic(message, way.call.at, advice))
+            return
+        for arg, node, field in zip(way.call.args, way.args, fields, strict=True):
+            mask = bit(field.kind)
+            text = f"field {field.name} of {of} is {self.kinds.spelled(mask)}"
+            self.need(arg, node, mask, text)
+
+    def unsettled(self) -> dict[int, list[Diagnostic]]:
+        """What is still not known when all clauses have been seen, by the clause's identity."""
+        faults: dict[int, list[Diagnostic]] = {}
+        for way in [*self.ways]:
+            self.found = faults.setdefault(id(way.clause), [])
+            before = len(self.ways)
+            self.settle()
+            if way in self.ways and before == len(self.ways):
+                types = self.kinds.spelled(self.kinds.mask(way.node)).partition(" ")[2]
+                shown = to_text(way.call)
+                message = f"{shown} could be of several types: {types}"
+                advice = f"as({shown}, {types.split(' ')[0].strip(',')}) says which"
+                self.found.append(Diagnostic(message, way.call.at, advice))
+        return {clause: found for clause, found in faults.items() if found}
 
     def formula(self, formula: Formula) -> None:
         match formula:
@@ -119,6 +188,9 @@ class Typer:
                 else:
                     text = f"both sides of {formula.op} are of one kind"
                     self.agree(formula.right, right, left, text)
+                    if formula.op not in ("=", "!=") and self.kinds.terms:
+                        text = f"records and branches have no order: {formula.op} takes others"
+                        self.need(formula.left, left, ANY, text)
 
     def term(self, term: Term) -> int:
         match term:
@@ -134,12 +206,19 @@ class Typer:
             case Wildcard():
                 node = self.kinds.node()
             case Constant():
-                node = self.kinds.node(BITS[term.kind] if term.kind else open_to(term.value))
+                node = self.kinds.node(bit(term.kind) if term.kind else open_to(term.value))
             case Call():
                 node = self.call(term)
             case Cast():
-                self.term(term.term)
-                node = self.kinds.node(BITS[self.types[term.type_name].kind])
+                inner = self.term(term.term)
+                kind = self.types[term.type_name].kind
+                if isinstance(kind, TermKind):
+                    text = "as does not turn another value into a record or branch"
+                    self.need(term.term, inner, kind.bit, text)
+                elif self.kinds.terms:
+                    text = "as takes no record or branch for another value"
+                    self.need(term.term, inner, ANY, text)
+                node = self.kinds.node(bit(kind))
             case Aggregate():
                 node = self.aggregate(term)
         self.nodes.append(node)
@@ -148,6 +227,8 @@ class Typer:
     def call(self, call: Call) -> int:
         if _negative(call) is not None:
             return self.kinds.node(NEGATION)
+        if call.functor == NIL or is_way(call.functor):
+            return self.way(call)
         signature = self.signatures.get(call.functor)
         args = [self.term(arg) for arg in call.args]
         if signature is None:
@@ -170,12 +251,42 @@ class Typer:
             text = f"{call.functor} takes {spelled(mask)}"
             if call.functor == "+" and self.kinds.mask(node) == SYMBOL:
                 text += "; cat(x, y) joins symbols"
-            if mask != ANY and not self.need(arg, node, mask, text):
+            if mask != self.kinds.any and not self.need(arg, node, mask, text):
                 break
             if signature.gives is None:
                 text = f"all arguments of {call.functor} are of one kind"
                 self.agree(arg, node, result, text)
         return result
+
+    def way(self, call: Call) -> int:
+        """A record, a branch or nil: of one of the types that have such values."""
+        args = [self.term(arg) for arg in call.args]
+        name = way_of(call.functor)
+        mask = 0
+        for kind in self.kinds.terms:
+            if kind.record if call.functor == NIL else name in kind.ways:
+                same = name != RECORD or len(kind.ways[RECORD]) == len(args)
+                mask |= kind.bit if same else 0
+        if not mask:
+            self.found.append(self.no_way(call))
+            return self.kinds.node()
+        node = self.kinds.node(mask)
+        if call.functor != NIL or mask.bit_count() > 1:
+            self.ways.append(_Way(call, node, args, self.whole))
+        return node
+
+    def no_way(self, call: Call) -> Diagnostic:
+        records = [kind for kind in self.kinds.terms if kind.record]
+        if call.functor == NIL or (call.functor == RECORD and not records):
+            advice = "declare one: .type Pair = [a: number, b: symbol]"
+            return Diagnostic("the program has no record types", call.at, advice)
+        if call.functor == RECORD:
+            message = f"no record type has {plural(len(call.args), 'field')}"
+            shown = ", ".join(f"{kind} is {kind.example()}" for kind in records[:3])
+            return Diagnostic(message, call.at, shown)
+        branches = [way for kind in self.kinds.terms if not kind.record for way in kind.ways]
+        advice = did_you_mean(way_of(call.functor), branches, "declare it: .type T = A {} | B {}")
+        return Diagnostic(f"no type has a branch {way_of(call.functor)}", call.at, advice)
 
     def aggregate(self, aggregate: Aggregate) -> int:
         if len(self.scopes) == 1 and not self.scopes[0].seen:
@@ -197,11 +308,14 @@ class Typer:
 
     def no_number(self, aggregate: Aggregate, target: Term, node: int) -> None:
         what = f"variable {target.name}" if isinstance(target, Variable) else "this value"
-        message = f"{aggregate.op} takes numbers, but {what} is a symbol"
+        is_ = self.kinds.spelled_value(self.kinds.mask(node))
+        message = f"{aggregate.op} takes numbers, but {what} is {is_}"
         why = self.kinds.why(node)
         notes = (f"{why.text} ({place(why.at)})",) if why else ()
         advice = "symbols can only be counted"
-        if aggregate.op in ("min", "max"):
+        if is_ != "a symbol":
+            advice = "such values can only be counted"
+        elif aggregate.op in ("min", "max"):
             advice = f"the functor {aggregate.op}(x, y) takes symbols, the aggregate does not"
         self.found.append(Diagnostic(message, target.at, advice, notes=notes))
 
@@ -209,28 +323,31 @@ class Typer:
         """The term must be of one of these kinds; False if it is not."""
         right = self.kinds.narrow(node, mask, text, term.at)
         if not right:
-            self.clash(term, node, spelled(mask), text, ())
+            self.clash(term, node, self.kinds.spelled(mask), text, ())
         return right
 
     def agree(self, term: Term, node: int, other: int, text: str) -> None:
         """The term must be of the same kind as the other node."""
         if self.kinds.join(node, other):
             root = self.kinds.root(node)
-            if root not in self.kinds.whys and self.kinds.masks[root] != ANY:
-                self.kinds.narrow(node, ANY, text, term.at)
+            if root not in self.kinds.whys and self.kinds.masks[root] != self.kinds.any:
+                self.kinds.narrow(node, self.kinds.any, text, term.at)
         else:
             why = self.kinds.why(other)
             notes = (f"{why.text} ({place(why.at)})",) if why else ()
-            self.clash(term, node, spelled_value(self.kinds.mask(other)), text, notes)
+            needed = self.kinds.spelled_value(self.kinds.mask(other))
+            self.clash(term, node, needed, text, notes)
 
     def clash(self, term: Term, node: int, needed: str, text: str, notes: tuple[str, ...]) -> None:
-        is_ = spelled_value(self.kinds.mask(node))
+        is_ = self.kinds.spelled_value(self.kinds.mask(node))
         why = self.kinds.why(node)
         if why:
             notes = (f"{why.text} ({place(why.at)})", *notes)
         match term:
             case Variable(name):
                 message = f"variable {name} is {needed} here, but {is_} elsewhere"
+            case Call(functor=name) if name == NIL or is_way(name):
+                message = f"{to_text(term)} is {is_}, but {needed} is needed here"
             case Call(functor=name) | Aggregate(op=name):
                 message = f"the value of {name} is {is_}, but {needed} is needed here"
             case _:
@@ -285,17 +402,20 @@ class Writer:
                 if negative is not None:
                     return self.constant(negative, term.at)
                 args = self.terms(term.args)
-                return Call(term.functor, args, term.at, self.kind())
+                return _folded(Call(term.functor, args, term.at, self.kind()))
             case Cast():
                 inner = self.term(term.term)
-                return Cast(inner, term.type_name, term.at, self.kind())
+                kind = self.kind()
+                if isinstance(kind, TermKind):
+                    return inner
+                return Cast(inner, term.type_name, term.at, kind)
             case Aggregate():
                 body = self.formula(term.body)
                 target = self.term(term.target) if term.target else None
                 return Aggregate(term.op, target, body, term.at, self.kind())
 
     def kind(self) -> Kind:
-        return CHOSEN[self.kinds.mask(next(self.nodes))]
+        return self.kinds.chosen(self.kinds.mask(next(self.nodes)))
 
     def constant(self, value: Value, at: Span) -> Constant:
         kind = self.kind()
@@ -305,6 +425,18 @@ class Writer:
         elif kind == "float":
             value = float(value)
         return Constant(value, kind, at)
+
+
+def _folded(call: Call) -> Term:
+    """A record or branch of constants is one too."""
+    if call.functor == NIL:
+        return Constant(None, call.kind, call.at)
+    if not isinstance(call.kind, TermKind) or not is_way(call.functor):
+        return call
+    values = [arg.value for arg in call.args if isinstance(arg, Constant)]
+    if len(values) < len(call.args):
+        return call
+    return Constant(call.kind.made(way_of(call.functor), tuple(values)), call.kind, call.at)
 
 
 def _negative(call: Call) -> int | None:
@@ -346,4 +478,4 @@ def misfit(value: Value, kind: Kind) -> tuple[str, str] | None:
 
 
 def _a(kind: Kind) -> str:
-    return spelled(BITS[kind])
+    return spelled(bit(kind))

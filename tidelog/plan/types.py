@@ -1,4 +1,4 @@
-"""The kind of every term: number, unsigned, float or symbol.
+"""The kind of every term: number, unsigned, float, symbol, or the type of a record or branch.
 
 Terms that must agree share a node of a union-find structure over the whole program; a
 node knows which kinds are still open to it. Columns of relations without a declaration
@@ -12,18 +12,20 @@ from dataclasses import replace
 
 from tidelog.plan.draft import Draft
 from tidelog.plan.facttypes import convert, learn
-from tidelog.plan.functors import ANY, BITS, CHOSEN, spelled
+from tidelog.plan.functors import bit
 from tidelog.plan.kinds import Kinds
 from tidelog.plan.typer import Column, Typer, Writer
 from tidelog.plan.walk import relations
 from tidelog.program.diagnostics import Diagnostic
-from tidelog.program.syntax import Attribute, Clause, Fact, RelationDecl
+from tidelog.program.syntax import And, Attribute, Clause, Constant, Fact, RelationDecl
+from tidelog.program.terms import TermKind
 
 
 def infer_types(draft: Draft) -> Draft:
     """Set the kind of every term, convert facts, and complete inferred declarations."""
     program = draft.program
-    kinds = Kinds()
+    structured = (t.kind for t in draft.types.values() if isinstance(t.kind, TermKind))
+    kinds = Kinds(tuple(dict.fromkeys(structured)))
     columns = {
         decl.name: _columns(decl, draft, kinds)
         for decl in program.relations
@@ -53,6 +55,11 @@ def infer_types(draft: Draft) -> Draft:
                 visited.append((clause, mentioned, nodes))
         else:
             unsure |= mentioned
+    if typer.ways:
+        faulty = typer.unsettled()
+        found += (fault for faults in faulty.values() for fault in faults)
+        unsure.update(n for clause, names, _ in visited if id(clause) in faulty for n in names)
+        visited = [each for each in visited if id(each[0]) not in faulty]
 
     declared = {decl.name: decl for decl in program.relations}
     unknown: dict[str, Diagnostic] = {}
@@ -67,16 +74,19 @@ def infer_types(draft: Draft) -> Draft:
 
     writer = Writer(kinds)
     clauses = []
+    stated: list[Fact] = []
     for clause, mentioned, nodes in visited:
         if doubtful.isdisjoint(mentioned):
             clause, faults = writer.clause(clause, nodes)
             found += faults
-            if not faults:
+            if not faults and (made := _fact(clause)):
+                stated.append(made)
+            elif not faults:
                 clauses.append(clause)
 
     changed = False
     for name in [name for name in facts if name not in doubtful]:
-        of_columns = [CHOSEN[kinds.mask(column.node)] for column in columns[name]]
+        of_columns = [kinds.chosen(kinds.mask(column.node)) for column in columns[name]]
         converted, faults = convert(facts[name], of_columns, columns[name])
         found += faults
         changed = changed or converted is not facts[name]
@@ -85,6 +95,7 @@ def infer_types(draft: Draft) -> Draft:
     if changed:
         rest = {name: iter(of_relation) for name, of_relation in facts.items()}
         all_facts = tuple([next(rest[fact.relation]) for fact in program.facts])
+    all_facts = (*all_facts, *stated)
 
     program = replace(
         program, relations=tuple(declared.values()), clauses=tuple(clauses), facts=all_facts
@@ -92,6 +103,18 @@ def infer_types(draft: Draft) -> Draft:
     return replace(
         draft, program=program, doubtful=frozenset(doubtful), unsure=frozenset(unsure)
     ).found(found)
+
+
+def _fact(clause: Clause) -> Fact | None:
+    """The fact that a clause of literals states, where a record or branch is among them."""
+    if clause.body != And(()) or len(clause.heads) > 1:
+        return None
+    (head,) = clause.heads
+    values = [term.value for term in head.terms if isinstance(term, Constant)]
+    structured = any(isinstance(term.kind, TermKind) for term in head.terms)
+    if not structured or len(values) < len(head.terms):
+        return None
+    return Fact(head.relation, tuple(values), head.at)
 
 
 def _is_open(decl: RelationDecl) -> bool:
@@ -107,8 +130,9 @@ def _columns(decl: RelationDecl, draft: Draft, kinds: Kinds) -> list[Column]:
             text = f"{name} has one kind everywhere; a .decl for {decl.name} would say which"
             columns.append(Column(kinds.node(), None, name, text))
         else:
-            mask = BITS[draft.types[attribute.type_name].kind]
-            columns.append(Column(kinds.node(mask), mask, name, f"{name} is {spelled(mask)}"))
+            mask = bit(draft.types[attribute.type_name].kind)
+            text = f"{name} is {kinds.spelled(mask)}"
+            columns.append(Column(kinds.node(mask), mask, name, text))
     return columns
 
 
@@ -120,10 +144,10 @@ def _completed(
     attributes = []
     for attribute, column in zip(decl.attributes, columns, strict=True):
         mask = kinds.mask(column.node)
-        if mask == ANY and fault is None:
+        if kinds.is_open(mask) and fault is None:
             message = f"the type of {column.name} cannot be inferred"
             fault = Diagnostic(message, decl.at, f"write a .decl for {decl.name}")
-        attributes.append(Attribute(attribute.name, CHOSEN[mask], attribute.at))
+        attributes.append(Attribute(attribute.name, kinds.chosen(mask), attribute.at))
     return replace(decl, attributes=tuple(attributes)), fault
 
 

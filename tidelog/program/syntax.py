@@ -8,11 +8,15 @@ Positions take no part in equality, so that two spellings of one rule are equal.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-Kind = Literal["number", "unsigned", "float", "symbol"]
-KINDS: tuple[Kind, ...] = ("number", "unsigned", "float", "symbol")
-Value = int | float | str
+from tidelog.program.terms import TermKind
+
+Primitive = Literal["number", "unsigned", "float", "symbol"]
+Kind = Primitive | TermKind
+KINDS: tuple[Primitive, ...] = ("number", "unsigned", "float", "symbol")
+Structured = Any  # a record (a tuple), nil (None), or a `Branch`: see `terms`
+Value = int | float | str | Structured
 
 
 class Span(NamedTuple):
@@ -73,6 +77,7 @@ class Call:
     """An intrinsic functor by its spelling: `+`, `-` (with one or two arguments), `cat`, …
     One of the program's own has an `@` before its name.
 
+    `[]` makes a record, `$A` a branch, and `nil` is one too: in a body these are patterns.
     `kind` is the kind of the result; the operands' kind is that of the arguments.
     """
 
@@ -179,6 +184,15 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
+class BranchDecl:
+    """One way to make a value of a type: `C {x: B}`, or a record under the name `[]`."""
+
+    name: str
+    fields: tuple[Attribute, ...]
+    at: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RelationDecl:
     name: str
     attributes: tuple[Attribute, ...]
@@ -190,12 +204,14 @@ class RelationDecl:
 
 @dataclass(frozen=True, slots=True)
 class TypeDecl:
-    """`.type A <: B` (subtype), `.type A = B` (alias), `.type A = B | C` (union)."""
+    """`.type A <: B` (subtype), `.type A = B` (alias), `.type A = B | C` (union); without `of`,
+    `.type A = [x: B]` (record) and `.type A = C {x: B} | D {}` (algebraic), by their branches."""
 
     name: str
-    form: Literal["subtype", "alias", "union"]
+    form: Literal["subtype", "alias", "union", "record", "algebraic"]
     of: tuple[str, ...]
     at: Span = field(default=NOWHERE, compare=False, repr=False)
+    branches: tuple[BranchDecl, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

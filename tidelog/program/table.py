@@ -20,12 +20,15 @@ DTYPES: dict[Kind, type[np.generic]] = {
 
 @dataclass(frozen=True, slots=True)
 class SymbolColumn:
-    """Strings by code: row i holds `words[codes[i]]`. Words need not be distinct or all used."""
+    """Strings by code: row i holds `words[codes[i]]`. Words need not be distinct or all used.
+
+    In a column of records or of an algebraic type, the words are those values.
+    """
 
     codes: NDArray[np.int64]
-    words: Sequence[str]
+    words: Sequence[Any]
 
-    def tolist(self) -> list[str]:
+    def tolist(self) -> list[Any]:
         words = self.words
         return [words[code] for code in self.codes.tolist()]
 
@@ -62,8 +65,8 @@ class Table:
 
 
 def _column(kind: Kind, values: list[Any]) -> Column:
-    if kind != "symbol":
+    if kind in DTYPES:
         return np.array(values, dtype=DTYPES[kind])
-    ids: dict[str, int] = {}
+    ids: dict[Any, int] = {}
     codes = np.array([ids.setdefault(v, len(ids)) for v in values], dtype=np.int64)
     return SymbolColumn(codes, list(ids))

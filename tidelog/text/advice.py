@@ -48,8 +48,8 @@ _FOREIGN = frozenset({"if", "when", "where", "forall", "exists", "select", "let"
 class Pending(NamedTuple):
     """An operator or bracket that waits for what follows it.
 
-    rank 0 marks brackets: `(`, `call`, an aggregate's `target`, the list after
-    `min (`, an aggregate's `{`, and `atom` under the call that is its body.
+    rank 0 marks brackets: `(`, `call`, a record's `[`, an aggregate's `target`, the list
+    after `min (`, an aggregate's `{`, and `atom` under the call that is its body.
     """
 
     rank: int
@@ -78,11 +78,8 @@ class Advice:
             before = None  # it belongs to a statement before
         if kind == "bad":
             return Fault("", at)
-        if kind == "[":
-            return refused("record", at)
         if kind == "$":
-            branch = self.tokens[self.index + 1].kind == "name"
-            return refused("branch" if branch else "counter", at)
+            return refused("counter", at)
         if kind == "@":
             if self.tokens[self.index + 1].kind == "@":
                 return refused("user aggregate", at)
@@ -161,10 +158,10 @@ class Advice:
                 "end the clause with `.`, or go on with `,`",
                 self.index,
             )
-        closing = {"call": ")", "list": ")", "(": ")", "{": "}"}.get(
+        closing = {"call": ")", "list": ")", "(": ")", "{": "}", "[": "]"}.get(
             opened.kind if opened else "", "."
         )
-        starts = token.kind in ("name", "!", "(", "-", "string", *LITERALS)
+        starts = token.kind in ("name", "!", "(", "[", "$", "-", "string", *LITERALS)
         return Fault(
             f"`,` or `{closing}` must follow `{before.text}`, not {self._shown(token)}",
             at,
@@ -175,7 +172,7 @@ class Advice:
         if not self._pending:
             return False
         top = self._pending[-1]
-        return top.rank > NOT or top.kind in ("call", "target", "list")
+        return top.rank > NOT or top.kind in ("call", "target", "list", "[")
 
     # A bracket is open, a word means something else, a tree is too deep.
 
@@ -200,6 +197,9 @@ class Advice:
                 at,
                 "close it with `}`",
             )
+        if opened.kind == "[":
+            message = f"a record is not closed before {self._shown(token)}"
+            return Fault(message, at, "close it with `]`")
         shown = f"the `(` of `{name}`" if opened.kind == "call" else "a `(`"
         return Fault(f"{shown} is not closed before {self._shown(token)}", at, "close it with `)`")
 

@@ -22,6 +22,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
+from tidelog.program.terms import NIL, RECORD
 from tidelog.text.advice import FORMULAS, LITERALS, MAX_DEPTH, Advice, Node, Pending
 from tidelog.text.cursor import no_relation
 from tidelog.text.lexer import Fault, Source, Token
@@ -44,7 +45,6 @@ from tidelog.text.subsumption import Subsumption
 from tidelog.text.unsupported import refused
 
 _REFUSED = {
-    "nil": "nil",
     "__FILE__": "__FILE__",
     "__LINE__": "__LINE__",
     "__INCL__": "__INCL__",
@@ -116,10 +116,33 @@ class Expressions(Advice):
                 self.index += 3
                 if tokens[self.index].kind == ")":
                     return self._close_call()
+            elif kind == "[":
+                self._push(0, "[", token, deeper=1)
+                self.index += 1
+                if tokens[self.index].kind == "]":
+                    return self._close_record(tokens[self.index])
+            elif kind == "$" and after == "name":
+                if self._branch(token, tokens[self.index + 1]):
+                    return None
             elif kind == ":" and pending and pending[-1].kind == "target":
                 self._close_target()
             else:
                 raise self._no_operand(token)
+
+    def _branch(self, sign: Token, name: Token) -> bool:
+        """`$A` is complete, and True; `$A(` opens a list of fields as a call does."""
+        whole = Token("name", f"${name.text}", sign.start)
+        follows = self.tokens[self.index + 2] if self.index + 2 < len(self.tokens) else name
+        if follows.kind != "(":
+            self.index += 1
+            self._put(Call(whole.text, (), self._at(whole)))
+            return True
+        self._push(0, "call", whole, deeper=1)
+        self.index += 3
+        if self.tokens[self.index].kind == ")":
+            self._close_call()
+            return True
+        return False
 
     def _plain_atom(self, name: Token) -> bool:
         """Read an atom of variables and literals in one go, as most atoms are."""
@@ -167,6 +190,8 @@ class Expressions(Advice):
             return Wildcard(at)
         if text in ("true", "false"):
             return Truth(text == "true", at)
+        if text == NIL:
+            return Call(NIL, (), at)
         self._refuse_name(token)
         if after == "name" and text.lower() == "not":
             raise self._no_negation(token)
@@ -222,6 +247,9 @@ class Expressions(Advice):
             elif kind == "}":
                 self._close_brace(token)
                 continue
+            elif kind == "]":
+                self._close_record(token)
+                continue
             elif kind in (":-", ".", "end"):
                 self._reduce(OR)
                 if not self._pending:
@@ -249,7 +277,7 @@ class Expressions(Advice):
         top = self._pending[-1]
         if top.kind == "target":
             raise self._unclosed(token)
-        return top.kind in ("call", "list")
+        return top.kind in ("call", "list", "[")
 
     def _close_target(self) -> None:
         """`:` after an aggregate's target, or right after its name; then its body opens."""
@@ -324,6 +352,20 @@ class Expressions(Advice):
         else:
             raise self._unclosed(token)
 
+    def _close_record(self, token: Token) -> None:
+        self._reduce(OR)
+        if not self._pending:
+            raise Fault("unexpected `]`", self._at(token), "no `[` is open")
+        if self._pending[-1].kind != "[":
+            raise self._unclosed(token)
+        opened = self._pending.pop()
+        self.index += 1
+        inside = self._operands[opened.base :]
+        del self._operands[opened.base :]
+        terms = tuple([self._as_term(node) for node, _ in inside])
+        depth = max((below for _, below in inside), default=0)
+        self._build(Call(RECORD, terms, self._at(opened.token)), depth)
+
     def _close_list(self) -> None:
         """`min (…)`: a functor if it has several arguments, else the target of an aggregate."""
         opened = self._pending.pop()
@@ -359,7 +401,7 @@ class Expressions(Advice):
             raise self._no_negation(token)
         terms = tuple([self._as_term(node) for node, _ in inside])
         at = self._at(token)
-        if name.startswith("@"):
+        if name[0] in "@$":
             self._build(Call(name, terms, at), depth)
         elif name == "as":
             if len(terms) != 2 or not isinstance(terms[1], Variable):

@@ -17,6 +17,7 @@ from tidelog.program.syntax import (
     And,
     Atom,
     Attribute,
+    BranchDecl,
     Call,
     Cast,
     Clause,
@@ -250,12 +251,16 @@ class _Change:
 
     def type_declaration(self, each: TypeDecl) -> TypeDecl:
         of = tuple(self._type(name) for name in each.of)
-        return TypeDecl(self._type(each.name), each.form, of, self._at(each.at))
+        branches = tuple(
+            BranchDecl(b.name, self._attributes(b.fields), self._at(b.at)) for b in each.branches
+        )
+        return TypeDecl(self._type(each.name), each.form, of, self._at(each.at), branches)
+
+    def _attributes(self, attributes: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
+        return tuple(Attribute(a.name, self._type(a.type_name), self._at(a.at)) for a in attributes)
 
     def declaration(self, each: RelationDecl) -> RelationDecl:
-        attributes = tuple(
-            Attribute(a.name, self._type(a.type_name), self._at(a.at)) for a in each.attributes
-        )
+        attributes = self._attributes(each.attributes)
         name = self._relation(each.name)
         at = self._at(each.at)
         return RelationDecl(

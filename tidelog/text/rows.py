@@ -18,6 +18,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
+from tidelog.program.terms import NIL, RECORD, Misfit, TermKind, fit, is_way
 from tidelog.text.lexer import Fault
 from tidelog.text.write import to_text, value_text
 
@@ -37,8 +38,19 @@ def fitting(values: Sequence[object], kinds: Sequence[Kind]) -> tuple[Value, ...
     """
     if len(values) != len(kinds):
         return None
-    row = [_FIT[kind](value) for value, kind in zip(values, kinds, strict=True)]
-    return None if None in row else tuple(row)  # type: ignore[arg-type]
+    try:
+        return tuple([_fitted(kind, value) for value, kind in zip(values, kinds, strict=True)])
+    except Misfit:
+        return None
+
+
+def _fitted(kind: Kind, value: object) -> Value:
+    if isinstance(kind, TermKind):
+        return fit(kind, value, _fitted)
+    found = _FIT[kind](value)
+    if found is None:
+        raise Misfit(f"{str(value)[:40]!r} is no {kind}")
+    return found
 
 
 def _number(value: object) -> int | None:
@@ -75,12 +87,18 @@ def row_of(atom: Atom, relation: Relation) -> tuple[Value, ...]:
         message = f"relation {relation.name} has {takes}, but {given} given here"
         raise Fault(message, atom.at, f"it is {signature(relation)}")
     columns = zip(atom.terms, relation.attributes, relation.kinds, strict=True)
-    return tuple(_value(term, name, kind) for term, name, kind in columns)
+    return tuple(_value(term, f"column {name}", kind) for term, name, kind in columns)
 
 
 def _value(term: Term, name: str, kind: Kind) -> Value:
+    if isinstance(kind, TermKind):
+        return _structured(term, name, kind)
     if isinstance(term, Call) and kind == "float" and (infinite := _infinity(term)):
         return infinite
+    if isinstance(term, Call) and (term.functor == NIL or is_way(term.functor)):
+        what = "a branch" if term.functor[0] == "$" else "a record"
+        message = f"`{to_text(term)[:40]}` is {what}, but {_A[kind]} is needed here"
+        raise Fault(message, term.at, f"{name} is {_A[kind]}")
     if not isinstance(term, Constant):
         raise _no_constant(term)
     value = term.value
@@ -89,7 +107,7 @@ def _value(term: Term, name: str, kind: Kind) -> Value:
     if row is not None and written in (None, kind):
         return row[0]
     shown = value_text(value, term.kind)[:40]
-    advice = f"column {name} is {_A[kind]}"
+    advice = f"{name} is {_A[kind]}"
     if kind in BOUNDS and type(value) is int and written in (None, kind):
         least, most = BOUNDS[kind]
         raise Fault(
@@ -97,6 +115,27 @@ def _value(term: Term, name: str, kind: Kind) -> Value:
         )
     is_ = _A[term.kind or "number"]
     raise Fault(f"{shown} is {is_}, but {_A[kind]} is needed here", term.at, advice)
+
+
+def _structured(term: Term, name: str, kind: TermKind) -> Value:
+    """A record or a branch of constants. The parser lets nothing very deep through."""
+    if isinstance(term, Variable | Wildcard):
+        raise _no_constant(term)
+    functor = term.functor if isinstance(term, Call) else ""
+    if kind.record and functor == NIL:
+        return None
+    way = functor if functor == RECORD else functor[1:]
+    if not isinstance(term, Call) or not is_way(functor) or way not in kind.ways:
+        message = f"`{to_text(term)[:40]}` is no {kind}"
+        raise Fault(message, term.at, f"{name} is {kind.example()}")
+    fields = kind.ways[way]
+    if len(fields) != len(term.args):
+        of = kind if kind.record else functor
+        message = f"{of} has {len(fields)} fields, not {len(term.args)}"
+        raise Fault(message, term.at, f"{name} is {kind.example()}")
+    pairs = zip(term.args, fields, strict=True)
+    values = tuple(_value(arg, f"field {field.name}", field.kind) for arg, field in pairs)
+    return kind.made(way, values)
 
 
 def _infinity(term: Call) -> float | None:

@@ -16,6 +16,7 @@ from tidelog.program.syntax import (
     And,
     Atom,
     Attribute,
+    BranchDecl,
     Call,
     Clause,
     Comparison,
@@ -31,6 +32,7 @@ from tidelog.program.syntax import (
     TypeDecl,
     Variable,
 )
+from tidelog.program.terms import RECORD
 from tidelog.text.advice import Node
 from tidelog.text.cursor import Cursor, no_relation
 from tidelog.text.expressions import Expressions
@@ -265,21 +267,49 @@ def _type_declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
     elif cursor.accept("<:"):
         draft.types.append(TypeDecl(name.text, "subtype", (cursor.type_name(),), at))
     elif cursor.accept("="):
-        of = [_variant(cursor)]
-        while cursor.accept("|"):
-            of.append(_variant(cursor))
-        form: Literal["union", "alias"] = "union" if len(of) > 1 else "alias"
-        draft.types.append(TypeDecl(name.text, form, tuple(of), at))
+        draft.types.append(_definition(cursor, name.text, at))
     else:
         draft.types.append(TypeDecl(name.text, "subtype", ("symbol",), at))
 
 
-def _variant(cursor: Cursor) -> str:
+def _definition(cursor: Cursor, name: str, at: Span) -> TypeDecl:
+    """What follows `.type name =`."""
     if cursor.peek().kind == "[":
-        raise refused("record type", cursor.at(cursor.peek()))
+        opened = cursor.peek()
+        cursor.index += 1
+        fields = _fields(cursor, "]", "write `.type Pair = [a: number, b: symbol]`")
+        branch = BranchDecl(RECORD, fields, cursor.at(opened))
+        return TypeDecl(name, "record", (), at, (branch,))
     if cursor.peek(1).kind == "{":
-        raise refused("algebraic type", cursor.at(cursor.peek()))
-    return cursor.type_name()
+        branches = [_branch(cursor)]
+        while cursor.accept("|"):
+            branches.append(_branch(cursor))
+        return TypeDecl(name, "algebraic", (), at, tuple(branches))
+    of = [cursor.type_name()]
+    while cursor.accept("|"):
+        of.append(cursor.type_name())
+        if cursor.peek().kind == "{":
+            message = "a union has no branches with fields"
+            advice = "give every branch its braces: `A {} | B { x: number }`"
+            raise Fault(message, cursor.at(cursor.peek()), advice)
+    return TypeDecl(name, "union" if len(of) > 1 else "alias", tuple(of), at)
+
+
+def _branch(cursor: Cursor) -> BranchDecl:
+    example = "write `.type Tree = Leaf {} | Node { left: Tree, right: Tree }`"
+    name = cursor.plain_name("branch", example)
+    cursor.expect("{", f"`{{` must follow the branch `{name.text}`", example)
+    return BranchDecl(name.text, _fields(cursor, "}", example), cursor.at(name))
+
+
+def _fields(cursor: Cursor, closing: str, example: str) -> tuple[Attribute, ...]:
+    """Attributes up to the closing bracket."""
+    fields: list[Attribute] = []
+    while not cursor.accept(closing):
+        if fields:
+            cursor.expect(",", f"`,` or `{closing}` must follow a field", example)
+        fields.append(_attribute(cursor))
+    return tuple(fields)
 
 
 def _action(cursor: Cursor, keyword: Token, draft: Draft) -> None:

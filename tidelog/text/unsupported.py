@@ -9,20 +9,6 @@ from tidelog.program.syntax import Span
 from tidelog.text.lexer import Fault
 
 _CONSTRUCTS: dict[str, tuple[str, str]] = {
-    "record": ("records are not supported yet", "give the relation one column per field"),
-    "record type": (
-        "record types are not supported yet",
-        "give the relation one column per field",
-    ),
-    "nil": ("`nil` and records are not supported yet", "give the relation one column per field"),
-    "branch": (
-        "algebraic data types are not supported yet",
-        "use one relation per branch",
-    ),
-    "algebraic type": (
-        "algebraic data types are not supported yet",
-        "use one relation per branch",
-    ),
     "counter": ("`$` is not supported", "write `autoinc()`"),
     ".lattice": ("lattices (`.lattice`) are not supported yet", "use `min` or `max` aggregates"),
     "lattice attribute": (

@@ -17,6 +17,7 @@ from tidelog.program.syntax import (
     And,
     Atom,
     Attribute,
+    BranchDecl,
     Call,
     Cast,
     Clause,
@@ -38,6 +39,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
+from tidelog.program.terms import RECORD, Branch, way_of, written
 from tidelog.text.lexer import ESCAPES
 from tidelog.text.operators import AND, BINARY, COMPARE, NOT, OR, POWER, RESERVED, TESTS, UNARY
 
@@ -70,15 +72,15 @@ def to_text(node: Node) -> str:
     >>> to_text(Call("*", (Call("+", (Variable("x"), Constant(1))), Constant(2))))
     '(x + 1) * 2'
     """
-    written: list[str] = []
+    text: list[str] = []
     pieces: list[_Piece] = [(node, 0)]
     while pieces:
         piece = pieces.pop()
         if isinstance(piece, str):
-            written.append(piece)
+            text.append(piece)
         else:
             pieces += reversed(_pieces(*piece))
-    return "".join(written)
+    return "".join(text)
 
 
 def value_text(value: Value, kind: Kind | None = None) -> str:
@@ -89,6 +91,8 @@ def value_text(value: Value, kind: Kind | None = None) -> str:
     """
     if isinstance(value, str):
         return f'"{value.translate(_ESCAPED)}"'
+    if value is None or isinstance(value, tuple | Branch):
+        return written(kind, value, lambda of, part: value_text(part, of))
     if isinstance(value, float) or kind == "float":
         return _float_text(float(value))
     return f"{value}u" if kind == "unsigned" else str(value)
@@ -174,6 +178,13 @@ def _simple(term: Term) -> str:
 
 
 def _call(node: Call, rank: int) -> list[_Piece]:
+    if node.functor.startswith(RECORD):
+        return ["[", *_list(node.args), "]"]
+    if node.functor[0] == "$":
+        fields: list[_Piece] = ["(", *_list(node.args), ")"] if node.args else []
+        return [f"${way_of(node.functor)}", *fields]
+    if not node.args:  # `nil`
+        return [node.functor]
     if len(node.args) == 1 and node.functor in ("-", "bnot", "lnot"):
         (operand,) = node.args
         space = "" if node.functor == "-" else " "
@@ -232,6 +243,11 @@ def _declaration(
             return f"{node.name}: {node.type_name}"
         case RelationDecl():
             columns = [f"{a.name}: {a.type_name}" for a in node.attributes]
+        case TypeDecl(form="record", branches=(branch,)):
+            return f".type {node.name} = [{_fields(branch)}]"
+        case TypeDecl(form="algebraic"):
+            shown = " | ".join(f"{b.name} {{{_fields(b)}}}" for b in node.branches)
+            return f".type {node.name} = {shown}"
         case TypeDecl():
             sign = "<:" if node.form == "subtype" else "="
             return f".type {node.name} {sign} {' | '.join(node.of)}"
@@ -249,6 +265,10 @@ def _declaration(
         domains = (n[0] if len(n) == 1 else f"({', '.join(n)})" for n in node.choices)
         words += f" choice-domain {', '.join(domains)}"
     return f".decl {node.name}({', '.join(columns)}){words}"
+
+
+def _fields(branch: BranchDecl) -> str:
+    return ", ".join(f"{field.name}: {field.type_name}" for field in branch.fields)
 
 
 def _parameter_text(value: str) -> str:

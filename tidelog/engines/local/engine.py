@@ -110,6 +110,7 @@ class LocalEngine:
                 index=self.store.index,
                 identify=self.dictionary.id,
                 word=self.dictionary.word,
+                way=self.dictionary.terms.way,
             ),
             self._runner.answers,
         )
@@ -461,7 +462,7 @@ class LocalEngine:
     # Facts as numbers.
 
     def identify(self, kind: Kind, values: Sequence[Value] | NDArray[Any]) -> Ids:
-        if kind == "symbol":
+        if kind not in DTYPES:
             return np.array([self.dictionary.id(kind, value) for value in values], dtype=np.uint32)
         return self.dictionary.encode(kind, np.asarray(values, dtype=DTYPES[kind]))
 

@@ -23,9 +23,11 @@ from tidelog.engines.local.parts import (
     mentions,
     needs,
     occurrences,
+    takes_apart,
 )
 from tidelog.program.rules import Constraint, Group, Literal, Range
 from tidelog.program.syntax import Constant, Kind, Value, Variable
+from tidelog.program.terms import TermKind
 
 # "change" is "delta" where negated literals and aggregates may meet the change as well.
 Mode = Choice["apply", "delta", "change", "prove", "support"]
@@ -43,6 +45,7 @@ class Catalog:
     index: Callable[[int, tuple[int, ...]], int]
     identify: Callable[[Kind, Value], int]
     word: Callable[[Kind, Value], int]
+    way: Callable[[TermKind, str], int]  # in which terms are made
 
 
 def order_parts(
@@ -121,7 +124,11 @@ def _filters(part: Part, bound: set[str], everywhere: dict[str, int]) -> bool:
     if isinstance(part, Constraint):
         if may_fail(part):
             return False
-        return needs(part) <= bound or binds(part, bound) is not None
+        return (
+            needs(part) <= bound
+            or binds(part, bound) is not None
+            or takes_apart(part, bound) is not None
+        )
     return isinstance(part, Group) and _group_ready(part, bound, everywhere)
 
 

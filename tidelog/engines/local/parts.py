@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tidelog.program.rules import Constraint, Expression, Group, Literal, Range, Rule, Simple
 from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable, Wildcard
+from tidelog.program.terms import is_way
 
 PARTIAL = {"/", "%", "^"}
 INTO_INTEGERS = {"to_number", "to_unsigned", "ftoi", "ftou"}
@@ -255,6 +256,14 @@ def mentions(part: Part) -> set[str]:
     if isinstance(part, Range):
         return needs(part) | {part.variable.name}
     return needs(part)
+
+
+def takes_apart(part: Constraint, bound: set[str]) -> tuple[Variable, Call] | None:
+    """A value that is bound and the record or branch that it must be, whose fields that binds."""
+    if part.op != "=" or not isinstance(part.right, Call) or not is_way(part.right.functor):
+        return None
+    assert isinstance(part.left, Variable), "desugaring leaves a variable there"
+    return (part.left, part.right) if part.left.name in bound else None
 
 
 def binds(part: Constraint, bound: set[str]) -> Variable | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tidelog.engines.local.kernels import layout as at
 from tidelog.engines.local.order import Catalog, Mode, order_parts
-from tidelog.engines.local.parts import Outside, Prepared, binds, mentions
+from tidelog.engines.local.parts import Outside, Prepared, binds, mentions, takes_apart
 from tidelog.engines.local.shapes import Shapes
 from tidelog.engines.local.steps import Builder, Plan, Request
 from tidelog.program.rules import Group, Literal, Range
@@ -168,6 +168,8 @@ def _steps(
             builder.group(part)
         elif isinstance(part, Range):
             builder.span(part)
+        elif (found := takes_apart(part, set(builder.where))) is not None:
+            builder.take(*found, needed=later[place])
         else:
             variable = binds(part, set(builder.where))
             if variable is None:

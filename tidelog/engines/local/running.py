@@ -231,6 +231,8 @@ class Runner:
                 store.grow_out(int(state[at.T_WHAT]))
             elif status == at.GROW_WORDS:
                 self._dictionary.grow()
+            elif status == at.GROW_TERMS:
+                self._dictionary.terms.grow()
             elif status in FAILURES:
                 raise EvaluationError(in_rule(FAILURES[status], rule))
             self.tick(rule)

@@ -15,9 +15,11 @@ from tidelog.engines.local.kernels.fold import ALL_BOUND
 from tidelog.engines.local.order import Catalog
 from tidelog.engines.local.parts import Outside, Prepared, variables
 from tidelog.program.rules import Expression, Group, Literal, Range, Rule, Simple
-from tidelog.program.syntax import Cast, Constant, Kind, Variable
+from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable
+from tidelog.program.terms import TermKind, is_way, way_of
 
 KIND_CODES = {"number": 0, "unsigned": 1, "float": 2, "symbol": 3}
+NO_ORDER = 0  # the code of kinds that are only compared for equality
 COMPARISONS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 GROUPS = {"count": 0, "sum": 1, "min": 2, "max": 3, "mean": 4}
 ARITHMETIC = {
@@ -301,11 +303,47 @@ class Builder:
         if isinstance(term, Variable) and term.name in self.where:
             self.where[variable.name] = self.where[term.name]
             return
+        if isinstance(term, Call) and is_way(term.functor):
+            self.make(variable, term)
+            return
         start = len(self.args)
         size = self.code(term)
         self.stack = max(self.stack, size + 2)
         self.where[variable.name] = self.register()
         self.step(at.OP_COMPUTE, args=start, ncol=size, a=self.where[variable.name])
+
+    # Records and branches.
+
+    def make(self, variable: Variable, term: Call) -> None:
+        start = len(self.args)
+        for arg in term.args:
+            self.args += self.operand(arg)  # type: ignore[arg-type]
+        self.stack = max(self.stack, len(term.args) + 2)
+        self.where[variable.name] = self.register()
+        self.step(
+            at.OP_MAKE,
+            args=start,
+            ncol=len(term.args),
+            nkey=self._way(term),
+            a=self.where[variable.name],
+        )
+
+    def take(self, value: Variable, term: Call, needed: set[str]) -> None:
+        """Bind fields, or compare those that are bound."""
+        start = len(self.args)
+        for action in self.columns(term.args, needed):  # type: ignore[arg-type]
+            self.args += action
+        self.step(
+            at.OP_TAKE,
+            args=start,
+            ncol=len(term.args),
+            nkey=self._way(term),
+            a=self.where[value.name],
+        )
+
+    def _way(self, term: Call) -> int:
+        assert isinstance(term.kind, TermKind)
+        return self.catalog.way(term.kind, way_of(term.functor))
 
     def test(self, op: str, left: Expression, right: Expression) -> None:
         start = len(self.args)
@@ -314,7 +352,8 @@ class Builder:
         kind = left.kind or right.kind
         assert kind is not None
         self.ordered = self.ordered or (kind == "symbol" and op not in ("=", "!="))
-        self.step(at.OP_COMPARE, args=start, ncol=size, nkey=KIND_CODES[kind], flag=COMPARISONS[op])
+        code = KIND_CODES.get(kind, NO_ORDER)
+        self.step(at.OP_COMPARE, args=start, ncol=size, nkey=code, flag=COMPARISONS[op])
 
     def span(self, part: Range) -> None:
         assert part.step is not None

@@ -18,9 +18,11 @@ from tidelog.engines.local.kernels.words import (
     lookup_all,
     rehash_words,
 )
+from tidelog.engines.local.terms import Terms
 from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.syntax import Kind, Value
 from tidelog.program.table import Column, SymbolColumn
+from tidelog.program.terms import Misfit, TermKind, fit
 
 Ids = NDArray[np.uint32]
 Words = NDArray[np.int64]
@@ -30,6 +32,12 @@ ABSENT = 0xFFFFFFFF  # an id that no value has
 
 def fits(kind: Kind, value: object) -> bool:
     """Could a column of this kind hold the value?"""
+    if isinstance(kind, TermKind):
+        try:
+            fit(kind, value, _fit_leaf)
+        except Misfit:
+            return False
+        return True
     if kind == "symbol":
         return isinstance(value, str)
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
@@ -38,6 +46,12 @@ def fits(kind: Kind, value: object) -> bool:
         return isinstance(value, float | np.floating) or abs(int(value)) < 1 << 1023
     low, high = (0, 1 << 64) if kind == "unsigned" else (-(1 << 63), 1 << 63)
     return isinstance(value, int | np.integer) and low <= int(value) < high
+
+
+def _fit_leaf(kind: Kind, value: object) -> object:
+    if not fits(kind, value):
+        raise Misfit
+    return value
 
 
 class Dictionary:
@@ -53,6 +67,7 @@ class Dictionary:
         self._labels: Words = np.zeros(1, dtype=np.int64)
         self._sorted: list[str] = []
         self.grow()
+        self.terms = Terms(self)
 
     def grow(self) -> None:
         """Room for twice as many large words."""
@@ -81,7 +96,11 @@ class Dictionary:
 
     def words(self, kind: Kind, column: Column) -> Words:
         if isinstance(column, SymbolColumn):
-            by_code = self._symbol_words(list(column.words))
+            words = list(column.words)
+            if isinstance(kind, TermKind):
+                by_code = self.terms.numbers(kind, words)
+            else:
+                by_code = self._symbol_words(words)
             return by_code[column.codes] if len(by_code) else np.zeros(0, dtype=np.int64)
         if kind == "float":
             floats = np.asarray(column, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
@@ -105,6 +124,9 @@ class Dictionary:
     def decode(self, kind: Kind, ids: Ids) -> Column:
         words = np.empty(len(ids), dtype=np.int64)
         decode_all(self._address, np.ascontiguousarray(ids), words)
+        if isinstance(kind, TermKind):
+            used, codes = np.unique(words, return_inverse=True)
+            return SymbolColumn(codes.astype(np.int64), self.terms.values(used))
         if kind == "symbol":
             used, codes = np.unique(words, return_inverse=True)
             strings = self.strings
@@ -118,6 +140,8 @@ class Dictionary:
 
     def word(self, kind: Kind, value: Value) -> int:
         """One value as a signed 64-bit word."""
+        if isinstance(kind, TermKind):
+            return self.terms.number(kind, value)
         if kind == "symbol":
             return self.symbol(str(value))
         if kind == "float":
@@ -137,6 +161,9 @@ class Dictionary:
 
     def known(self, kind: Kind, value: Value) -> int:
         """The id of a value, or ABSENT; nothing is added."""
+        if isinstance(kind, TermKind):
+            term = self.terms.known(kind, fit(kind, value, lambda _, part: part))
+            return ABSENT if term < 0 else term + BIAS
         if kind == "symbol":
             number = self._symbols.get(str(value))
             return ABSENT if number is None else number + BIAS
@@ -197,10 +224,11 @@ class Dictionary:
         return np.lexsort(keys[::-1]).astype(np.int64)
 
     def memory(self) -> int:
-        return self._words.nbytes + self._slots.nbytes + self._labels.nbytes
+        mine = self._words.nbytes + self._slots.nbytes + self._labels.nbytes
+        return mine + self.terms.memory()
 
     def size(self) -> int:
-        return len(self.strings) + int(self.env[at.E_NWORDS])
+        return len(self.strings) + int(self.env[at.E_NWORDS]) + self.terms.size()
 
 
 __all__ = ["ABSENT", "BIAS", "LARGE", "Dictionary", "Ids", "Words"]

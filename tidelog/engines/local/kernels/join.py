@@ -1,7 +1,7 @@
 """The interpreter of join plans: nested loops over contiguous matches, steps as data.
 
 A plan is a run of steps. Generators (scan, lookup, range) bind registers once per
-match; filters (member, compare, compute, group) let a binding pass or not; the last
+match; filters (member, compare, compute, take, make, group) let a binding pass or not; the last
 step emits. A generator keeps its place in `cur` and `end`, so a run can stop anywhere
 (to let a table grow, to look at the clock) and go on where it was: nothing that is
 under way is lost. Indexes do not change during a run; rows and their hash table do,
@@ -34,6 +34,7 @@ from tidelog.engines.local.kernels.layout import (
     FUSE_NONE,
     GROW_OUT,
     GROW_ROWS,
+    GROW_TERMS,
     GROW_WORDS,
     KIND_FLOAT,
     KIND_UNSIGNED,
@@ -42,12 +43,14 @@ from tidelog.engines.local.kernels.layout import (
     OP_EMIT,
     OP_GROUP,
     OP_LOOKUP,
+    OP_MAKE,
     OP_MEMBER,
     OP_OLDER,
     OP_PROVE,
     OP_RANGE,
     OP_SCAN,
     OP_SUPPORT,
+    OP_TAKE,
     P_A,
     P_ARGS,
     P_B,
@@ -98,6 +101,7 @@ from tidelog.engines.local.kernels.streaming import (
     put_seen,
     streams,
 )
+from tidelog.engines.local.kernels.terms import made_of, taken_apart
 from tidelog.engines.local.kernels.views import (
     ask_ahead,
     holds,
@@ -107,7 +111,7 @@ from tidelog.engines.local.kernels.views import (
     passes,
     worth_asking,
 )
-from tidelog.engines.local.kernels.words import decode, encode
+from tidelog.engines.local.kernels.words import BIAS, decode, encode
 
 AHEAD = 8  # rows between asking for a cache line and using it
 
@@ -429,6 +433,22 @@ def run(
                 else:
                     d = step[P_BACK]
                     entering = False
+            elif op == OP_TAKE:
+                # The term is in the register P_A, the way it must be made in P_NKEY.
+                term, way, a = reg[step[P_A]], step[P_NKEY], step[P_ARGS]
+                if taken_apart(env, term, way, args, a, step[P_NCOL], reg):
+                    d += 1
+                else:
+                    d = step[P_BACK]
+                    entering = False
+            elif op == OP_MAKE:
+                way, a = step[P_NKEY], step[P_ARGS]
+                number = made_of(env, way, args, a, step[P_NCOL], reg, stack)
+                if number < 0:
+                    status = GROW_TERMS
+                    break
+                reg[step[P_A]] = number + BIAS
+                d += 1
             elif op == OP_RANGE:
                 # Registers of start, stop and step; kind in P_NKEY; cur is the next word.
                 kind = step[P_NKEY]

@@ -111,6 +111,8 @@ OP_EMIT = 7
 OP_PROVE = 8
 OP_SUPPORT = 9
 OP_OLDER = 10
+OP_MAKE = 11  # a term of its fields
+OP_TAKE = 12  # the fields of a term
 
 FLAG_FIRST = 1  # one match is enough
 FLAG_NEGATED = 2
@@ -144,7 +146,14 @@ E_SIGN = 12  # by how much
 E_GUARD_PLAIN = 13  # 1 if a fact in the materialisation and no set of an update may pass it
 E_VIEWS = 14  # E_VIEWS + side + role: address of that role's truth table
 E_PLAIN = 28  # E_PLAIN + side + role: 1 where all such facts are in the role's view, -1 where none
-E_WIDTH = 42
+E_CELLS = 42  # address of uint32: terms, each the way it is made and its fields' ids
+E_CAPCELLS = 43
+E_STARTS = 44  # address of int64: where each term starts, and the next one after the last
+E_NTERMS = 45  # terms so far; the first, 0, is nil
+E_CAPTERMS = 46
+E_THASH = 47  # address of uint32: a term's number, 0 for empty
+E_THSIZE = 48
+E_WIDTH = 49
 
 # Where an interrupted run goes on.
 T_PLAN = 0
@@ -164,6 +173,7 @@ PAUSE = 4
 DIVISION = 5
 POWER = 6
 CONVERSION = 7
+GROW_TERMS = 8
 
 # Kinds of words.
 KIND_NUMBER = 0

@@ -1,0 +1,27 @@
+"""The benchmark of constructs of the language: forms that say the same, and what is shown."""
+
+from __future__ import annotations
+
+from bench.language import points_to
+from bench.language.cases import Figures, best_of
+from bench.language.run import page
+from bench.report import Target
+from tidelog import Database
+
+
+def test_records_and_columns_say_the_same() -> None:
+    given = points_to.facts(30)
+    with_records = points_to._answer(Database(points_to.RECORDS, given), "a.")
+    plain = points_to._answer(Database(points_to.PLAIN, given), "")
+    assert with_records == plain
+    assert all(plain.values())
+
+
+def test_what_is_shown() -> None:
+    target = Target("half as fast", False, "2.50 times")
+    found = Figures("case", 1_000, 20_000, ("records", "plain"), (2.5, 1.0), target)
+    shown = page("a machine", [found]).splitlines()
+    assert shown[2] == "- target: half as fast: not reached (2.50 times)"
+    assert shown[-1] == "| case | 1,000 | 20,000 | records | 2.50 | plain: 1.00 s |"
+    times = iter([3.0, 5.0, 2.0, 6.0])
+    assert best_of(2, lambda: next(times), lambda: next(times)) == [2.0, 5.0]

@@ -1,0 +1,233 @@
+"""Records and algebraic types: their kinds, and their values as Python has them.
+
+A record is a tuple of its fields, and `nil` is None. A value of an algebraic type is a
+`Branch`. The kind of such a value is the name of its type; it knows what values are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+RECORD = "[]"  # the functor of a record, and the name of its one way to be made
+NIL = "nil"
+MOST_DEEP = 300  # levels of a value outside of engines: Python compares and writes by recursion
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Branch:
+    """A value of an algebraic type.
+
+    >>> Branch("Node", (Branch("Leaf"), 3))
+    Branch('Node', (Branch('Leaf'), 3))
+    """
+
+    name: str
+    values: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"Branch({self.name!r}, {self.values!r})" if self.values else f"Branch({self.name!r})"
+        )
+
+
+class Field(NamedTuple):
+    name: str
+    kind: Any  # of its values: a Kind
+
+
+class TermKind(str):
+    """The kind of a record or algebraic type: its name, equal to any string that is the same.
+
+    `ways` are the ways to make a value, by name (a record has one); they are filled in when all
+    types are known, because types may hold themselves. `bit` is its own among sets of kinds.
+    """
+
+    __slots__ = ("bit", "record", "ways")
+
+    ways: dict[str, tuple[Field, ...]]
+    record: bool
+    bit: int
+
+    @classmethod
+    def named(cls, name: str, record: bool, bit: int) -> TermKind:
+        kind = cls(name)
+        kind.record, kind.bit, kind.ways = record, bit, {}
+        return kind
+
+    def way(self, value: Any) -> tuple[str, tuple[Any, ...]] | None:
+        """How a value of this kind is made, and of what; None for nil."""
+        if value is None:
+            return None
+        return (RECORD, value) if self.record else (value.name, value.values)
+
+    def made(self, way: str, values: tuple[Any, ...]) -> Any:
+        return values if self.record else Branch(way, values)
+
+    def example(self) -> str:
+        """How a value is written, for messages."""
+        shapes = []
+        for way, fields in self.ways.items():
+            inside = ", ".join(field.name for field in fields)
+            shapes.append(
+                f"[{inside}]" if self.record else f"${way}({inside})" if fields else f"${way}"
+            )
+        return " or ".join([*shapes, *([NIL] if self.record else [])])
+
+
+def is_way(functor: str) -> bool:
+    """Does a call of this functor make a record or a branch?"""
+    return functor.startswith((RECORD, "$"))
+
+
+def way_of(functor: str) -> str:
+    """The way in which a call of this functor makes a value: a branch's name, or `[]`.
+
+    In the core form a functor names its type as well: two records of the same fields are not
+    the same if they are of different types.
+
+    >>> way_of("[]Pair"), way_of("$Node:Tree"), way_of("$Node")
+    ('[]', 'Node', 'Node')
+    """
+    return RECORD if functor.startswith(RECORD) else functor[1:].partition(":")[0]
+
+
+class Misfit(Exception):
+    """A value that is none of its kind, and why."""
+
+
+def fit(kind: TermKind, value: Any, leaf: Callable[[Any, Any], Any]) -> Any:
+    """The value with tuples for lists and branches for objects such as `{"A": [1]}`.
+
+    `leaf` does the same for fields of other kinds, and raises `Misfit` too.
+    """
+    done: list[Any] = []
+    work: list[tuple[Any, Any, bool]] = [(kind, value, False)]
+    depth = 0
+    while work:
+        kind, value, complete = work.pop()
+        if complete:
+            depth -= 1
+            way, many = value
+            values = tuple(done[len(done) - many :])
+            del done[len(done) - many :]
+            done.append(kind.made(way, values))
+        elif not isinstance(kind, TermKind):
+            done.append(leaf(kind, value))
+        elif kind.record and value is None:
+            done.append(None)
+        else:
+            way, values = _taken_apart(kind, value)
+            depth += 1
+            if depth > MOST_DEEP:
+                raise Misfit(f"nested more than {MOST_DEEP:,} levels deep")
+            fields = kind.ways[way]
+            work.append((kind, (way, len(fields)), True))
+            pairs = zip(reversed(fields), reversed(values), strict=True)
+            work += [(field.kind, part, False) for field, part in pairs]
+    return done[0]
+
+
+def _taken_apart(kind: TermKind, value: Any) -> tuple[str, tuple[Any, ...]]:
+    if kind.record:
+        way, values = RECORD, value
+        if not isinstance(value, tuple | list):
+            raise Misfit(f"{value!r} is no {kind}: {kind.example()}")
+    else:
+        if isinstance(value, Branch):
+            way, values = value.name, value.values
+        elif isinstance(value, dict) and len(value) == 1:
+            way, values = next(iter(value.items()))
+        else:
+            raise Misfit(f"{value!r} is no {kind}: {kind.example()}")
+        if way not in kind.ways:
+            raise Misfit(f"{kind} has no branch {way}: {kind.example()}")
+        if not isinstance(values, tuple | list):
+            raise Misfit(f"the fields of {way} are a list; {values!r} is none")
+    fields = kind.ways[way]
+    if len(values) != len(fields):
+        what = f"{kind} has" if kind.record else f"branch {way} has"
+        given = "1 is" if len(values) == 1 else f"{len(values)} are"
+        raise Misfit(f"{what} {_fields(len(fields))}, but {given} given")
+    return way, tuple(values)
+
+
+def _fields(count: int) -> str:
+    return "1 field" if count == 1 else f"{count} fields"
+
+
+def written(kind: Any, value: Any, leaf: Callable[[Any, Any], str]) -> str:
+    """A value in Soufflé's notation; `leaf` gives the text of what has no parts.
+
+    Without its kind, that of its parts is not known either.
+
+    >>> pair = TermKind.named("Pair", True, 16)
+    >>> pair.ways[RECORD] = (Field("a", "number"), Field("b", pair))
+    >>> written(pair, (1, (2, None)), lambda kind, value: str(value))
+    '[1, [2, nil]]'
+    """
+    return "".join(_pieces(kind, value, leaf))
+
+
+def _pieces(kind: Any, value: Any, leaf: Callable[[Any, Any], str]) -> Iterator[str]:
+    work: list[tuple[Any, Any, bool]] = [(kind, value, False)]
+    while work:
+        kind, value, is_text = work.pop()
+        if is_text:
+            yield value
+            continue
+        if value is None:
+            yield NIL
+            continue
+        way, values = RECORD, value
+        if isinstance(value, Branch):
+            way, values = value.name, value.values
+        elif not isinstance(value, tuple):
+            yield leaf(kind, value)
+            continue
+        if not values and way != RECORD:
+            yield f"${way}"
+            continue
+        yield "[" if way == RECORD else f"${way}("
+        work.append((None, "]" if way == RECORD else ")", True))
+        fields = kind.ways[way] if isinstance(kind, TermKind) else ()
+        for i in range(len(values) - 1, -1, -1):
+            work.append((fields[i].kind if fields else None, values[i], False))
+            if i:
+                work.append((None, ", ", True))
+
+
+def leaves(values: tuple[Any, ...]) -> Iterator[Any]:
+    """All that has no parts in these values."""
+    work = [values]
+    while work:
+        for value in work.pop():
+            if isinstance(value, tuple):
+                work.append(value)
+            elif isinstance(value, Branch):
+                work.append(value.values)
+            else:
+                yield value
+
+
+def order_key(kind: Any, value: Any) -> tuple[Any, ...]:
+    """What values of one kind are sorted by: nil first, then field by field; branches by name.
+
+    Parts stand in one row, each behind what it is in: where all before are equal, the next are
+    of one sort.
+    """
+    key: list[Any] = []
+    work = [(kind, value)]
+    while work:
+        kind, value = work.pop()
+        if not isinstance(kind, TermKind):
+            key.append(value)
+        elif (found := kind.way(value)) is None:
+            key.append("")
+        else:
+            way, values = found
+            key.append(way)
+            pairs = zip(reversed(kind.ways[way]), reversed(values), strict=True)
+            work += [(field.kind, part) for field, part in pairs]
+    return tuple(key)
