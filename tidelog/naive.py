@@ -145,7 +145,7 @@ def check(
     for name, kinds in column_kinds(typed).items():
         rows = {as_row(row, kinds) for row in found.get(name, right[name])}
         for sign, difference in (("-", rows - right[name]), ("+", right[name] - rows)):
-            for row in sorted(difference, key=lambda row: [*map(order_key, kinds, row)]):
+            for row in sorted(difference, key=order_key):
                 terms = (value_text(value, kind) for value, kind in zip(row, kinds, strict=True))
                 changes.append(f"{sign}{name}({', '.join(terms)}).")
     return changes

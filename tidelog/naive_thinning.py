@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tidelog.program.syntax import UNDER, Program, Value
+from tidelog.program.terms import order_key
 
 Row = tuple[Value, ...]
 Read = tuple[str, str, bool]  # head, relation that it reads, whether that must be complete
@@ -32,7 +33,7 @@ def thinned(typed: Program) -> dict[str, Thinned]:
 def chosen(rows: set[Row], candidates: Iterable[Row], domains: Iterable[Iterable[int]]) -> set[Row]:
     """The rows, with those candidates that share a key of a domain with none before them."""
     found = set(rows)
-    for row in sorted(candidates):
+    for row in sorted(candidates, key=order_key):
         keys = [[row[c] for c in domain] for domain in domains]
         others = ([[other[c] for c in domain] for domain in domains] for other in found)
         if not any(one == two for them in others for one, two in zip(keys, them, strict=True)):
@@ -47,7 +48,7 @@ def undominated(rows: set[Row], pairs: set[Row]) -> set[Row]:
     for pair in pairs:
         half = len(pair) // 2
         a, b = pair[:half], pair[half:]
-        if a != b and (b + a not in pairs or b < a):
+        if a != b and (b + a not in pairs or order_key(b) < order_key(a)):
             gone.add(a)
     return rows - gone
 

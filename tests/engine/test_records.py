@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.law.adapters import typed
 from tidelog import Branch, Database, DataError, EvaluationError, LimitError, Limits, ProgramError
+from tidelog.io.atomic import Staged
+from tidelog.io.order import sorted_table
+from tidelog.io.source import Bounds
+from tidelog.io.sqlite import read_sqlite, write_sqlite
+from tidelog.naive import check
 from tidelog.program.terms import MOST_DEEP
 
 PROGRAM = """
@@ -90,6 +98,43 @@ def test_values_that_grow_end_at_a_limit() -> None:
     assert list(found["most"]) == [(400,)]
     with pytest.raises(EvaluationError, match=f"nested more than {MOST_DEEP} levels deep"):
         list(found["size"])
+
+
+def test_databases_demand_and_inline(tmp_path: Path) -> None:
+    """A table of SQLite has the text; questions by demand and inline relations say the same."""
+    text = (
+        PROGRAM
+        + """
+    .decl big(p: Pair) inline
+    big([a, b]) :- given([a, b]), a > 1.
+    .decl chain(p: Pair, q: Pair)
+    chain(p, q) :- given(p), given(q), p = [a, _], q = [a + 1, _].
+    chain(p, r) :- chain(p, q), chain(q, r).
+    .decl one(p: Pair, n: number) choice-domain n
+    one(p, 1) :- given(p).
+    .decl most(p: Pair)
+    most(p) :- given(p).
+    most(p) <= most(q) :- p = [a, _], q = [b, _], a < b.
+    .decl some(b: symbol)
+    some(b) :- big([_, b]), !big([9, _]).
+    """
+    )
+    rows = [((1, "a"),), (None,), ((2, "b"),), ((3, "c"),)]
+    whole = Database(text, facts={"given": rows})
+    lazy = Database(text, facts={"given": rows}, lazy=True)
+    for question in ("chain([1, _], q)", "chain(p, [3, x])", "some(b)", "maybe($Some([2, b]))"):
+        assert lazy.query(question, demand=True) == whole.query(question) != []
+    assert whole.query("some(b)") == [("b",), ("c",)]
+    assert list(whole["one"]) == [(None, 1)]
+    assert list(whole["most"]) == [(None,), ((3, "c"),)]
+    assert check(typed(text), {"given": rows}, {n: set(whole[n]) for n in ("one", "most")}) == []
+    relation = whole.schema["maybe"]
+    with Staged() as staged:
+        path = str(tmp_path / "m.sqlite")
+        write_sqlite(staged, path, relation, whole.table("maybe"), "maybe", relation.attributes)
+        staged.commit()
+    read = read_sqlite(path, relation, "maybe", Bounds())
+    assert sorted_table(read).rows() == list(whole["maybe"])
 
 
 def test_spark_refuses_before_anything_is_read() -> None:

@@ -11,8 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidelog.io.facts import fact_lines, read_facts
+from tidelog.io.fields import quoted_lines
+from tidelog.io.jsonfacts import json_pieces, read_json
 from tidelog.io.jsonl import jsonl_text, read_jsonl
+from tidelog.io.parameters import Shape
+from tidelog.io.source import Bounds
 from tidelog.io.terms import parse_term, term_text
+from tidelog.io.ways import Text
 from tidelog.program.changes import FactChange
 from tidelog.program.diagnostics import DataError
 from tidelog.program.rules import Relation
@@ -29,6 +34,7 @@ SHAPE.ways.update(
     Box=(Field("w", "number"), Field("h", "unsigned"), Field("inside", LIST)),
 )
 RELATION = Relation("r", ("x", "l", "s"), ("symbol", LIST, SHAPE))
+SHAPES: tuple[Shape, ...] = ("list", "object")
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
 shapes: Any = st.deferred(
@@ -59,6 +65,14 @@ def test_whatever_is_written_reads_back(some: Any, shape: Any) -> None:
         table = Table.from_rows(RELATION.kinds, [row])
         pieces, _ = fact_lines(RELATION, table, delimiter=delimiter)
         read = read_facts(io.BytesIO(b"".join(pieces)), RELATION, delimiter=delimiter)
+        assert read.rows() == [row]
+    table = Table.from_rows(RELATION.kinds, [row])
+    quoted = b"".join(quoted_lines(RELATION, table, ","))
+    if "\r" not in str(row):  # which stands in no line
+        assert Text(",", quoted=True).read(io.BytesIO(quoted), RELATION, Bounds()).rows() == [row]
+    for shape in SHAPES:
+        written = b"".join(json_pieces(RELATION, table, RELATION.attributes, shape))
+        read = read_json(io.BytesIO(written), RELATION, RELATION.attributes, shape, Bounds())
         assert read.rows() == [row]
     change = FactChange("+", "r", row)
     changes = Changes("<changes>", lambda: {"r": RELATION})

@@ -15,6 +15,7 @@ from tidelog.io.cells import Fault, shown
 from tidelog.io.facts import ROWS, Reader, check_encodable, column_of, count, texts_of
 from tidelog.io.order import sorted_table
 from tidelog.io.source import Bounds, Source, name_of, read_bytes
+from tidelog.io.terms import in_text
 from tidelog.program.diagnostics import DataError
 from tidelog.program.rules import Relation
 from tidelog.program.table import Column, SymbolColumn, Table
@@ -92,7 +93,7 @@ class _Fields(Reader):
 
     def _plain(self) -> Iterator[Record]:
         for number, line in enumerate(self.lines):
-            yield number, line.removesuffix("\r").split(self.delimiter)
+            yield number, self.split(line.removesuffix("\r"))
 
     def _quoted(self) -> Iterator[Record]:
         lines = (f"{line}\n" for line in self.lines)
@@ -157,7 +158,7 @@ class _Fields(Reader):
 
 def quoted_lines(relation: Relation, table: Table, delimiter: str) -> Iterator[bytes]:
     """A table sorted by value, in pieces of many lines, with quotes around all symbols."""
-    table = sorted_table(table)
+    table = in_text(sorted_table(table))
     for column in table.columns:
         if isinstance(column, SymbolColumn):
             check_encodable(relation, column.words)

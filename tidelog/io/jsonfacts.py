@@ -27,10 +27,12 @@ from tidelog.io.facts import ROWS, Reader, check_encodable
 from tidelog.io.order import sorted_table
 from tidelog.io.parameters import Shape
 from tidelog.io.source import Bounds, Source, name_of, read_bytes
+from tidelog.io.terms import in_text
 from tidelog.program.diagnostics import DataError
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Value
 from tidelog.program.table import SymbolColumn, Table
+from tidelog.program.terms import TermKind
 from tidelog.text.rows import fitting, signature
 
 _BLANKS = re.compile(r"[ \t\r\n]*+")
@@ -163,9 +165,16 @@ def json_pieces(
 ) -> Iterator[bytes]:
     """A table sorted by value, as text in pieces of many facts."""
     table = sorted_table(table)
-    for column in table.columns:
+    for column in in_text(table).columns:
         if isinstance(column, SymbolColumn):
             check_encodable(relation, column.words)
+    columns = tuple(
+        SymbolColumn(column.codes, [*map(jsonl._plain, column.words)])
+        if isinstance(column, SymbolColumn) and isinstance(kind, TermKind)
+        else column
+        for kind, column in zip(table.kinds, table.columns, strict=True)
+    )
+    table = Table(table.kinds, columns, table.size)
     return _pieces(table, names if shape == "object" else None)
 
 

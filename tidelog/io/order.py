@@ -37,7 +37,7 @@ def _ranked(column: SymbolColumn, kind: Kind) -> SymbolColumn:
     # The words may be those of a whole database, the rows a few of them.
     used, codes = np.unique(column.codes, return_inverse=True)
     words = [column.words[code] for code in used.tolist()]
-    keys = [order_key(kind, w) for w in words] if isinstance(kind, TermKind) else words
+    keys = [*map(order_key, words)] if isinstance(kind, TermKind) else words
     order = sorted(range(len(words)), key=keys.__getitem__)
     words = [words[i] for i in order]
     # Equal words stand side by side now; only the first of them counts.

@@ -21,13 +21,14 @@ from typing import Any
 from urllib.parse import quote
 
 from tidelog.io.atomic import Staged
-from tidelog.io.cells import PARSERS, Fault, shown
+from tidelog.io.cells import Fault, shown
 from tidelog.io.facts import check_encodable, count
 from tidelog.io.order import sorted_table
 from tidelog.io.source import Bounds, FileFault, Source, opened
+from tidelog.io.terms import in_text, parser_of
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind
-from tidelog.program.table import SymbolColumn, Table
+from tidelog.program.table import DTYPES, SymbolColumn, Table
 from tidelog.text.rows import signature
 
 SYMBOLS = "__SymbolTable"
@@ -138,7 +139,7 @@ def _taken(kind: Kind, value: Any) -> Any:
     if kind == "float" and isinstance(value, int | float):
         return float(value) + 0.0
     # Texts are read as fields of files are, and numbers must be what they would be there.
-    return PARSERS[kind](value if isinstance(value, str) else str(value))
+    return parser_of(kind)(value if isinstance(value, str) else str(value))
 
 
 def _width(columns: Sequence[Sequence[Any]], declared: Sequence[str]) -> int:
@@ -182,7 +183,7 @@ def write_sqlite(
 ) -> None:
     """Stage a database that has the table as well; what else it has stays."""
     check_database(path, relation)
-    table = sorted_table(table)
+    table = in_text(sorted_table(table))
     for column in table.columns:
         if isinstance(column, SymbolColumn):
             check_encodable(relation, column.words)
@@ -231,7 +232,9 @@ def _create(
     database: sqlite3.Connection, relation: Relation, name: str, names: Sequence[str]
 ) -> None:
     places = range(relation.arity)
-    columns = [f'"{j}" {_DECLARED[kind]}' for j, kind in enumerate(relation.kinds)]
+    columns = [
+        f'"{j}" {_DECLARED.get(kind, _DECLARED["symbol"])}' for j, kind in enumerate(relation.kinds)
+    ]
     key = ", ".join(f'"{j}"' for j in places)
     in_row = relation.arity <= _IN_ROW
     inside = ", ".join([*columns, *([f"PRIMARY KEY ({key})"] if in_row else [])])
@@ -242,7 +245,7 @@ def _create(
         f"CREATE TABLE IF NOT EXISTS {_quoted(SYMBOLS)} "
         "(id INTEGER PRIMARY KEY, symbol TEXT UNIQUE)"
     )
-    symbols = [j for j in places if relation.kinds[j] == "symbol"]
+    symbols = [j for j in places if relation.kinds[j] not in DTYPES]
     shown_as = [
         (f'"_symtab_{j}".symbol' if j in symbols else f'{base}."{j}"') + f" AS {_quoted(names[j])}"
         for j in places

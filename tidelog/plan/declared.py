@@ -33,7 +33,7 @@ def resolve_functors(draft: Draft) -> Draft:
                 found.append(unknown_type(name, decl.at, draft))
             kind = draft.types[name].kind if name in draft.types else None
             if isinstance(kind, TermKind):
-                message = f"functor {decl.name} has a value of {name}, which is of records or branches"
+                message = f"functor {decl.name} has values of {name}, which has fields"
                 found.append(Diagnostic(message, decl.at, "give it the fields, one by one"))
             masks.append(bit(kind) if kind else 0)
         signatures[f"@{decl.name}"] = _signature(masks)

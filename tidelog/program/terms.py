@@ -211,23 +211,28 @@ def leaves(values: tuple[Any, ...]) -> Iterator[Any]:
                 yield value
 
 
-def order_key(kind: Any, value: Any) -> tuple[Any, ...]:
-    """What values of one kind are sorted by: nil first, then field by field; branches by name.
+def order_key(value: Any) -> tuple[Any, ...]:
+    """What values of one kind, or rows of one relation, are sorted by: nil first, then field by
+    field; branches by name.
 
     Parts stand in one row, each behind what it is in: where all before are equal, the next are
     of one sort.
+
+    >>> sorted([((2, None), 1), ((1, (3, None)), 2), (None, 3), ((1, None), 4)], key=order_key)
+    [(None, 3), ((1, None), 4), ((1, (3, None)), 2), ((2, None), 1)]
     """
     key: list[Any] = []
-    work = [(kind, value)]
+    work = [value]
     while work:
-        kind, value = work.pop()
-        if not isinstance(kind, TermKind):
-            key.append(value)
-        elif (found := kind.way(value)) is None:
+        value = work.pop()
+        if value is None:
             key.append("")
+        elif isinstance(value, tuple):
+            key.append(RECORD)
+            work += reversed(value)
+        elif isinstance(value, Branch):
+            key.append(value.name)
+            work += reversed(value.values)
         else:
-            way, values = found
-            key.append(way)
-            pairs = zip(reversed(kind.ways[way]), reversed(values), strict=True)
-            work += [(field.kind, part) for field, part in pairs]
+            key.append(value)
     return tuple(key)

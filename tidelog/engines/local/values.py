@@ -22,7 +22,7 @@ from tidelog.engines.local.terms import Terms
 from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.syntax import Kind, Value
 from tidelog.program.table import Column, SymbolColumn
-from tidelog.program.terms import Misfit, TermKind, fit
+from tidelog.program.terms import Misfit, TermKind, fit, order_key
 
 Ids = NDArray[np.uint32]
 Words = NDArray[np.int64]
@@ -215,7 +215,10 @@ class Dictionary:
             column = self.decode(kind, np.ascontiguousarray(ids[:, c]))
             if isinstance(column, SymbolColumn):
                 rank = np.empty(len(column.words), dtype=np.int64)
-                rank[sorted(range(len(rank)), key=column.words.__getitem__)] = np.arange(len(rank))
+                words = column.words
+                if isinstance(kind, TermKind):
+                    words = [*map(order_key, words)]
+                rank[sorted(range(len(rank)), key=words.__getitem__)] = np.arange(len(rank))
                 keys.append(rank[column.codes])
             else:
                 keys.append(column)
