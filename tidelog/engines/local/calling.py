@@ -34,7 +34,8 @@ def call(
     if functor.vectorised:
         return _at_once(name, functor, kinds, columns, size)
     rows = zip(*(column.tolist() for column in columns), strict=True) if columns else [()]
-    results, later = [], time.perf_counter() + STEP
+    results: list[Any] = []
+    later = time.perf_counter() + STEP
     for args in rows:
         results.append(_one(name, functor, kinds[-1], args))
         if time.perf_counter() > later:
