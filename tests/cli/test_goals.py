@@ -48,6 +48,7 @@ def test_only_what_is_needed_is_read_and_evaluated(cli: Cli, folder: Path) -> No
         (("--goal", "path(1, x"), "<query>:1:"),
         (("--goal", ""), "error: "),
         (("--goal", "path(1, x)", "--check"), "argument --goal: not with --check"),
+        (("--goal", "path(1, x)", "--engine", "spark"), "--goal: only with --engine local"),
     ],
 )
 def test_errors_point_into_the_goal(cli: Cli, options: tuple[str, ...], message: str) -> None:

@@ -30,6 +30,12 @@ def add_goal(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
+def settle_goal(options: argparse.Namespace) -> None:
+    """Refuse what does not go with goals."""
+    if options.goal and options.engine == "spark":
+        options.parser.error("argument --goal: only with --engine local")
+
+
 def questions(accepted: Accepted, options: argparse.Namespace) -> list[Question]:
     asked = [text.rstrip().removesuffix(".") for text in options.goal]
     return [compile_question(text, accepted.typed, i) for i, text in enumerate(asked)]

@@ -62,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     arguments.settle_engine(options)
+    goals.settle_goal(options)
     parsed = read_program(options.program, stdin(), **arguments.reading(options))
     accepted = accept(parsed, unfold=True)
     if options.goal:

@@ -96,6 +96,7 @@ def main(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     _settle_arguments(options)
     arguments.settle_engine(options)
+    goals.settle_goal(options)
     parsed = read_program(options.program, stdin(), **arguments.reading(options))
     accepted = accept(parsed, unfold=True)
     if options.check and accepted.checked.limits:
@@ -146,7 +147,9 @@ def _evaluate(
     asked = {each.relation.name for each in files.outputs}
     whole, accepted = (
         accepted,
-        for_outputs(accepted, asked, {each.relation.name for each in files.inputs}),
+        for_outputs(accepted, asked, {each.relation.name for each in files.inputs})
+        if options.engine == "local"
+        else accepted,
     )
     narrowed = whole is not accepted
     if narrowed:
