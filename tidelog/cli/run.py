@@ -145,12 +145,9 @@ def _evaluate(
 
     functors = functors_of(accepted, options)
     asked = {each.relation.name for each in files.outputs}
-    whole, accepted = (
-        accepted,
-        for_outputs(accepted, asked, {each.relation.name for each in files.inputs})
-        if options.engine == "local"
-        else accepted,
-    )
+    whole = accepted
+    if options.engine == "local":
+        accepted = for_outputs(accepted, asked, {each.relation.name for each in files.inputs})
     narrowed = whole is not accepted
     if narrowed:
         read = [each for each in files.inputs if each.relation.name in accepted.checked.relations]
