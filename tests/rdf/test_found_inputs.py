@@ -86,6 +86,14 @@ def test_literals_for_rdflib_are_as_they_were_written() -> None:
             lambda g: g.apply("+ <a:b> <a:b> <a:b> .\n+ <a:b> <a:b> <a:b> . <a:b> <a:b> <a:b> ."),
             ":2:",
         ),
+        (
+            lambda g: g.parse('<a>\n<b\n xmlns:x="a:"/></a>', "rdfxml"),
+            "<text>:[123]:1: error: XML namespaces are required",
+        ),
+        (
+            lambda g: g.parse('<a:b> <a:b> "x', "ntriples"),
+            "<text>:1:13: error: unexpected end of file",
+        ),
         (lambda g: g.apply('\nPA "a" "no iri" .'), "<changes>:2:1: error: 'no iri' is no IRI"),
     ],
 )
@@ -104,6 +112,7 @@ def test_sources_of_other_kinds() -> None:
     assert g.load(io.BytesIO(f"\ufeff{line}".encode()), format="ntriples") == 1
     assert g.parse('\ufeff{"@id": "a:b", "a:b": {"@id": "x"}}', "jsonld", base="a:") == 1
     assert not g.apply(f"\ufeffA {line}")[0]
+    assert not g.apply('PA "a" "a:" .\nA a:b a:b a:b.')[0]
     assert len(g) == 2
 
 

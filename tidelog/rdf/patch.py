@@ -23,7 +23,7 @@ from tidelog.program.diagnostics import DataError
 from tidelog.rdf.changing import GraphDelta
 from tidelog.rdf.columns import Columns, Gathered
 from tidelog.rdf.looking import encoded, fault, look_at_text
-from tidelog.rdf.terms import iri, oxigraph
+from tidelog.rdf.terms import iri, oxigraph, told
 
 Form = Literal["patch", "signed"]
 FORMS: tuple[Form, ...] = ("patch", "signed")
@@ -158,7 +158,8 @@ class PatchReader:
         name = _NAME.fullmatch(token)
         if name is None or token[0] in '"<_' or name[2] not in self._prefixes:
             return token
-        return f"{name[1] or ''}<{self._prefixes[name[2]]}{name[3]}>"
+        local = name[3].removesuffix(".")  # the dot ends the line, as in Turtle
+        return f"{name[1] or ''}<{self._prefixes[name[2]]}{local}>{name[3][len(local) :]}"
 
     def _settle(self) -> None:
         """Read the lines that wait."""
@@ -191,9 +192,7 @@ class PatchReader:
         except SyntaxError as error:
             number = min((error.lineno or 1) - 1, len(given) - 1)
             column = self._column(given[number], error.offset or 1)
-            message = str(error.msg).partition(": ")[2] or str(error.msg)
-            message = message[:1].lower() + message[1:]
-            raise fault(self.file, start + number, column, message, _ADVICE) from None
+            raise fault(self.file, start + number, column, told(error), _ADVICE) from None
         return [line.split(" ", 2) for line in data[:-3].decode().split(" .\n")] if data else []
 
     def _column(self, line: str, column: int) -> int:

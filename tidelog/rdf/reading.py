@@ -25,7 +25,7 @@ from tidelog.rdf.looking import (
     place_of,
     without_mark,
 )
-from tidelog.rdf.terms import iri, oxigraph
+from tidelog.rdf.terms import iri, oxigraph, told
 
 FORMATS = {
     "ntriples": "N_TRIPLES",
@@ -160,7 +160,7 @@ class Reader:
                 # A line end in a literal is escaped, so this ends triples and nothing else.
                 yield data[:-3].decode().split(" .\n")
         except SyntaxError as error:
-            raise _syntax(error, name, stream) from None
+            raise _syntax(error, name, stream, self.base) from None
         except MemoryError:  # the parser's own limit on one line or term
             raise fault(name, None, None, "a line or a term of more than 16 MB", "") from None
         except ValueError as error:
@@ -189,20 +189,47 @@ class _Labels:
         return self._names.setdefault(term, f"{self._start}{len(self._names)}")
 
 
-def _syntax(error: SyntaxError, name: str, stream: BinaryIO) -> TidelogError:
+def _syntax(error: SyntaxError, name: str, stream: BinaryIO, base: str | None) -> TidelogError:
     """The library's complaint, at its place, with advice where there is some."""
-    message = str(error.msg)
-    if message.startswith("Parser error at "):
-        message = message.partition(": ")[2]
-    advice = ""
+    message, advice = told(error), ""
     line, column = error.lineno, error.offset
-    if "No scheme found" in message:
+    if line is None and isinstance(stream, _Whole) and stream.form == "rdfxml":
+        line = _line(stream.getvalue(), base)
+    if "scheme found in an absolute IRI" in message:
         message, advice = _RELATIVE
     elif "LoadDocumentCallback" in message:
         message, advice = "a context elsewhere", "it is never fetched: put it into the file"
-        if isinstance(stream, io.BytesIO) and (found := _CONTEXT.search(stream.getvalue())):
+        if isinstance(stream, _Whole) and (found := _CONTEXT.search(stream.getvalue())):
             line, column = place_of(stream.getvalue(), found.start())
-    return fault(name, line, column, message[:1].lower() + message[1:], advice)
+    return fault(name, line, column, message, advice)
+
+
+def _line(data: bytes, base: str | None) -> int:
+    """The line in which XML is at fault, of which the library does not tell the place: the last
+    one that it asks for."""
+    ox, lines = oxigraph(), _Lines(data)
+    try:
+        for _ in ox.parse(lines, ox.RdfFormat.RDF_XML, base_iri=base):
+            pass
+    except SyntaxError:
+        pass
+    return lines.number
+
+
+class _Lines:
+    """Bytes, read line by line."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = io.BytesIO(data)
+        self._before = b"\n"
+        self.number = 0
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self._data.readline(size)
+        if piece:
+            self.number += self._before.endswith(b"\n")
+            self._before = piece
+        return piece
 
 
 _RELATIVE = "a relative IRI, and no base", "--base gives one, or @base in the file"
@@ -210,7 +237,7 @@ _RELATIVE = "a relative IRI, and no base", "--base gives one, or @base in the fi
 
 def _relative(found: bytes, stream: BinaryIO, name: str) -> DataError:
     """At the place where the relative IRI stands in the text, if it stands there as it is."""
-    text = stream.getvalue() if isinstance(stream, io.BytesIO) else b""
+    text = stream.getvalue() if isinstance(stream, _Whole) else b""
     at = re.search(rb'"[./]*' + re.escape(found) + rb'"', text)
     line, column = place_of(text, at.start()) if at else (None, None)
     return fault(name, line, column, *_RELATIVE)
@@ -257,7 +284,9 @@ def _looked_at(source: Source, form: str, name: str) -> BinaryIO:
     if form in ("rdfxml", "jsonld"):
         data = b"".join(given)
         (look_at_xml if form == "rdfxml" else look_at_json)(data, name)
-        return io.BytesIO(data)
+        whole = _Whole(data)
+        whole.form = form
+        return whole
     return io.BufferedReader(_Stream(look_at_text(given, name)), 1 << 20)
 
 
@@ -271,6 +300,12 @@ class _Bytes:
     def read(self, size: int) -> bytes:
         piece = self.stream.read(size)
         return encoded(piece, self.name) if isinstance(piece, str) else bytes(piece or b"")
+
+
+class _Whole(io.BytesIO):
+    """All bytes of a source, with their format."""
+
+    form = ""
 
 
 class _Stream(io.RawIOBase):

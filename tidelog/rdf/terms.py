@@ -23,6 +23,7 @@ Triple = tuple[str, str, str]
 Kind = Literal["iri", "blank", "literal"]
 
 _ADDRESS = re.compile(r'[A-Za-z][\w+.-]*:[^\x00-\x20<>"{}|^`\\]*')
+_PLACE = re.compile(r"Parser error (?:at|between) [^:]*: ")
 _KINDS: dict[str, Kind] = {"<": "iri", "_": "blank", '"': "literal"}
 _PLACES = ("subject", "predicate", "object")
 _ALLOWED: dict[str, tuple[Kind, ...]] = {
@@ -281,13 +282,18 @@ def _parsed(text: str) -> Any:
     return quad.object
 
 
+def told(error: Exception) -> str:
+    """What a library says, without the place.
+
+    >>> told(SyntaxError("Parser error at line 1 column 2: XML is no Turtle"))
+    'XML is no Turtle'
+    """
+    text = _PLACE.sub("", str(getattr(error, "msg", "") or error))
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
+
+
 def _reason(error: Exception) -> str:
-    """What a library says, without the place, which is in a text of ours."""
-    text = str(getattr(error, "msg", "") or error)
-    if text.startswith("Parser error at "):
-        text = text.partition(": ")[2]
-    text = text.rstrip(".")
-    return text[:1].lower() + text[1:]
+    return told(error).rstrip(".")
 
 
 RDF = Namespace("http://www.w3.org/1999/02/22-rdf-syntax-ns#")
