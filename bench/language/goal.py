@@ -1,20 +1,22 @@
-"""`--goal` on a closure with one bound argument, against the whole closure.
+"""A closure with one end bound, asked for by demand, beside the whole closure.
 
-`python -m bench.language.goal` prints the rows. Facts are loaded before either is measured, and
-kernels are; of the goal, which takes no time, it is the best of some runs.
+`tidelog run --goal` and `query(…, demand=True)` are the same but for the process around them. Facts
+and kernels are loaded before either is measured.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from functools import partial
 from random import Random
-from typing import NamedTuple
 
+from bench.language.cases import Case, Figures, best_of
+from bench.report import Target
 from tidelog import Database
 
-NODES, EDGES, SEED = 4_000, 16_000, 1
+NODES, EDGES, SEED = {False: 4_000, True: 400}, 4, 1
 RUNS = 5
+LEAST = 20
 DECLARED = """\
 .decl edge(x: number, y: number)
 .decl path(x: number, y: number)
@@ -28,47 +30,37 @@ FORMS = {
 GOAL = "path(17, x)"
 
 
-class Row(NamedTuple):
-    what: str
-    whole: float  # seconds of the whole closure
-    goal: float  # seconds of the goal
-    facts: int  # of the whole closure
-    answers: int
-
-    @property
-    def ratio(self) -> float:
-        return self.whole / self.goal
-
-
-def graph() -> list[tuple[int, int]]:
+def graph(nodes: int) -> list[tuple[int, int]]:
     random = Random(SEED)
-    pairs = ((random.randrange(NODES), random.randrange(NODES)) for _ in range(EDGES))
+    pairs = ((random.randrange(nodes), random.randrange(nodes)) for _ in range(EDGES * nodes))
     return sorted(set(pairs))
 
 
-def rows() -> Iterator[Row]:
-    """One for each form of the closure."""
-    edges = graph()
-    for name, rule in FORMS.items():
-        yield measure(name, DECLARED + rule, edges)
-
-
-def measure(what: str, program: str, edges: list[tuple[int, int]]) -> Row:
+def measure(quick: bool, form: str) -> Figures:
+    edges = graph(NODES[quick])
+    program = DECLARED + FORMS[form]
     lazy = Database(program, facts={"edge": edges}, lazy=True)
-    lazy.query("path(5, x), x < 0", demand=True)  # kernels are loaded
-    runs = []
-    for _ in range(RUNS):
+    lazy.query("path(5, x), x < 0", demand=True)  # kernels are loaded, and those of closures
+    Database(program, facts={"edge": graph(NODES[True])})
+
+    def goal() -> float:
         began = time.perf_counter()
-        answer = lazy.query(GOAL, demand=True)
-        runs.append(time.perf_counter() - began)
+        lazy.query(GOAL, demand=True)
+        return time.perf_counter() - began
+
+    (asked,) = best_of(RUNS, goal)
     whole = Database(program, facts={"edge": edges})
-    assert answer == whole.query(GOAL)
-    return Row(what, whole.stats.evaluate_seconds, min(runs), whole.size("path"), len(answer))
+    assert lazy.query(GOAL, demand=True) == whole.query(GOAL)
+    seconds = whole.stats.evaluate_seconds
+    text = f"a goal with one end bound, {form}: at least {LEAST} times as fast as the whole closure"
+    return Figures(
+        f"goal, {form}",
+        len(edges),
+        whole.size("path"),
+        (f"`{GOAL}`", "whole closure"),
+        (asked, seconds),
+        Target(text, seconds >= LEAST * asked, f"{seconds / asked:,.0f} times"),
+    )
 
 
-if __name__ == "__main__":
-    for row in rows():
-        print(
-            f"{row.what:<28} whole {row.whole:8.3f} s ({row.facts:,} facts)   "
-            f"goal {row.goal:7.4f} s ({row.answers:,} answers)   {row.ratio:,.0f} times"
-        )
+CASES = tuple(Case(f"goal-{form}", partial(measure, form=form)) for form in FORMS)

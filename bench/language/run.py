@@ -13,7 +13,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.language import points_to
+from bench.language import goal, points_to
 from bench.language.cases import Case, Figures
 from bench.report import write_part
 from bench.updates.run import machine
@@ -21,7 +21,7 @@ from bench.updates.run import machine
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "language-figures.md"
 RESULTS = ROOT / "bench" / "results" / "language.json"
-CASES = (Case("points-to", points_to.measure),)
+CASES = (Case("points-to", points_to.measure), *goal.CASES)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -57,8 +57,8 @@ def page(where: str, found: list[Figures]) -> str:
     for each in found:
         (one, other), (mine, beside) = each.names, each.seconds
         lines.append(
-            f"| {each.case} | {each.given:,} | {each.derived:,} | {one} | {mine:.2f} "
-            f"| {other}: {beside:.2f} s |"
+            f"| {each.case} | {each.given:,} | {each.derived:,} | {one} | {mine:.3f} "
+            f"| {other}: {beside:.3f} s |"
         )
     return "\n".join(lines)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.language import points_to
+from bench.language import goal, points_to
 from bench.language.cases import Figures, best_of
 from bench.language.run import page
 from bench.report import Target
@@ -22,6 +22,13 @@ def test_what_is_shown() -> None:
     found = Figures("case", 1_000, 20_000, ("records", "plain"), (2.5, 1.0), target)
     shown = page("a machine", [found]).splitlines()
     assert shown[2] == "- target: half as fast: not reached (2.50 times)"
-    assert shown[-1] == "| case | 1,000 | 20,000 | records | 2.50 | plain: 1.00 s |"
+    assert shown[-1] == "| case | 1,000 | 20,000 | records | 2.500 | plain: 1.000 s |"
     times = iter([3.0, 5.0, 2.0, 6.0])
     assert best_of(2, lambda: next(times), lambda: next(times)) == [2.0, 5.0]
+
+
+def test_a_goal_is_measured_beside_the_whole_closure() -> None:
+    for case in goal.CASES:
+        found = case.measure(True)
+        assert found.derived > 100_000
+        assert 0 < found.seconds[0] < found.seconds[1], found.case
