@@ -68,6 +68,27 @@ def test_changes_of_facts_and_rules() -> None:
     assert list(db["given"]) == [((2, "b"),)]
 
 
+def test_rules_come_where_a_program_states_facts_of_them() -> None:
+    """An aggregate has the program looked through again, with facts whose values are known."""
+    stated = 'given([1, "a"]). given(nil). maybe($None). size(n) :- n = count : { given(_) }.'
+    db = Database(PROGRAM + stated)
+    with db.transaction() as tx:
+        tx.add_rule("name(b) :- given([_, b]), maybe($None).")
+        tx.add_rule("least(m) :- m = min a : { given([a, _]) }.")
+    assert tx.delta.counts == {"least": (1, 0)}
+    with pytest.raises(ProgramError, match="5 is a number, but a Pair is needed here"):
+        Database(PROGRAM + "given(5).")
+
+
+def test_subsumption_by_patterns() -> None:
+    """`_` in a pattern is a part of the whole fact that is meant, like one outside."""
+    by = "maybe($None) <= maybe($Some(_)) :- true. given([a, _]) <= given([b, _]) :- a < b."
+    db = Database(PROGRAM + by, facts={"given": [(None,), ((1, "a"),), ((2, "b"),), ((2, "c"),)]})
+    assert list(db["given"]) == [(None,), ((2, "b"),), ((2, "c"),)]
+    assert list(db["name"]) == [("b",), ("c",)]
+    assert (Branch("None"),) not in db["maybe"]
+
+
 def test_values_that_grow_end_at_a_limit() -> None:
     text = """
     .type List = [x: number, rest: List]

@@ -10,9 +10,10 @@ from tidelog.plan.kinds import Kinds
 from tidelog.plan.typer import BOUNDS, Column, misfit, open_to
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.syntax import Fact, Kind, Value
-from tidelog.program.terms import TermKind
+from tidelog.program.terms import Branch, TermKind
 from tidelog.text.write import value_text
 
+STRUCTURED = {tuple, Branch, type(None)}  # what values of records and branches are
 SHOWN = 20  # faults of one relation's facts that are shown
 
 
@@ -44,7 +45,7 @@ def convert(
             right = types <= {int, float} and _finite(values)
             exact = exact and int not in types
         elif kind not in BOUNDS:
-            right = False  # a literal alone is no record or branch
+            right = types <= STRUCTURED  # found so before: a literal alone is none of them
         else:
             least, most = BOUNDS[kind]
             right = types == {int} and least <= min(values) and max(values) <= most  # type: ignore

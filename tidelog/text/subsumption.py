@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from tidelog.program.syntax import (
@@ -10,6 +12,7 @@ from tidelog.program.syntax import (
     And,
     Atom,
     Attribute,
+    Call,
     Clause,
     Formula,
     Span,
@@ -17,6 +20,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
+from tidelog.program.terms import is_way
 from tidelog.text.lexer import Fault
 
 if TYPE_CHECKING:
@@ -42,19 +46,26 @@ def as_clause(found: Subsumption, body: Formula) -> Clause:
         raise Fault(message, found.at, "a fact is dominated by one of the same relation")
     if body == And(()):
         raise Fault("a subsumption has a body", found.at, ADVICE)
-    first, second = _named(first, 0), _named(second, len(first.terms))
+    numbers = count()
+    first, second = _named(first, numbers), _named(second, numbers)
     rest = body.parts if isinstance(body, And) else (body,)
     head = Atom(f"{UNDER}{first.relation}", (*first.terms, *second.terms), first.at)
     return Clause((head,), And((first, second, *rest), first.at), first.at)
 
 
-def _named(atom: Atom, start: int) -> Atom:
+def _named(atom: Atom, numbers: Iterator[int]) -> Atom:
     """The atom with a variable for each `_`, because the whole fact is meant."""
-    terms: list[Term] = [
-        Variable(f"__{start + i}", term.at) if isinstance(term, Wildcard) else term
-        for i, term in enumerate(atom.terms)
-    ]
-    return replace(atom, terms=tuple(terms))
+    return replace(atom, terms=tuple(_known(term, numbers) for term in atom.terms))
+
+
+def _known(term: Term, numbers: Iterator[int]) -> Term:
+    match term:
+        case Wildcard():
+            return Variable(f"__{next(numbers)}", term.at)
+        case Call(functor, args) if is_way(functor):
+            return replace(term, args=tuple(_known(arg, numbers) for arg in args))
+        case _:
+            return term
 
 
 def choices(cursor: Cursor, attributes: list[Attribute]) -> list[tuple[str, ...]]:
