@@ -190,6 +190,10 @@ def test_generate(folder: Path) -> None:
             ("materialise", "-", "--ontology", "-", "--format", "turtle", "-o", "-"),
             "error: the standard input can be read only once\n",
         ),
+        (
+            ("apply", "-", "-", "--format", "turtle", "--deltas", "-"),
+            "error: the standard input can be read only once\n",
+        ),
         (("materialise", "bad.nt", "-o", "x.nt"), "bad.nt:2:1: error: "),
         (
             ("materialise", "people.ttl", "-o", "-", "--algorithm", "magic"),

@@ -205,6 +205,7 @@ def alike(one: Graph, other: Graph) -> None:
         ":k owl:members (:p :q) . :l a owl:AllDisjointProperties ; owl:sameAs :k ."
         " :x :p :y ; :q :y .",
         ":x owl:sameAs 5 . :x a xsd:string .",
+        ':p rdfs:range rdf:langString . :x :p "a", "a"@en .',
     ],
 )
 def test_equal_terms_of_all_kinds(text: str) -> None:

@@ -32,6 +32,8 @@ def e(name: str) -> str:
         (time(1, 2), "01:02:00", "time"),
         (Decimal("0.12345678901234567890"), "0.12345678901234567890", "decimal"),
         (Decimal("1E+5"), "100000", "decimal"),
+        (True, "true", "boolean"),
+        (-(2**70), str(-(2**70)), "integer"),
     ],
 )
 def test_values_of_the_library(value: object, text: str, datatype: str) -> None:
@@ -49,6 +51,7 @@ def test_literals_for_rdflib_are_as_they_were_written() -> None:
     [
         (lambda g: literal("a", "en"), "'en' is no datatype: .*\n.*language=\"en\""),
         (lambda g: literal(Decimal("nan")), "has finite numbers only"),
+        (lambda g: g.add((e("a"), e("b"), 10**5000)), "an int of 16,610 bits is no literal"),
         (lambda g: g.parse(5), "a text is a str or bytes, and not int"),
         (
             lambda g: g.parse('<a:b> <a:b>\n "\ud800" .'),
@@ -123,3 +126,16 @@ def test_an_ontology_goes_with_any_graph(tmp_path: Path) -> None:
     g = Graph("rdfs", ontology=names[0], data=names[1], graph="http://e/g")
     assert (e("x"), TYPE, e("C")) in g
     assert len(Graph("rdfs", ontology=names[0], data=names[1], graph="http://e/h")) == 1
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_rules_of_ones_own_stay_when_the_first_triples_come(compiled: bool) -> None:
+    g = Graph("none", compiled=compiled)
+    relation = "other" if compiled else "triple"
+    with g.database.transaction() as tx:
+        tx.add_rule(f"known(x) :- {relation}(x, _, _).")
+    for _ in range(2):
+        g.parse("<a:s> <a:p> <a:o> .")
+        assert g.database.query("known(x)") == [("<a:s>",)]
+        g.remove(("<a:s>", "<a:p>", "<a:o>"))
+        assert len(g) == 0

@@ -310,7 +310,7 @@ def _opened(options: argparse.Namespace, data: list[str], stats: Stats) -> Graph
     from tidelog.engines.local import cache
     from tidelog.rdf.graph import Graph
 
-    if [*data, *options.ontology].count("-") > 1:
+    if [*options.files, *options.ontology].count("-") > 1:
         raise TidelogError("error: the standard input can be read only once")
     if is_terminal(sys.stderr) and not cache.is_warm():
         say("compiling kernels, once: about 20 seconds")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 
 from tidelog.program.diagnostics import TidelogError
-from tidelog.rdf.literals import SUPPORTED
+from tidelog.rdf.literals import spaces
 from tidelog.rdf.naming import Names
 from tidelog.rdf.profiles import iri
 from tidelog.rdf.vocabulary import CLASSES, DIFFERENT, PREDICATES, SAME, TYPE, Triple
@@ -335,10 +335,10 @@ def literals(s: Schema) -> Iterator[Rule]:
         yield "dt-type2", f"occurs({q(term)}) :- mentioned({q(term)})."
     for p in s.properties.terms:
         yield "dt-type2", f"occurs(l) :- {p}(_, l), mentioned(l)."
-    for d in SUPPORTED:
-        if f"<{d}>" in s.classes.relations:
-            relation, first = s.c(f"<{d}>"), 'substr(l, 0, 1) = "\\""'
-            yield "dt-type2", f"typed_literal(l, {q(f'<{d}>')}) :- {relation}(l), {first}."
+    for d in dict.fromkeys(d for _, d in spaces()):
+        if d in s.classes.relations:
+            first = 'substr(l, 0, 1) = "\\""'
+            yield "dt-type2", f"typed_literal(l, {q(d)}) :- {s.c(d)}(l), {first}."
 
 
 def routing(s: Schema) -> Iterator[Rule]:

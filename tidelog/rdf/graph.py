@@ -157,7 +157,7 @@ class Graph:
         return self._take(columns)
 
     def _take(self, columns: Columns) -> int:
-        if self._open is None and self.way.empty:
+        if self._open is None and self.way.fresh:
             self.noted(columns.words)
             self.way.begin(columns)
             self._delta = None

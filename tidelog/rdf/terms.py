@@ -134,6 +134,16 @@ def _decimal(value: Decimal) -> str:
     return format(value, "f")
 
 
+def _integer(value: int) -> str:
+    try:
+        return str(value)
+    except ValueError:  # the library would write that it cannot be printed
+        raise DataError(
+            f"error: an int of {value.bit_length():,} bits is no literal: it has too many digits\n"
+            "    sys.set_int_max_str_digits() lets Python write more of them"
+        ) from None
+
+
 def _moment(value: datetime | time) -> str:
     offset = value.utcoffset()
     if offset is not None and offset.total_seconds() % 60:
@@ -141,8 +151,10 @@ def _moment(value: datetime | time) -> str:
     return value.isoformat()
 
 
-# A moment is a date, too, so it comes first.
+# A moment is a date, too, so it comes first; and a truth value is an integer.
 _VALUES: tuple[tuple[type, str, Callable[[Any], str]], ...] = (
+    (bool, "boolean", lambda value: str(value).lower()),
+    (int, "integer", _integer),
     (datetime, "dateTime", _moment),
     (date, "date", date.isoformat),
     (time, "time", _moment),

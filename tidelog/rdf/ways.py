@@ -49,7 +49,11 @@ class Way(ABC):
     described: set[str] = field(default_factory=set)  # literals whose facts the rules have
 
     def __post_init__(self, first: Columns) -> None:
-        self.database = self.opened(first)
+        self._use(self.opened(first))
+
+    def _use(self, database: Database) -> None:
+        self.database = database
+        self._begun_with = database._state.book
 
     @abstractmethod
     def opened(self, triples: Columns) -> Database:
@@ -76,6 +80,11 @@ class Way(ABC):
     def empty(self) -> bool:
         """Is no triple given?"""
 
+    @property
+    def fresh(self) -> bool:
+        """Could another database take the place of this one? Not if it was given more rules."""
+        return self.empty and self.database._state.book is self._begun_with
+
     def size(self) -> int:
         """How many triples hold, of those that RDF can write."""
         return len(self.columns().proper())
@@ -84,7 +93,7 @@ class Way(ABC):
         """Take the place of an empty graph: cheaper than changing it, triple by triple."""
         before, self.described = self.described, set()
         try:
-            self.database = self.opened(triples)
+            self._use(self.opened(triples))
         except BaseException:
             self.described = before
             raise
@@ -165,7 +174,7 @@ class TriplesWay(Way):
         fine = np.ones(len(data), dtype=np.bool_)
         for column, first in ((0, "<_"), (1, "<")):
             terms = cast("SymbolColumn", engine.dictionary.decode("symbol", data[:, column]))
-            known = np.array([word[0] in first for word in terms.words], dtype=np.bool_)
+            known = np.array([word[:1] in first for word in terms.words], dtype=np.bool_)
             fine &= known[terms.codes] if len(known) else fine
         return int(fine.sum())
 
