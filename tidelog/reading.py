@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from tidelog.io.frames import to_arrow, to_pandas, to_polars
+from tidelog.io.terms import answer_text
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Value
@@ -252,7 +253,8 @@ class Latest(_Reading):
 def _html_table(columns: Sequence[str], rows: Sequence[Row], size: int) -> str:
     head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
     body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td>{html.escape(answer_text(v))}</td>" for v in row) + "</tr>"
+        for row in rows
     )
     more = f"<p>{size:,} rows, {len(rows)} shown</p>" if size > len(rows) else ""
     return f"<table><tr>{head}</tr>{body}</table>{more}"

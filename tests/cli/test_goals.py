@@ -22,6 +22,21 @@ def test_it_prints_answers_and_writes_nothing(cli: Cli, folder: Path) -> None:
     assert names(folder) == before
 
 
+def test_records_and_branches_are_printed_as_in_files(cli: Cli, folder: Path) -> None:
+    (folder / "way.dl").write_text(
+        ".type Way = [to: number, before: Way]\n.type Found = No {} | Yes { by: symbol, w: Way }\n"
+        ".decl f(x: number, w: Way, y: Found)\n"
+        'f(1, nil, $No). f(10, [2, [1, nil]], $Yes("a, b", nil)).\n'
+    )
+    expected = """\
+ x  w              y
+ 1  nil            $No
+10  [2, [1, nil]]  $Yes("a, b", nil)
+// 2 rows
+"""
+    assert cli("run", "way.dl", "--goal", "f(x, w, y)") == (0, expected, "")
+
+
 def test_only_what_is_needed_is_read_and_evaluated(cli: Cli, folder: Path) -> None:
     text = (folder / "reach.dl").read_text()
     endless = ".decl n(x: number)\nn(0). n(x + 1) :- n(x).\n.decl big(x: number)\n.input big\n"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.cli.terminal import Interrupted, fault, flush_stdout, out, say
 from tidelog.cli.updates import Done, Updates
+from tidelog.io.terms import answer_text
 from tidelog.program.changes import Change, Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import Sources, TidelogError
 from tidelog.program.syntax import Value
@@ -296,15 +297,19 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> Iterable[s
      x  name
      1  a
     10  b
+    >>> print("\\n".join(table(("x", "way"), [(1, None), (10, ("b", (2, None)))])))
+     x  way
+     1  nil
+    10  [b, [2, nil]]
     """
     cells = [[_cell(value) for value in row] for row in (columns, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    right = [bool(rows) and not isinstance(value, str) for value in (rows or [columns])[0]]
+    right = [bool(rows) and isinstance(value, int | float) for value in (rows or [columns])[0]]
     for line in cells:
         parts = zip(line, widths, right, strict=True)
         yield "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in parts).rstrip()
 
 
 def _cell(value: Value) -> str:
-    text = str(value)
+    text = answer_text(value)
     return text if text.isprintable() else text.encode("unicode_escape").decode()

@@ -13,7 +13,7 @@ from functools import partial
 from tidelog.io.cells import BLANKS, PARSERS, Fault, float_text, shown
 from tidelog.program.syntax import Kind, Value
 from tidelog.program.table import Column, SymbolColumn, Table
-from tidelog.program.terms import MOST_DEEP, NIL, RECORD, TermKind, written
+from tidelog.program.terms import MOST_DEEP, NIL, RECORD, Branch, TermKind, written
 from tidelog.text.lexer import ESCAPES
 
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
@@ -172,7 +172,8 @@ def _shown(word: str) -> str:
 
 
 def term_text(kind: Kind, value: Value) -> str:
-    """
+    """A record or branch as in files of facts.
+
     >>> from tidelog.program.terms import Field
     >>> pair = TermKind.named("Pair", True, 16)
     >>> pair.ways[RECORD] = (Field("a", "number"), Field("b", "symbol"))
@@ -182,7 +183,18 @@ def term_text(kind: Kind, value: Value) -> str:
     return written(kind, value, _leaf_text)
 
 
-def _leaf_text(kind: Kind, value: Value) -> str:
+def answer_text(value: Value) -> str:
+    """A value of an answer, for people: records and branches as in files, others as they are.
+
+    >>> answer_text(("a", None)), answer_text(Branch("No")), answer_text("a, b"), answer_text(0.5)
+    ('[a, nil]', '$No', 'a, b', '0.5')
+    """
+    if value is None or isinstance(value, tuple | Branch):
+        return written(None, value, _leaf_text)
+    return str(value)
+
+
+def _leaf_text(kind: Kind | None, value: Value) -> str:
     if isinstance(value, str):
         return value if _PLAIN.fullmatch(value) else f'"{value.translate(_ESCAPED)}"'
     return float_text(value) if isinstance(value, float) else str(value)
