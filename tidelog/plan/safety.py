@@ -41,7 +41,9 @@ from tidelog.program.syntax import (
     Cast,
     Clause,
     Comparison,
+    Formula,
     Not,
+    Or,
     Term,
     Variable,
     Wildcard,
@@ -131,10 +133,12 @@ def _wildcards(clause: Clause, nodes: list[Node]) -> Iterator[Diagnostic]:
             if isinstance(term, Wildcard):
                 advice = "write a variable that the body binds, or a constant"
                 yield Diagnostic("_ in the head has no value", term.at, advice)
+    bodies = (clause.body, *(node.body for node in nodes if isinstance(node, Aggregate)))
+    denied = {id(comparison) for body in bodies for comparison in _denied(body, False)}
     for node in nodes:
         terms: tuple[Term, ...]
         match node:
-            case Comparison(op="=", left=left, right=right):
+            case Comparison(op="=", left=left, right=right) if id(node) not in denied:
                 terms, where = (left, right), "in a comparison"
             case Comparison(left=left, right=right):
                 terms, where = (*_in_patterns((left, right)),), "in a comparison"
@@ -152,6 +156,18 @@ def _wildcards(clause: Clause, nodes: list[Node]) -> Iterator[Diagnostic]:
             if isinstance(term, Wildcard):
                 advice = "write a variable that the body binds"
                 yield Diagnostic(f"_ has no value {where}", term.at, advice)
+
+
+def _denied(formula: Formula, negated: bool) -> Iterator[Comparison]:
+    """The comparisons of a formula that must not hold: these take no record apart."""
+    match formula:
+        case Comparison() if negated:
+            yield formula
+        case Not(part=part):
+            yield from _denied(part, not negated)
+        case And(parts=parts) | Or(parts=parts):
+            for part in parts:
+                yield from _denied(part, negated)
 
 
 def _in_patterns(terms: Sequence[Term]) -> Iterator[Term]:

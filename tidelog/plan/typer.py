@@ -248,7 +248,7 @@ class Typer:
         result = self.kinds.node(ANY if signature.gives is None else signature.gives)
         for i, (arg, node) in enumerate(zip(call.args, args, strict=True)):
             mask = operands[min(i, len(operands) - 1)]
-            text = f"{call.functor} takes {spelled(mask)}"
+            text = f"{call.functor} takes {self.kinds.spelled(mask)}"
             if call.functor == "+" and self.kinds.mask(node) == SYMBOL:
                 text += "; cat(x, y) joins symbols"
             if mask != self.kinds.any and not self.need(arg, node, mask, text):
