@@ -124,3 +124,14 @@ def test_programs_that_are_written_read_back(name: str) -> None:
     again = parse(to_text(program)).program
     assert again == program
     assert again.relations == program.relations
+
+
+def test_a_variable_may_have_any_name() -> None:
+    """What stands for `_` in a subsumption has a name of its own."""
+    program = """
+    .decl r(a: number, b: number, c: number)
+    r(1, 1, 5). r(2, 2, 9). r(1, 2, 7).
+    r({name}, x, _) <= r(_, y, _) :- x < y.
+    """
+    for name in ("q", "__0", "__1", "_"):
+        assert sorted(tl.Database(program.format(name=name))["r"]) == [(1, 2, 7), (2, 2, 9)], name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -46,24 +46,37 @@ def as_clause(found: Subsumption, body: Formula) -> Clause:
         raise Fault(message, found.at, "a fact is dominated by one of the same relation")
     if body == And(()):
         raise Fault("a subsumption has a body", found.at, ADVICE)
-    numbers = count()
-    first, second = _named(first, numbers), _named(second, numbers)
+    used = set(_names((first, second, body)))
+    fresh = (name for number in count() if (name := f"__{number}") not in used)
+    first, second = _named(first, fresh), _named(second, fresh)
     rest = body.parts if isinstance(body, And) else (body,)
     head = Atom(f"{UNDER}{first.relation}", (*first.terms, *second.terms), first.at)
     return Clause((head,), And((first, second, *rest), first.at), first.at)
 
 
-def _named(atom: Atom, numbers: Iterator[int]) -> Atom:
+def _names(node: object) -> Iterator[str]:
+    """Of the variables in it."""
+    if isinstance(node, Variable):
+        yield node.name
+    elif isinstance(node, tuple):
+        for each in node:
+            yield from _names(each)
+    elif is_dataclass(node):
+        for field in fields(node):
+            yield from _names(getattr(node, field.name))
+
+
+def _named(atom: Atom, fresh: Iterator[str]) -> Atom:
     """The atom with a variable for each `_`, because the whole fact is meant."""
-    return replace(atom, terms=tuple(_known(term, numbers) for term in atom.terms))
+    return replace(atom, terms=tuple(_known(term, fresh) for term in atom.terms))
 
 
-def _known(term: Term, numbers: Iterator[int]) -> Term:
+def _known(term: Term, fresh: Iterator[str]) -> Term:
     match term:
         case Wildcard():
-            return Variable(f"__{next(numbers)}", term.at)
+            return Variable(next(fresh), term.at)
         case Call(functor, args) if is_way(functor):
-            return replace(term, args=tuple(_known(arg, numbers) for arg in args))
+            return replace(term, args=tuple(_known(arg, fresh) for arg in args))
         case _:
             return term
 
