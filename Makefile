@@ -41,7 +41,7 @@ lint: setup
 test: setup
 	@$(BIN)/python -m tests.warm & compiling=$$!; $(MAKE) --no-print-directory lint && wait $$compiling
 	$(BIN)/python -m pytest -m alone
-	$(BIN)/python -m pytest -m "not alone" -n $(PROCESSES)
+	$(BIN)/python -m pytest -m "not alone" -n $(PROCESSES) --durations=40 --durations-min=3
 
 PROCESSES ?= 2
 
