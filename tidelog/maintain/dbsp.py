@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidelog.maintain import recompute
 from tidelog.maintain.report import Work
 from tidelog.maintain.seam import View
-from tidelog.maintain.update import Update
+from tidelog.maintain.update import Update, everything
 from tidelog.program.rules import Rule, Stratum
 
 if TYPE_CHECKING:  # most programs do without
@@ -42,7 +41,7 @@ class Circuit:
             return
         if any(stratum.thinned for stratum in strata):
             u.memory.circuit = None
-            recompute.everything(u, strata, gone)
+            everything(u, strata, gone)
             return
         began = time.perf_counter()
         u.begin(Work((), self.name))

@@ -6,12 +6,10 @@ stratum. Only the strata that the change reaches are recomputed.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from tidelog.maintain.materialise import evaluate
-from tidelog.maintain.report import Work
-from tidelog.maintain.update import THINNED, Update
+from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
 
@@ -30,24 +28,3 @@ def plainly(u: Update, stratum: Stratum) -> None:
         maintain(u, stratum, (), ())
     finally:
         u.memory.modules = with_modules
-
-
-def everything(u: Update, strata: Sequence[Stratum], gone: Sequence[Rule]) -> None:
-    """All strata, for an algorithm that takes them at once and cannot take these."""
-    lose = {rule.head.relation for rule in gone}
-    for stratum in strata:
-        began, instances = time.perf_counter(), u.engine.instances
-        u.watch.stratum(stratum)
-        u.begin(Work(stratum.relations))
-        if stratum.given and lose.isdisjoint(stratum.relations):
-            u.work.algorithm = "input"
-            D, A = u.went(stratum), u.came(stratum)
-            u.I -= D
-            u.I |= A
-            u.net(D, A)
-        else:
-            maintain(u, stratum, (), ())
-            u.work.why = THINNED
-        u.work.seconds = time.perf_counter() - began
-        u.work.instances = u.engine.instances - instances
-        u.report.works.append(u.work)

@@ -25,7 +25,7 @@ from tidelog.program.rules import Rule, Stratum
 
 THINNED = "subsumption and choice are not maintained"
 
-__all__ = ["Algorithm", "Memory", "Report", "Spent", "Update", "Work", "update"]
+__all__ = ["Algorithm", "Memory", "Report", "Spent", "Update", "Work", "everything", "update"]
 
 
 class Spent(Exception):
@@ -174,16 +174,32 @@ def update(
         visit(_take_inputs(u, tuple(name for at in plain for name in strata[at].relations)))
     while todo:
         at = heappop(todo)
-        stratum = strata[at]
-        u.watch.stratum(stratum)
-        began, instances = time.perf_counter(), u.engine.instances
-        u.begin(Work(stratum.relations))
-        way = _from_scratch if stratum.thinned else choose
-        way(u, stratum, went.get(at, ()), came.get(at, ()))
-        u.work.seconds = time.perf_counter() - began
-        u.work.instances = u.engine.instances - instances
-        u.report.works.append(u.work)
+        way = _from_scratch if strata[at].thinned else choose
+        _bring(u, strata[at], way, went.get(at, ()), came.get(at, ()))
         visit(u.changed)
+
+
+def everything(u: Update, strata: Sequence[Stratum], gone: Sequence[Rule]) -> None:
+    """All strata from scratch, for an algorithm that takes them at once and cannot take these."""
+    lose = {rule.head.relation for rule in gone}
+    for stratum in strata:
+        if stratum.given and lose.isdisjoint(stratum.relations):
+            _take_inputs(u, stratum.relations)
+        else:
+            _bring(u, stratum, _from_scratch, (), ())
+
+
+def _bring(
+    u: Update, stratum: Stratum, way: Algorithm, gone: Sequence[Rule], come: Sequence[Rule]
+) -> None:
+    """Bring one stratum up to date in this way, and report what that took."""
+    u.watch.stratum(stratum)
+    began, instances = time.perf_counter(), u.engine.instances
+    u.begin(Work(stratum.relations))
+    way(u, stratum, gone, come)
+    u.work.seconds = time.perf_counter() - began
+    u.work.instances = u.engine.instances - instances
+    u.report.works.append(u.work)
 
 
 def _from_scratch(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:

@@ -35,14 +35,13 @@ def make_plan(
     """
     prepared = prepared.around(delta)
     order = _order(catalog, prepared, mode, delta)
-    shape = None if shapes is None else prepared.shape
-    if shapes is None or shape is None:
+    if shapes is None or prepared.shape is None:
         return _build(catalog, prepared, mode, delta, order, exact, among)
 
     def build(catalog: Catalog, prepared: Prepared, among: frozenset[str] | None) -> Plan:
         return _build(catalog, prepared, mode, delta, order, exact, among)
 
-    return shapes.plan(prepared, shape, (mode, delta, exact, tuple(order)), among, build)
+    return shapes.plan(prepared, prepared.shape, (mode, delta, exact, tuple(order)), among, build)
 
 
 def _order(catalog: Catalog, prepared: Prepared, mode: Mode, delta: int) -> list[int]:
