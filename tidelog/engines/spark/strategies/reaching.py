@@ -31,7 +31,7 @@ def reached(share: Share, closure: Closure, arrived: Tables) -> Iterator[Table]:
         seeds, steps = seeds[:, ::-1], steps[:, ::-1]
     engine, relation = share.engine, share.engine.kinds[closure.relation]
     count = 0
-    for pairs in _search(_at_home(share, closure, seeds), steps):
+    for pairs in searched(_at_home(share, closure, seeds), steps):
         count += len(pairs)
         share.watch.pairs(count)
         yield engine.decoded(relation, pairs[:, ::-1] if turned else pairs)
@@ -63,8 +63,8 @@ def _at_home(share: Share, closure: Closure, seeds: Ids) -> Ids:
     return np.asarray(seeds[mine[which]])
 
 
-def _search(seeds: Ids, steps: Ids) -> Iterator[Ids]:
-    """Pairs of a source and what it leads to, some at a time."""
+def searched(seeds: Ids, steps: Ids) -> Iterator[Ids]:
+    """Pairs of a source and what it leads to, a chunk or more at a time, but for the last."""
     order = np.argsort(seeds[:, 0], kind="stable")
     sources, starts = np.unique(seeds[order, 0], return_index=True)
     starts = np.append(starts, len(seeds))
@@ -73,7 +73,8 @@ def _search(seeds: Ids, steps: Ids) -> Iterator[Ids]:
     begin = _numbered(nodes, seeds[order, 1])
     seen = np.full(len(nodes), -1, dtype=np.int64)
     queue = np.empty(len(nodes), dtype=np.int64)
-    out = np.empty((max(CHUNK, len(nodes)), 2), dtype=np.int64)
+    # Any source may lead to all nodes: with room for no more than these, each would come alone.
+    out = np.empty((CHUNK + len(nodes) - 1, 2), dtype=np.int64)
     source = 0
     while source < len(sources):
         source, count = loops.reach(first, ends, starts, begin, source, seen, queue, out)
