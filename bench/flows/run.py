@@ -106,7 +106,7 @@ def measure_marks(found: Found, quick: bool) -> None:
 
 def measure_stepwise(found: Found, quick: bool) -> None:
     names = QUICK_TABLES if quick else tuple(stepwise_tables.PLANS)
-    for row in stepwise_tables.measured(names, quick, repeats=1):
+    for row in stepwise_tables.measured(names, quick):
         found.stepwise.append(row)
         say(f"stepwise  {row.table} {row.label}, {row.algorithm}: {row.reduction():.1f} % less CPU")
 

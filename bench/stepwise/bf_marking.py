@@ -10,8 +10,8 @@ Example 3 and the proofs of appendix A. Where these leave a choice:
 Which instance an "∃" finds is free: here the facts of D, P and I are taken in the order in which
 they came. Block letters and line numbers are the paper's.
 
-The order of blocks decides how much is deleted and how much chained back, not what results.
-`BackwardFirst` has b) before a): the paper's own figures behave as if they came from that order.
+The order of work decides how much is deleted and how much chained back, not what results;
+`bf_in_turn` has that of the program from which the paper's own figures are.
 
 # C checked   D deleted   P proved   W waiting to be checked   Y delayed: proved, not checked
 """
@@ -31,6 +31,7 @@ class BackwardForward(Marking):
     def __init__(self, rules: Rules, facts: Iterable[Fact] = (), looks: bool = True) -> None:
         super().__init__(rules, facts, looks)
         self.marked: dict[Fact, None] = {}
+        self.passing: set[Fact] = set()  # those of the marked facts that are explicit
         self._reset(())
 
     def _reset(self, gone: Iterable[Fact], waiting: Iterable[Fact] = ()) -> None:
@@ -54,6 +55,7 @@ class BackwardForward(Marking):
         for fact in following.gone:
             if fact in self.I or fact in come:
                 self._mark(fact, "explicit")
+                self.passing.add(fact)
 
     def _mark(self, fact: Fact, kind: str) -> None:
         if fact not in self.marked:
@@ -61,13 +63,13 @@ class BackwardForward(Marking):
             self.counts[kind] += 1
 
     def _pass_on(self, instance: Instance) -> None:  # lines 12 and 29
-        if any(fact in self.marked and self.rules.is_explicit(fact) for fact in instance.body):
+        if self.passing and not self.passing.isdisjoint(instance.body):
             self._mark(instance.head, "implicit")
 
     def iterate(self) -> str:
         if self.phase == 2:
             return "f" if self.add_derived() else self.prepare_next()
-        return next(block for block in self.order if self.blocks[block](self))
+        return next(block for block, work in self.blocks.items() if work(self))
 
     def chain_forward(self) -> bool:
         """a) Derive one fact from proved ones."""
@@ -131,7 +133,6 @@ class BackwardForward(Marking):
         self.phase = 2
         return True
 
-    order: ClassVar = "abcde"
     blocks: ClassVar[dict[str, Callable[[BackwardForward], bool]]] = {
         "a": chain_forward,
         "b": chain_back,
@@ -177,9 +178,5 @@ class BackwardForward(Marking):
         """g) Prepare next update processing."""
         gone = self.U2.gone if self.U2 is not None else ()
         self._reset(gone, (f for f in self.marked if not self.rules.is_explicit(f)))  # 32
-        self.marked = {}
+        self.marked, self.passing = {}, set()
         return "g"
-
-
-class BackwardFirst(BackwardForward):
-    order = "bacde"

@@ -70,7 +70,7 @@ class DeleteRederive(Marking):
         return self.rules.is_explicit(fact) and fact not in self.D and fact not in self.negative
 
     def _pass_on(self, instance: Instance) -> None:
-        if any(fact in self.negative for fact in instance.body):
+        if self.negative and not self.negative.keys().isdisjoint(instance.body):
             self._mark(self.negative, instance.head, "negative implicit")
 
     def iterate(self) -> str:

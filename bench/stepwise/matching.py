@@ -23,6 +23,7 @@ from tidelog.text import parse
 Columns = tuple[int, ...]
 Slots = tuple[int, ...]
 Env = list[Value]
+Pairs = tuple[tuple[int, int], ...]  # of a column and a slot
 
 
 class Fact(NamedTuple):
@@ -71,7 +72,7 @@ class Facts:
     def remove(self, fact: Fact) -> None:
         del self._facts[fact]
         for columns in self._paths.get(fact.relation, ()):
-            key = tuple(fact.values[i] for i in columns)
+            key = tuple([fact.values[i] for i in columns])
             del self._indexes[fact.relation, columns][key][fact]
 
     def matching(self, relation: str, columns: Columns, key: tuple[Value, ...]) -> tuple[Fact, ...]:
@@ -86,7 +87,7 @@ class Facts:
         return tuple(index.get(key, ()))
 
     def _enter(self, fact: Fact, columns: Columns) -> None:
-        key = tuple(fact.values[i] for i in columns)
+        key = tuple([fact.values[i] for i in columns])
         self._indexes[fact.relation, columns].setdefault(key, {})[fact] = None
 
 
@@ -97,13 +98,18 @@ class _Pattern(NamedTuple):
     slots: Slots
 
     def fact(self, env: Env) -> Fact:
-        return Fact(self.relation, tuple(env[slot] for slot in self.slots))
+        return Fact(self.relation, tuple([env[slot] for slot in self.slots]))
 
-    def match(self, fact: Fact, env: Env, free: Sequence[tuple[int, int]]) -> bool:
-        """Bind the free (column, slot) pairs; all columns must agree then."""
-        for column, slot in free:
-            env[slot] = fact.values[column]
-        return all(env[slot] == fact.values[i] for i, slot in enumerate(self.slots))
+
+def _match(fact: Fact, env: Env, free: Pairs, same: Pairs) -> bool:
+    """Bind the free (column, slot) pairs; then those in `same` must agree."""
+    values = fact.values
+    for column, slot in free:
+        env[slot] = values[column]
+    for column, slot in same:  # noqa: SIM110 (it is the innermost loop)
+        if env[slot] != values[column]:
+            return False
+    return True
 
 
 class _Test(NamedTuple):
@@ -113,19 +119,22 @@ class _Test(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Facts that agree with the slots in `bound`; then `free` is bound and `tests` decide."""
+    """Facts that agree with the slots in `bound`; then `free` is bound, and `same` (variables
+    that the atom has twice) and `tests` decide."""
 
     atom: int
     columns: Columns
     bound: Slots
-    free: tuple[tuple[int, int], ...]
+    free: Pairs
+    same: Pairs
     tests: tuple[_Test, ...]
 
 
 class _Search(NamedTuple):
-    """A start, which binds `free`, and what follows."""
+    """A start, which binds `free` and must agree with `same`, and what follows."""
 
-    free: tuple[tuple[int, int], ...]
+    free: Pairs
+    same: Pairs
     tests: tuple[_Test, ...]
     steps: tuple[_Step, ...]
 
@@ -170,6 +179,7 @@ class _Compiled:
         known = set(self.constants)
         tested: set[_Test] = set()
         free = self._free(start, known) if start else ()
+        same = self._others(start, free) if start else ()
         tests = self._ready(known, tested)
         left = [i for i in range(len(self.atoms)) if i != taken]
         steps: list[_Step] = []
@@ -181,17 +191,18 @@ class _Compiled:
             columns = tuple(i for i, slot in enumerate(slots) if slot in known)
             bound = tuple(slots[i] for i in columns)
             new = self._free(self.atoms[atom], known)
-            steps.append(_Step(atom, columns, bound, new, self._ready(known, tested)))
+            twice = self._others(self.atoms[atom], new, columns)
+            steps.append(_Step(atom, columns, bound, new, twice, self._ready(known, tested)))
         if len(tested) < len(self.tests):
             raise ValueError("a comparison has a variable that no atom binds")
-        return _Search(free, tests, tuple(steps))
+        return _Search(free, same, tests, tuple(steps))
 
     @staticmethod
     def _known(atom: _Pattern, known: set[int]) -> int:
         return sum(slot in known for slot in atom.slots)
 
     @staticmethod
-    def _free(atom: _Pattern, known: set[int]) -> tuple[tuple[int, int], ...]:
+    def _free(atom: _Pattern, known: set[int]) -> Pairs:
         """The columns that bind a slot, which are known from now on."""
         new: dict[int, int] = {}
         for column, slot in enumerate(atom.slots):
@@ -200,23 +211,29 @@ class _Compiled:
         known.update(new)
         return tuple((column, slot) for slot, column in new.items())
 
+    @staticmethod
+    def _others(atom: _Pattern, free: Pairs, columns: Columns = ()) -> Pairs:
+        """Columns that bind no slot, and that no index was asked for."""
+        pairs = enumerate(atom.slots)
+        return tuple((c, slot) for c, slot in pairs if c not in columns and (c, slot) not in free)
+
     def _ready(self, known: set[int], tested: set[_Test]) -> tuple[_Test, ...]:
         ready = [t for t in self.tests if t not in tested and {t.left, t.right} <= known]
         tested.update(ready)
         return tuple(ready)
 
     def run(
-        self, search: _Search, start: tuple[_Pattern, int | None, Fact] | None, within: Facts
+        self, search: _Search, start: tuple[int | None, Fact] | None, within: Facts
     ) -> Iterator[Instance]:
         env = list(self.template)
         body: list[Fact] = [Fact("")] * len(self.atoms)
         if start is not None:
-            pattern, place, fact = start
-            if not pattern.match(fact, env, search.free):
+            place, fact = start
+            if not _match(fact, env, search.free, search.same):
                 return
             if place is not None:
                 body[place] = fact
-        if _hold(search.tests, env):
+        if not search.tests or _hold(search.tests, env):
             yield from self._extend(search.steps, 0, env, body, within)
 
     def _extend(
@@ -226,10 +243,10 @@ class _Compiled:
             yield Instance(self.number, self.head.fact(env), tuple(body))
             return
         step = steps[depth]
-        atom = self.atoms[step.atom]
+        atom, free, same, tests = self.atoms[step.atom], step.free, step.same, step.tests
         key = tuple([env[slot] for slot in step.bound])
         for fact in within.matching(atom.relation, step.columns, key):
-            if atom.match(fact, env, step.free) and _hold(step.tests, env):
+            if _match(fact, env, free, same) and (not tests or _hold(tests, env)):
                 body[step.atom] = fact
                 yield from self._extend(steps, depth + 1, env, body, within)
 
@@ -279,15 +296,14 @@ class Rules:
     def touching(self, fact: Fact, within: Facts) -> Iterator[Instance]:
         """Instances with the fact in their body and the rest within, each once."""
         for rule, place in self._readers.get(fact.relation, ()):
-            start = rule.atoms[place], place, fact
-            for instance in rule.run(rule.from_atom[place], start, within):
-                if fact not in instance.body[:place]:
+            for instance in rule.run(rule.from_atom[place], (place, fact), within):
+                if not place or fact not in instance.body[:place]:
                     yield instance
 
     def deriving(self, head: Fact, within: Facts) -> Iterator[Instance]:
         """Instances with this head and their body within."""
         for rule in self._makers.get(head.relation, ()):
-            yield from rule.run(rule.from_head, (rule.head, None, head), within)
+            yield from rule.run(rule.from_head, (None, head), within)
 
     def instances(self, within: Facts) -> Iterator[Instance]:
         for rule in self._rules:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.stepwise.bf_marking import BackwardFirst, BackwardForward
+from bench.stepwise.bf_in_turn import InTurn, MarkedFirst
+from bench.stepwise.bf_marking import BackwardForward
 from bench.stepwise.dred_marking import DeleteRederive
 from bench.stepwise.examples import changes, facts, graph, program, update
 from bench.stepwise.marking import Marking, Update
 from bench.stepwise.matching import Fact, Rules, closure
 
-ALGORITHMS: tuple[type[Marking], ...] = (BackwardForward, BackwardFirst, DeleteRederive)
+ALGORITHMS: tuple[type[Marking], ...] = (BackwardForward, InTurn, MarkedFirst, DeleteRederive)
 SEEDS = 40
 
 LINEAR = """

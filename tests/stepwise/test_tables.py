@@ -94,7 +94,7 @@ def test_what_is_said_of_rows(rows: list[Row]) -> None:
         "seq: deletions saved equal implicit marks",
         "DRed: overdeletions saved equal negative implicit marks",
         "DRed: insertions saved equal positive implicit marks",
-        "ways: forward applications are the paper's, old and new",
+        "ways, the printed order: forward applications are the paper's, old and new",
     ):
         assert reached[what] is True
 
