@@ -36,6 +36,9 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Hundreds of processes are started, and each would compile all modules, where none may be kept.
+test test-long: export PYTHONDONTWRITEBYTECODE =
+
 # Kernels are compiled beside lint. Those that measure time run first, by themselves; then all others,
 # two at a time.
 test: setup

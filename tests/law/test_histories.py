@@ -27,7 +27,7 @@ from tidelog.program.changes import FactChange
 from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.text.changes import change_text
 
-HISTORIES = int(os.environ.get("TIDELOG_HISTORIES", "200"))
+HISTORIES = int(os.environ.get("TIDELOG_HISTORIES", "300"))
 FIRST = int(os.environ.get("TIDELOG_SEED", "0"))
 KEPT = sorted((Path(__file__).parent / "histories").glob("*.json"))
 
