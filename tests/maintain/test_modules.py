@@ -33,6 +33,14 @@ PROGRAMS = {
         r(x, y) :- e(x, y). r(x, z) :- r(x, y), r(y, z). r(x, y) :- s(x, y), g(y).
         s(x, y) :- r(y, x), f(x). s(x, y) :- e(y, x), g(x).
     """,
+    "with its inverse": """
+        r(x, y) :- e(x, y). r(x, z) :- r(x, y), r(y, z). s(y, x) :- r(x, y). r(y, x) :- s(x, y).
+        s(x, y) :- e(x, y), f(x), !g(y).
+    """,
+    "both transitive": """
+        s(y, x) :- e(x, y), !f(x). r(x, z) :- r(x, y), r(y, z). s(b, a) :- r(a, b).
+        s(x, z) :- s(y, z), s(x, y). r(x, y) :- s(y, x). r(x, y) :- e(x, y), g(x).
+    """,
     "in a circle": """
         r(x, y) :- e(x, y), f(x). r(x, z) :- r(x, y), r(y, z). r(x, y) :- s(x, y).
         s(x, y) :- r(x, y).
@@ -46,6 +54,7 @@ PROGRAMS = {
         s(x, z) :- s(x, y), s(y, z). s(y, x) :- s(x, y). s(x, y) :- r(x, y), g(y).
     """,
 }
+ALONE = ("transitive", "symmetric", "left", "right", "fed", "with its inverse", "both transitive")
 NODES = 6
 MODULAR = ("auto", "recompute", "dredc-mod", "bfc-mod")
 WAYS = [("python", seed) for seed in range(3)] + [("local", seed) for seed in range(8)]
@@ -119,7 +128,7 @@ def test_modules_come_and_go(
         history.step(history.random.choice([*ALGORITHMS, *MODULAR]))
 
 
-@pytest.mark.parametrize("program", ["transitive", "symmetric", "left", "right", "fed"])
+@pytest.mark.parametrize("program", ALONE)
 def test_a_closure_alone_is_never_overdeleted(program: str) -> None:
     edges = [("e", (i, j)) for i in range(6) for j in range(6) if i < j]
     core = checked(DECLARED + PROGRAMS[program])

@@ -15,7 +15,7 @@ from tidelog.cli.functors import add_functors, functors_of
 from tidelog.cli.opening import facts_of, progress_of
 from tidelog.cli.terminal import out, stdin
 from tidelog.io.atomic import Staged, check_target
-from tidelog.plan.closures import modules
+from tidelog.plan.closures import paired
 from tidelog.program.rules import CheckedProgram, Rule, Stratum
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _stratum(number: int, stratum: Stratum, found: Found) -> Iterator[str]:
             names.append(f"{name} ({facts:,} {'fact' if facts == 1 else 'facts'})")
     kind = ", recursive" if stratum.recursive else "" if stratum.rules else ", given"
     yield f"stratum {number}{kind}: {', '.join(names)}"
-    for closure in modules(stratum).own:
+    for closure in paired(stratum).own:
         texts = dict.fromkeys(rule.text for rule in closure.rules)
         yield f"  module: {closure}   ({' '.join(texts)})"
     for each in stratum.thinned:

@@ -41,7 +41,7 @@ def evaluate(
     """Add to I, which has the explicit facts of the stratum and no others, all that it derives.
 
     Modules take a moment to load, and most closures are small. So one is evaluated like any
-    other rules at first, and begins again as a module if that takes long, or did before.
+    other rules at first, and becomes a module if that takes long, or did before.
     """
     if stratum.thinned:
         thinning.evaluate(engine, stratum, I, watch, E)
@@ -66,17 +66,20 @@ def evaluate(
         watch.round()
         return True
 
-    if found:
-        N = engine.apply(stratum.nonrecursive, within=I)
-        N |= engine.collect(E, stratum.relations)
-    else:
+    if not found:
         N = engine.apply(memory.known(stratum).rules, within=I, guard=~I)
-    most = LONG if found else None
-    engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each, most=most)
+        engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each)
+        return
+    N = modular.seeds(engine, stratum, E, I)
+    X = modular.certain(engine, memory, stratum, N)
+    engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each, most=LONG)
     if N:
         N -= N
-        engine.take(stratum.relations)
-        modular.close(engine, memory, stratum, found, E, I, watch)
+        if X is None:
+            engine.take(stratum.relations)
+            modular.close(engine, memory, stratum, found, E, I, watch)
+        else:
+            modular.exactly(engine, memory, stratum, found, X, I, watch)
 
 
 def _limited(

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 
 from tidelog.maintain import bf, bfc, dredc
 from tidelog.maintain.counters import recount, split
-from tidelog.maintain.modules import Closed, Closures, Module, Seminaive, build
-from tidelog.maintain.seam import Engine, FactSet
+from tidelog.maintain.modules import Closed, Closures, Module, Seminaive, build, edges
+from tidelog.maintain.seam import Engine, FactSet, Ids
 from tidelog.maintain.seminaive import Watch, saturate
 from tidelog.maintain.steps import gaining, kept, lost
 from tidelog.maintain.update import Memory, Update
-from tidelog.plan.closures import Closure, modules
+from tidelog.plan.closures import Closure, paired
 from tidelog.program.rules import Rule, Stratum
 
 
@@ -68,16 +68,16 @@ def usable(
     """The stratum's closures; linear ones if they are all there is, and no fact is explicit."""
     if not memory.modules or not stratum.recursive:
         return ()
-    found = memory.once(modules, stratum).closures
+    found = memory.once(paired, stratum).closures
     if any(closure.base is not None for closure in found):
         explicit = changes or not set(stratum.relations).isdisjoint(engine.relations(E))
-        whole = len(found) == 1 and found[0].whole and not memory.once(modules, stratum).generic
+        whole = len(found) == 1 and found[0].whole and not memory.once(paired, stratum).generic
         return found if whole and not explicit else ()
     return found
 
 
 def is_exact(u: Update, stratum: Stratum) -> bool:
-    return not u.memory.once(modules, stratum).generic
+    return not u.memory.once(paired, stratum).generic
 
 
 def states(u: Update, stratum: Stratum, rules: Sequence[Rule]) -> list[Closed]:
@@ -99,12 +99,14 @@ def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule
     (closed,) = states(u, stratum, (*kept(stratum.nonrecursive, come), *gone))
     u.memory.keep(stratum, "modules")
     if closed.closure.base is not None:
-        N, G = engine.collect(u.D, (closed.source,)), engine.collect(u.A, (closed.source,))
+        source = (closed.closure.source,)
+        N, G = engine.collect(u.D, source), engine.collect(u.A, source)
     else:
         N, G = external(u, stratum, gone, come)
         if N:
-            N -= u.E
-            N -= engine.provable(stratum.nonrecursive, N, within=I)
+            N = closed.both(engine, N)
+            N -= closed.both(engine, engine.collect(N & u.E))
+            N -= closed.both(engine, engine.provable(stratum.nonrecursive, N, within=I))
     A = closed.insert(engine, G) if G else engine.none()
     D = closed.remove(engine, N) if N else engine.none()
     u.note("closure")
@@ -140,7 +142,7 @@ def external(
 def in_turns(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     """Algorithm 3, for one stratum."""
     engine, I = u.engine, u.I
-    rules = u.memory.once(modules, stratum).generic
+    rules = u.memory.once(paired, stratum).generic
     before = kept(stratum.nonrecursive, come)
     recount(u, stratum, "nonrecursive", (*before, *gone))
     closed, others = Closures(states(u, stratum, (*before, *gone, *rules))), Seminaive(rules)
@@ -276,18 +278,54 @@ def close(
     watch: Watch,
 ) -> None:
     """Mat-Mod for one stratum with closures, of which I has just the explicit facts."""
-    rules = memory.once(modules, stratum).generic
+    rules = memory.once(paired, stratum).generic
+    if found[0].base is not None:
+        exactly(engine, memory, stratum, found, edges(engine, found[0], I), I, watch)
+        return
+    N = seeds(engine, stratum, E, I)
+    if not rules:
+        exactly(engine, memory, stratum, found, edges(engine, found[0], N), I, watch)
+        return
+    I |= N
+    own = [engine.none(), engine.none()]
+    parts = _begin(memory, stratum, found, watch)
+    insert(engine, (Closures(parts), Seminaive(rules)), own, I, N, watch)
+
+
+def seeds(engine: Engine, stratum: Stratum, E: FactSet, I: FactSet) -> FactSet:
+    """What recursive rules begin with, where I has just the explicit facts of the stratum."""
+    N = engine.apply(stratum.nonrecursive, within=I, guard=~I)
+    N |= engine.collect(E, stratum.relations)
+    return N
+
+
+def certain(engine: Engine, memory: Memory, stratum: Stratum, N: FactSet) -> Ids | None:
+    """X, if one closure is all the recursion of the stratum, which begins with N."""
+    found = memory.once(paired, stratum)
+    if found.generic or found.closures[0].base is not None:
+        return None
+    return edges(engine, found.closures[0], N)
+
+
+def exactly(
+    engine: Engine,
+    memory: Memory,
+    stratum: Stratum,
+    found: Sequence[Closure],
+    X: Ids,
+    I: FactSet,
+    watch: Watch,
+) -> None:
+    """The same for one closure that is all the recursion, of which I may have some facts more."""
+    (closed,) = _begin(memory, stratum, found, watch)
+    I |= closed.grow(engine, X)
+
+
+def _begin(
+    memory: Memory, stratum: Stratum, found: Sequence[Closure], watch: Watch
+) -> list[Closed]:
+    """Modules that know nothing yet."""
     parts = [Closed(closure, watch) for closure in found]
     memory.closed[stratum.relations] = parts
     memory.keep(stratum, "modules")
-    if parts[0].closure.base is not None:
-        I |= parts[0].insert(engine, I)
-        return
-    N = engine.apply(stratum.nonrecursive, within=I)
-    N |= engine.collect(E, stratum.relations)
-    I |= N
-    if not rules:
-        I |= parts[0].insert(engine, N)
-        return
-    own = [engine.none(), engine.none()]
-    insert(engine, (Closures(parts), Seminaive(rules)), own, I, N, watch)
+    return parts

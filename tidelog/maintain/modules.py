@@ -99,11 +99,21 @@ def _new(closure: Closure, tick: Callable[[int], None]) -> Reachability | Compon
     return kind(tick)
 
 
+def edges(engine: Engine, closure: Closure, facts: View) -> Ids:
+    """The facts as members of X: those of the base of a linear closure, of the relation itself, or
+    of it and its inverse."""
+    pairs = engine.ids(facts, closure.source)
+    if closure.inverse is not None:
+        return np.concatenate([pairs, engine.ids(facts, closure.inverse)[:, ::-1]])
+    return pairs[:, ::-1] if closure.swapped else pairs
+
+
 class Closed:
     """A relation with a transitive or symmetric-transitive module.
 
     Sections 5 and 6 of the paper keep X or the components, and enumerate pairs of facts. Here
     `tidelog.closure` has the whole closure of X, so what X loses or gains says what follows.
+    One that has an inverse is all the recursion of its stratum: `delete` and `red` are not asked.
     """
 
     def __init__(self, closure: Closure, watch: Watch) -> None:
@@ -112,25 +122,36 @@ class Closed:
         self.watch = watch
         self.known = _new(closure, lambda count: self.watch.pairs(count))
 
-    @property
-    def source(self) -> str:
-        """The relation whose facts are X: the base of a linear closure, or the relation itself."""
-        return self.closure.base or self.relation
-
     def edges(self, engine: Engine, facts: View) -> Ids:
-        pairs = engine.ids(facts, self.source)
-        return pairs[:, ::-1] if self.closure.swapped else pairs
+        return edges(engine, self.closure, facts)
+
+    def facts(self, engine: Engine, pairs: Ids) -> FactSet:
+        """What the pairs of the closure are, in all its relations."""
+        J = engine.pick(self.relation, pairs)
+        if self.closure.inverse is not None:
+            J |= engine.pick(self.closure.inverse, pairs[:, ::-1])
+        return J
+
+    def both(self, engine: Engine, F: FactSet) -> FactSet:
+        """These facts, and those of the inverse that say the same."""
+        if not F or self.closure.inverse is None:
+            return F
+        return self.facts(engine, self.edges(engine, F))
 
     def insert(self, engine: Engine, facts: View) -> FactSet:
         """The facts join X; returns what that adds to the closure."""
+        return self.grow(engine, self.edges(engine, facts))
+
+    def grow(self, engine: Engine, X: Ids) -> FactSet:
+        """The same for edges."""
         began = time.perf_counter()
-        J = engine.pick(self.relation, self.known.insert(self.edges(engine, facts)))
+        J = self.facts(engine, self.known.insert(X))
         engine.worked(self.closure.rules[0], time.perf_counter() - began, len(J))
         return J
 
     def remove(self, engine: Engine, facts: View) -> FactSet:
         """The facts leave X; returns what the closure loses."""
-        return engine.pick(self.relation, self.known.delete(self.edges(engine, facts)))
+        return self.facts(engine, self.known.delete(self.edges(engine, facts)))
 
     def diff(self, u: Update, stratum: Stratum, loses: bool) -> FactSet:
         """None: its rules read no lower facts."""
@@ -202,9 +223,10 @@ def build(
     """Let closures know the facts that the rules derive in a state, and the explicit ones."""
     for closed in closures:
         if closed.closure.base is not None:
-            X = engine.collect(state, (closed.source,))
+            X = engine.collect(state, (closed.closure.source,))
         else:
-            mine = [rule for rule in rules if rule.head.relation == closed.relation]
+            names = closed.closure.relations
+            mine = [rule for rule in rules if rule.head.relation in names]
             X = engine.apply(mine, within=state)
-            X |= engine.collect(explicit, (closed.relation,))
+            X |= engine.collect(explicit, names)
         closed.known.insert(closed.edges(engine, X))

@@ -44,14 +44,30 @@ class Closure:
     base: str | None = None  # B, if linear
     swapped: bool = False  # B is read with its columns swapped: it stands for its inverse
     whole: bool = False  # linear, and R's other rules only copy B: without explicit facts, R is B⁺
+    inverse: str | None = None  # a relation with the same pairs the other way round
+
+    @property
+    def source(self) -> str:
+        """The relation whose facts are X: the base, or the relation itself."""
+        return self.base or self.relation
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """What the rules derive."""
+        return (self.relation,) if self.inverse is None else (self.relation, self.inverse)
 
     def __str__(self) -> str:
         """
         >>> print(Closure("right-linear", "path", (), "edge", swapped=True))
         right-linear path over edge with columns swapped
+        >>> print(Closure("transitive", "above", (), inverse="below"))
+        transitive above with its inverse below
         """
         base = "" if self.base is None else f" over {self.base}"
-        return f"{self.kind} {self.relation}{base}" + " with columns swapped" * self.swapped
+        inverse = "" if self.inverse is None else f" with its inverse {self.inverse}"
+        return (
+            f"{self.kind} {self.relation}{base}{inverse}" + " with columns swapped" * self.swapped
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +104,35 @@ def modules(stratum: Stratum) -> Modules:
     # By identity: hashing every rule of a large stratum takes longer than all the rest.
     taken = {id(rule) for closure in closures for rule in closure.rules}
     return Modules(tuple(closures), tuple(r for r in stratum.recursive if id(r) not in taken))
+
+
+def paired(stratum: Stratum) -> Modules:
+    """The same, but where all recursion is a transitive relation and its inverse, they are one.
+
+    Of X, the facts of both from elsewhere, those of the inverse turned round, the one relation is
+    X⁺ and the other one its inverse, and no fact depends on itself.
+
+    >>> from tidelog.plan import analyse
+    >>> from tidelog.text import parse
+    >>> text = "p(1, 2). p(a, c) :- p(a, b), p(b, c). q(y, x) :- p(x, y). p(y, x) :- q(x, y)."
+    >>> print(*paired(analyse(parse(text).program).checked.strata[-1]).closures)
+    transitive p with its inverse q
+    """
+    found = modules(stratum)
+    if len(stratum.relations) != 2 or not found.closures:
+        return found
+    names = {*stratum.relations}
+    turned = {rule.head.relation for rule in found.generic}
+    if turned != names or any(closure.kind != "transitive" for closure in found.closures):
+        return found
+    for rule in found.generic:
+        (other,) = names - {rule.head.relation}
+        if _shape(rule) != Shape((0, 1), frozenset({(other, (1, 0))})):
+            return found
+    first = found.closures[0]
+    (other,) = names - {first.relation}
+    rules = (*(rule for closure in found.closures for rule in closure.rules), *found.generic)
+    return Modules((replace(first, rules=rules, inverse=other),), ())
 
 
 def copies(rules: Iterable[Rule], base: str, swapped: bool) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 
-from tidelog.plan.closures import modules
+from tidelog.plan.closures import paired
 from tidelog.program.rules import CheckedProgram, Relation
 from tidelog.report.layout import Block, Drawing, Link, Point, Port, draw
 
@@ -55,8 +55,9 @@ def closed(checked: CheckedProgram) -> dict[str, list[str]]:
     """Relations that closure modules derive, with what those are; they get a double border."""
     found: dict[str, list[str]] = defaultdict(list)
     for stratum in checked.strata:
-        for closure in modules(stratum).own:
-            found[closure.relation].append(f"module: {closure}")
+        for closure in paired(stratum).own:
+            for name in closure.relations:
+                found[name].append(f"module: {closure}")
     return dict(found)
 
 

@@ -35,7 +35,6 @@ from tidelog.program.table import Table
 
 BITS = 16  # sets at a time
 FEW_ROWS = 1 << 12  # of which masks are at hand: whether a row is odd need not be known
-MANY_FACTS = 1 << 20  # between two looks at the clock
 FEW_INSTANCES = 1 << 12  # of an update for which finding odd rows does not pay
 MOST_ODD = 1 << 18  # rows; of more, too many others would share a bit with one
 
@@ -475,19 +474,18 @@ class LocalEngine:
     def pick(self, relation: str, ids: Ids) -> LocalSet:
         r, found = self.numbers[relation], self.none()
         before = self.store.size(r)
-        self.store.reserve(r, len(ids))
-        for start in range(0, len(ids), MANY_FACTS):
-            rows = self._load_many(r, ids[start : start + MANY_FACTS])
-            found.add(r, rows[rows < before].astype(np.uint32))
-        found.add(r, slice(before, self.store.size(r)))
+        try:
+            known = self.store.enter(
+                r, np.ascontiguousarray(ids), found.bit, lambda: self._runner.tick(None)
+            )
+        finally:
+            if (now := self.store.size(r)) > before:
+                found.adopt(r, slice(before, now), now - before)
+        found.add(r, known)
         return found
 
     def ordered(self, relation: str, ids: Ids) -> NDArray[np.int64]:
         return self.dictionary.ordered(self.kinds[relation].kinds, ids)
-
-    def _load_many(self, r: int, ids: Ids) -> NDArray[np.int64]:
-        self._runner.tick(None)
-        return self.store.load(r, np.ascontiguousarray(ids), 0)
 
     def worked(self, rule: Rule, seconds: float, facts: int) -> None:
         if self.measure is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from tidelog.engines.local.kernels import layout as at
 from tidelog.engines.local.kernels.bits import select
-from tidelog.engines.local.kernels.hashing import fill_rows, load_rows, locate, note_odd, rehash
+from tidelog.engines.local.kernels.hashing import (
+    enter_rows,
+    fill_rows,
+    load_rows,
+    locate,
+    note_odd,
+    rehash,
+)
 from tidelog.engines.local.kernels.index import (
     GROW_SLOTS,
     INDEXED,
@@ -28,6 +35,7 @@ PASSED = 4  # slots passed over per row, on average, before another multiplier i
 MULTIPLIERS = tuple(
     np.uint64(m) for m in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
 )
+MANY = 1 << 20  # rows between two looks at the clock
 SAMPLE = 1024  # rows that an estimate looks at
 MOST_ROWS = (1 << 32) - 2
 AGE = at.R_AGE - at.R_COUNT
@@ -260,6 +268,25 @@ class Store:
                 return found
             # Loaded tables are mostly new rows: reserve for what is left, within reason.
             self.grow(r, min(int(rel[at.R_N]) * 4 + 64, int(rel[at.R_N]) + len(data) - done))
+
+    def enter(self, r: int, data: Ids, bits: int, tick: Callable[[], None]) -> NDArray[np.uint32]:
+        """Add rows that are absent, which start with `bits`; the others' numbers are returned.
+
+        The same as `load` for many rows that are new, mostly, and that nobody looks up soon.
+        """
+        self.fill(r)
+        self.reserve(r, len(data))
+        known = np.empty(len(data), dtype=np.uint32)
+        done = count = 0
+        while done < len(data):
+            tick()
+            part = data[: done + MANY]
+            done, count = enter_rows(
+                self.rels_at, r, part, done, self.scratch_at, bits, known, count
+            )
+            if done < len(part):
+                self.grow(r)
+        return known[:count]
 
     def fill(self, r: int) -> None:
         """Let the hash table know every row's number; needed to read masks and members."""

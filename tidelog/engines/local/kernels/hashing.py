@@ -257,3 +257,38 @@ def load_rows(relations, r, data, first, scratch, bits, found):
         else:
             found[i] = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1
     return data.shape[0]
+
+
+@njit(cache=True)
+def enter_rows(relations, r, data, first, scratch, bits, known, count):
+    """Add data[first:] where rows are absent; known[count:] are the numbers of those that were
+    there before.
+
+    Returns how far it came, as `load_rows` does, and how many are known. All rows must have
+    their numbers in the table; new ones of one or two columns do not get theirs.
+    """
+    rels = i64(relations)
+    t = i64(scratch)
+    arity = rels[r * R_WIDTH + R_ARITY]
+    room = rels[r * R_WIDTH + R_CAP]
+    size = rels[r * R_WIDTH + R_HSIZE]
+    multiplier = np.uint64(rels[r * R_WIDTH + R_MULT])
+    filled = rels[r * R_WIDTH + R_FILLED]
+    for i in range(first, data.shape[0]):
+        if rels[r * R_WIDTH + R_N] >= room:
+            return i, count
+        if i + AHEAD < data.shape[0]:
+            for c in range(arity):
+                t[c] = np.int64(data[i + AHEAD, c])
+            prefetch(rels[r * R_WIDTH + R_HKEYS] + 8 * home(key_of(t, arity), multiplier, size))
+        for c in range(arity):
+            t[c] = np.int64(data[i, c])
+        key = key_of(t, arity)
+        slot = find_slot(rels, r, key, t)
+        if u64(rels[r * R_WIDTH + R_HKEYS])[slot] == EMPTY:
+            append_row(rels, r, slot, key, t, bits)
+        else:
+            row = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1
+            known[count] = np.uint32(row)
+            count += np.int64(0 <= row < filled)
+    return data.shape[0], count
