@@ -13,7 +13,7 @@ import pytest
 from tests.law.metamorphic import permute_bodies, rename_variables, variant
 from tidelog import naive
 from tidelog.plan import analyse
-from tidelog.plan.closures import Closure, Modules, modules
+from tidelog.plan.closures import Closure, Modules, modules, paired
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.rules import CheckedProgram
 from tidelog.text import parse
@@ -265,6 +265,46 @@ def test_alternatives_are_rules_of_their_own() -> None:
 
 def test_a_stratum_without_recursion_has_no_modules() -> None:
     assert of_relation("r(x, y) :- b(x, y). r(x, z) :- b(x, y), b(y, z).") == Modules((), ())
+
+
+WITH_ITS_INVERSE = "transitive r with its inverse s"
+INVERSE = ("s(y, x) :- r(x, y).", "r(b, a) :- s(a, b).")
+
+
+def as_pairs(*rules: str) -> list[str]:
+    strata = checked(DECLARED + "\n".join(rules)).strata
+    stratum = next(stratum for stratum in strata if "r" in stratum.relations)
+    found = paired(stratum)
+    parts = [*found.generic, *(rule for closure in found.closures for rule in closure.rules)]
+    assert Counter(map(id, parts)) == Counter(map(id, stratum.recursive))
+    return [str(closure) for closure in found.closures]
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ([TRANSITIVE], WITH_ITS_INVERSE),
+        (["s(x, z) :- s(x, y), s(y, z)."], "transitive s with its inverse r"),
+        ([TRANSITIVE, "r(x, y) :- b(x, y).", "s(x, y) :- b(x, y)."], WITH_ITS_INVERSE),
+        ([TRANSITIVE, "s(x, y) :- s(x, y), b(x, y)."], "transitive r"),
+        ([TRANSITIVE, "s(x, y) :- r(x, y)."], "transitive r"),
+        ([TRANSITIVE, SYMMETRIC], "symmetric-transitive r"),
+    ],
+)
+def test_a_relation_and_its_inverse_are_one_closure(rules: list[str], expected: str) -> None:
+    (found,) = as_pairs(*rules, *INVERSE)
+    assert found == expected
+    assert as_pairs(*INVERSE, *reversed(rules)) == [found]
+
+
+def test_both_may_be_transitive() -> None:
+    (found,) = as_pairs(TRANSITIVE, "s(x, z) :- s(y, z), s(x, y).", *INVERSE)
+    assert found == WITH_ITS_INVERSE
+
+
+@pytest.mark.parametrize("rule", INVERSE)
+def test_an_inverse_must_lead_both_ways(rule: str) -> None:
+    assert as_pairs(TRANSITIVE, rule) == ["transitive r"]
 
 
 def test_rules_that_come_and_go_form_and_dissolve_modules() -> None:
