@@ -209,8 +209,14 @@ class Algebra:
         if view.op == "or":
             return list(dict.fromkeys((*self.names(view.left), *self.names(view.right))))
         wanted, _ = parts_of(view)
-        mine = [self.names(part) for part in wanted]
-        return [name for name in mine[0] if all(name in other for other in mine[1:])]
+        first = self.names(wanted[0])
+        return [name for name in first if all(self._mentions(part, name) for part in wanted[1:])]
+
+    def _mentions(self, view: View, name: str) -> bool:
+        """May the view have facts of a relation? A set need not list all that it has."""
+        if isinstance(view, SparkSet):
+            return not view.of(name).empty
+        return name in self.names(view)
 
     def collect(self, view: View, relations: Sequence[str] | None = None) -> SparkSet:
         made = self.none()
@@ -249,15 +255,14 @@ class Algebra:
         if view is facts:
             facts.lays.clear()
             return
-        for name in facts.names():
+        # A change has few of the relations: nothing is looked for in the others.
+        for name in view.names() if isinstance(view, SparkSet) else facts.names():
             lay = facts.of(name)
-            if isinstance(view, SparkSet):
-                less = view.of(name)
-                if less.empty:
-                    continue
-                if less.small:
-                    facts.own(name).remove(less.plus)
-                    continue
+            if lay.empty:
+                continue
+            if isinstance(view, SparkSet) and view.of(name).small:
+                facts.own(name).remove(view.of(name).plus)
+                continue
             made = self._without_view(name, lay, view)
             facts.put(name, made.copy() if made is lay else made)
         self.settled(facts)

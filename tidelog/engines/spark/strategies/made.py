@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 Read = Callable[[str], "DataFrame"]
-WORKERS = "TIDELOG_WORKERS"
 BLOBS = "part int, name string, size bigint, blob binary"
 _SCHEMA = pa.schema(
     [("part", pa.int32()), ("name", pa.string()), ("size", pa.int64()), ("blob", pa.binary())]
@@ -93,21 +92,6 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
         yield
     finally:
         context.setLocalProperty("spark.job.description", before)  # type: ignore[arg-type]
-
-
-@contextmanager
-def own_workers(spark: SparkSession) -> Iterator[None]:
-    """Tasks that are made in the block come to Python workers that do nothing else.
-
-    Spark gives work to the worker that has waited longest. Where other jobs have needed more of
-    them, a part would come to another one in every round, and none would have followed it.
-    """
-    around = spark.sparkContext.environment
-    around[WORKERS] = "parts"  # workers of other surroundings are others
-    try:
-        yield
-    finally:
-        del around[WORKERS]
 
 
 def title(stratum: Stratum) -> str:

@@ -16,8 +16,10 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tidelog.engines.spark.packing import union
 from tidelog.engines.spark.strategies.choose import Strategy
 from tidelog.engines.spark.strategies.dividing import divide
 from tidelog.engines.spark.strategies.exchange import Piece, Sent, result, step
@@ -34,16 +36,16 @@ from tidelog.engines.spark.strategies.made import (
     collected,
     described,
     frames,
-    own_workers,
     parts_of,
     title,
 )
 from tidelog.engines.spark.strategies.placing import place
 from tidelog.engines.spark.strategies.sizes import measured
+from tidelog.engines.spark.strategies.workers import by_own_workers
 from tidelog.program.rules import Relation, Stratum
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 LONG = 16  # rounds after which their blobs are put together
 
@@ -67,9 +69,13 @@ def materialise(
         first = inputs.rdd.mapPartitions(_messages).partitionBy(cargo.parts, _part)
     inboxes, counts, last = _rounds(spark, sent, first, stratum, options)
     tally = context.accumulator({}, ByPart())
-    with described(spark, f"{title(stratum)}: result"), own_workers(spark):
-        found = context.union(inboxes).mapPartitionsWithIndex(_result(sent, tally, last))
-        blobs = spark.createDataFrame(found, BLOBS, verifySchema=False).localCheckpoint()
+
+    def owned(inbox: Any, first: int) -> DataFrame:
+        found = inbox.mapPartitionsWithIndex(_result(sent, tally, last, first))
+        return spark.createDataFrame(found, BLOBS, verifySchema=False)
+
+    with described(spark, f"{title(stratum)}: result"):
+        blobs = union(by_own_workers(context.union(inboxes), owned)).localCheckpoint()
     check(tally.value, cargo.parts, options.limits, stratum)
     sent.unpersist()
     return frames(blobs, counts, stratum.relations, relations)
@@ -115,9 +121,9 @@ def _rounds(
         began = time.perf_counter()
         check_time(began - started, options.limits, stratum, number)
         tally = context.accumulator({}, ByPart())
-        with described(spark, f"{title(stratum)}: round {number}"), own_workers(spark):
-            inbox = context.union(known).mapPartitionsWithIndex(_round(sent, tally, number - 1))
-            inbox = inbox.partitionBy(parts, _part)
+        send = partial(_outbox, sent, tally, number - 1, parts)
+        with described(spark, f"{title(stratum)}: round {number}"):
+            inbox = context.union(by_own_workers(context.union(known), send))
             inbox._jrdd.count()  # by Java: to count them here, Python would read them all
         new = check(tally.value, parts, options.limits, stratum, sum(counts.values()))
         for name, count in new.items():
@@ -133,6 +139,12 @@ def _rounds(
     return known, counts, number - 1
 
 
+def _outbox(sent: Any, tally: Any, number: int, parts: int, inbox: Any, first: int) -> Any:
+    """Messages of a round, by the part that they are sent to."""
+    run = _round(sent, tally, number, first)
+    return inbox.mapPartitionsWithIndex(run).partitionBy(parts, _part)
+
+
 def _part(part: int) -> int:
     return part
 
@@ -143,18 +155,18 @@ def _messages(rows: Iterable[Any]) -> Iterator[Sent]:
             yield row.part, Piece(0, row.name, bytes(row.blob))
 
 
-def _round(sent: Any, tally: Any, number: int) -> Any:
-    def run(part: int, pieces: Iterable[Sent]) -> Iterator[Sent]:
-        told = Told()
+def _round(sent: Any, tally: Any, number: int, first: int) -> Any:
+    def run(place: int, pieces: Iterable[Sent]) -> Iterator[Sent]:
+        part, told = first + place, Told()
         yield from step(sent.value, part, number, (piece for _, piece in pieces), told)
         tally.add({part: told})
 
     return run
 
 
-def _result(sent: Any, tally: Any, last: int) -> Any:
-    def run(part: int, pieces: Iterable[Sent]) -> Iterator[tuple[int, str, int, bytearray]]:
-        told = Told()
+def _result(sent: Any, tally: Any, last: int, first: int) -> Any:
+    def run(place: int, pieces: Iterable[Sent]) -> Iterator[tuple[int, str, int, bytearray]]:
+        part, told = first + place, Told()
         mine = (piece for _, piece in pieces)
         for name, size, blob in result(sent.value, part, last, mine, told):
             yield part, name, size, bytearray(blob)
