@@ -39,10 +39,11 @@ lint: setup
 # Hundreds of processes are started, and each would compile all modules, where none may be kept.
 test test-long: export PYTHONDONTWRITEBYTECODE =
 
-# Kernels are compiled beside lint. Those that measure time run first, by themselves; then all others,
-# two at a time.
+# Kernels are compiled beside lint, and Spark's classes archived after it. Tests that measure time
+# run first, by themselves; then all others, two at a time.
 test: setup
-	@$(BIN)/python -m tests.warm & compiling=$$!; $(MAKE) --no-print-directory lint && wait $$compiling
+	@$(BIN)/python -m tests.warm & compiling=$$!; \
+		{ $(MAKE) --no-print-directory lint && $(BIN)/python -m tests.spark.quick; } && wait $$compiling
 	$(BIN)/python -m pytest -m alone
 	$(BIN)/python -m pytest -m "not alone" -n $(PROCESSES) --durations=40 --durations-min=3
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from tests.spark import quick
+
 # How long an example takes says more of what else the machine does than of the code.
 settings.register_profile("tidelog", deadline=None)
 settings.load_profile("tidelog")
+os.environ.update(quick.environment())
 
 
 # Parts of a test's name, and what all tests with it share.

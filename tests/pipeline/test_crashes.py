@@ -1,4 +1,8 @@
-"""A real process is killed at every named point: nothing is lost, nothing is doubled."""
+"""A real process is killed at every named point: nothing is lost, nothing is doubled.
+
+It writes all files of the state and the sinks itself. The Java that reads for it takes seconds to
+start, so the next process finds it there; `test_example` has them end together.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,15 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.java_gateway import launch_gateway
 
 from tests.pipeline.conftest import REACH, Row, closure, replayed, table
+from tidelog.engines.spark.java import find, home
 from tidelog.pipeline import crash
 
 ROOT = Path(__file__).parent.parent.parent
@@ -22,7 +30,6 @@ keep = 2
 master = "local[1]"
 
 [spark]  # what starts soonest
-"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 "spark.sql.codegen.wholeStage" = false
 "spark.sql.codegen.factoryMode" = "NO_CODEGEN"
 
@@ -90,22 +97,49 @@ class Changes:
         hidden.rename(self._folder / f"{self._seq:06d}.csv")
 
 
-def run(folder: Path, crash_at: str | None) -> subprocess.CompletedProcess[str]:
-    around = {**os.environ, "PYTHONPATH": str(ROOT)}
-    if crash_at is not None:
-        around["TIDELOG_CRASH_AT"] = crash_at
-    return subprocess.run(
-        [sys.executable, "-m", "tidelog", "pipeline", "run", str(folder / "pipeline.toml")],
-        env=around,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+class Java:
+    """What processes run their pipelines with, one after the other."""
+
+    def __init__(self) -> None:
+        self._gateway: Any = launch_gateway(popen_kwargs={"stderr": subprocess.DEVNULL})
+        parameters = self._gateway.java_parameters
+        self._found = {
+            "PYSPARK_GATEWAY_PORT": str(parameters.port),
+            "PYSPARK_GATEWAY_SECRET": parameters.auth_token,
+        }
+
+    def run(self, folder: Path, crash_at: str | None) -> subprocess.CompletedProcess[str]:
+        around = {**os.environ, "PYTHONPATH": str(ROOT), **self._found}
+        if crash_at is not None:
+            around["TIDELOG_CRASH_AT"] = crash_at
+        done = subprocess.run(
+            [sys.executable, "-m", "tidelog", "pipeline", "run", str(folder / "pipeline.toml")],
+            env=around,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        # A session of a process that was killed would be there for ever.
+        self._gateway.jvm.org.apache.spark.SparkContext.getOrCreate().stop()
+        return done
+
+    def end(self) -> None:
+        self._gateway.shutdown()
+        self._gateway.proc.stdin.close()
+        self._gateway.proc.wait()
+
+
+@pytest.fixture
+def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Java]:
+    monkeypatch.setenv("JAVA_HOME", str(home(find())))
+    started = Java()
+    yield started
+    started.end()
 
 
 @pytest.mark.slow
-def test_killed_at_every_point(tmp_path: Path) -> None:
+def test_killed_at_every_point(tmp_path: Path, java: Java) -> None:
     (tmp_path / "reach.dl").write_text(REACH)
     (tmp_path / "pipeline.toml").write_text(PIPELINE)
     assert {point.partition(":")[0] for point in POINTS} == set(crash.POINTS)
@@ -113,12 +147,12 @@ def test_killed_at_every_point(tmp_path: Path) -> None:
     seen = [closure(())]
     for point in POINTS:
         changes.arrive()
-        assert run(tmp_path, point).returncode == -signal.SIGKILL, point
+        assert java.run(tmp_path, point).returncode == -signal.SIGKILL, point
         seen.append(closure(changes.now))
         if (tmp_path / "out" / "paths" / "current").exists():
             # What a reader finds after the crash is a whole version.
             assert table(tmp_path / "out" / "paths") in seen, point
-    done = run(tmp_path, None)
+    done = java.run(tmp_path, None)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert table(tmp_path / "out" / "paths") == closure(changes.now)
     assert replayed(tmp_path / "out" / "news") == closure(changes.now)

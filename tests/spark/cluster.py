@@ -16,6 +16,7 @@ from typing import Self
 
 import pyspark
 
+from tests.spark import quick
 from tidelog.engines.spark import java
 
 ROOT = Path(__file__).parent.parent.parent
@@ -30,13 +31,10 @@ kill -TERM 0
 for second in 1 2 3 4 5; do kill -0 $! 2>/dev/null || break; sleep 1; done
 kill -KILL 0
 """
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # Java starts in half the time
 DRIVER = f"""\
 import sys
 from tidelog.engines.spark.session import session
-spark = session(sys.argv[1], options={{
-    "spark.driver.extraJavaOptions": {QUICK!r}, "spark.executor.extraJavaOptions": {QUICK!r}
-}})
+spark = session(sys.argv[1], options={{"spark.executor.extraJavaOptions": {quick.OPTIONS!r}}})
 """
 LOGGING = """\
 rootLogger.level = info
@@ -118,12 +116,12 @@ class Cluster:
         ports = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
         log = self.folder / f"{name}.log"
         settings = {"SPARK_CONF_DIR": str(self.folder / "conf"), "SPARK_DAEMON_MEMORY": "256m"}
-        quick = {"SPARK_DAEMON_JAVA_OPTS": QUICK}
+        daemons = {"SPARK_DAEMON_JAVA_OPTS": quick.OPTIONS}
         with log.open("wb") as out:
             started = subprocess.Popen(
                 ["sh", "-c", KEEPER, name, str(SPARK_CLASS), service, *ports, *arguments],
                 cwd=self.folder,
-                env={**self.environment(), **settings, **quick},
+                env={**self.environment(), **settings, **daemons},
                 stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=out,

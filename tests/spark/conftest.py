@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.cluster import QUICK, Cluster
-from tidelog.engines.spark.session import JAVA_OPTIONS, session
+from tests.spark.cluster import Cluster
+from tidelog.engines.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-OPTIONS = {JAVA_OPTIONS: QUICK}  # slower later: right for tests, wrong for data
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session on two cores of this machine."""
-    made = session("local[2]", "tidelog tests", OPTIONS)
+    made = session("local[2]", "tidelog tests")
     yield made
     made.stop()
 

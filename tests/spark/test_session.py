@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.conftest import OPTIONS
+from tests.spark import quick
 from tidelog import TidelogError
 from tidelog.engines.spark import java
 from tidelog.engines.spark.session import session
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parent.parent.parent
-BEGIN = f"from tidelog.engines.spark.session import session\nOPTIONS = {OPTIONS!r}\n"
+BEGIN = "from tidelog.engines.spark.session import session\n"
 
 
 def alone(
@@ -68,7 +68,7 @@ def test_ctrl_c_is_handled_as_before(spark: SparkSession) -> None:
 # All that a session does at once, for each takes seconds to start: works, fails, writes a table.
 MUCH = """
 import os
-spark = session("local[2]", options={**OPTIONS, "spark.sql.session.timeZone": "CET"})
+spark = session("local[2]", options={"spark.sql.session.timeZone": "CET"})
 def same(batches):
     yield from batches
 def fail(batches):
@@ -90,7 +90,7 @@ print(spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.sh
 print(spark._jvm.java.lang.System.getProperty("java.version").partition(".")[0])
 """
 LITTLE = """
-spark = session("local[1]", options=OPTIONS)
+spark = session("local[1]")
 print(spark.range(10).mapInArrow(lambda batches: batches, "id long").count())
 print(spark._jvm.java.lang.System.getProperty("java.version").partition(".")[0])
 """
@@ -109,7 +109,7 @@ def test_nothing_is_printed_or_left_behind(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_process_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
     """Java sees that nobody is there any more, ends, and takes all folders with it."""
-    program = "spark = session('local[1]', options=OPTIONS)\nprint('there', flush=True)\ninput()"
+    program = "spark = session('local[1]')\nprint('there', flush=True)\ninput()"
     began = subprocess.Popen(
         [sys.executable, "-c", BEGIN + program],
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
@@ -144,7 +144,7 @@ def java_of(process: int) -> int | None:
 def test_a_process_that_is_told_to_end_while_spark_starts(tmp_path: Path) -> None:
     """Java would go on until it is there, and only then see that it is not wanted any more."""
     began = subprocess.Popen(
-        [sys.executable, "-c", BEGIN + "session('local[1]', options=OPTIONS)\ninput()"],
+        [sys.executable, "-c", BEGIN + "session('local[1]')\ninput()"],
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
         stdin=subprocess.PIPE,
     )
@@ -169,7 +169,8 @@ def without_java(tmp_path: Path) -> dict[str, str]:
             if not tool.name.startswith("java") and not (tools / tool.name).exists():
                 (tools / tool.name).symlink_to(tool)
     assert shutil.which("java", path=str(tools)) is None
-    return {"PATH": str(tools), "JAVA_HOME": ""}
+    # The archive of classes is of the Java that is hidden here.
+    return {"PATH": str(tools), "JAVA_HOME": "", "SPARK_SUBMIT_OPTS": quick.OPTIONS}
 
 
 @pytest.mark.slow
@@ -198,7 +199,7 @@ def test_no_pyspark(tmp_path: Path) -> None:
 
 
 def test_a_session_that_cannot_start(tmp_path: Path) -> None:
-    _, err = alone("session('local[none]', options=OPTIONS)", tmp_path / "work", fails=True)
+    _, err = alone("session('local[none]')", tmp_path / "work", fails=True)
     assert "\ntidelog.program.diagnostics.TidelogError: Spark did not start: " in err
     assert "local[none]" in err.splitlines()[-1]
 
