@@ -17,6 +17,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bench import data
 from bench.measure import ROOT, resident_bytes
 from bench.spark.closure import EACH
@@ -90,14 +92,18 @@ def named(process: int) -> str:
 # In the process itself.
 
 
-def graph(nodes: int) -> data.Rows:
-    return data.random_digraph(nodes, EACH / nodes, seed=1)
+def graph(nodes: int, copies: int = 1) -> data.Rows:
+    """A random digraph, or copies of one that share no nodes."""
+    edges = data.random_digraph(nodes, EACH / nodes, seed=1)
+    shifts = nodes * np.arange(copies, dtype=np.int64)
+    return (edges[None, :, :] + shifts[:, None, None]).reshape(-1, 2)
 
 
-def closure(spark: SparkSession, system: str, nodes: int, summed: bool) -> Row:
+def closure(spark: SparkSession, system: str, nodes: int, copies: int, summed: bool) -> Row:
     """All facts of a closure; `summed` if they are read again, too."""
-    edges = graph(nodes)
-    row = Row(f"{nodes:,} nodes", "closure", system, len(edges))
+    edges = graph(nodes, copies)
+    case = f"{nodes:,} nodes" if copies == 1 else f"{copies:,} × {nodes:,} nodes"
+    row = Row(case, "closure", system, len(edges))
     program, facts = text("closure_linear"), {"edge": edges}
     database, sample = timed(
         spark, lambda: on_spark(spark, program, facts, strategy=system, driver_facts=0)
@@ -113,8 +119,8 @@ def closure(spark: SparkSession, system: str, nodes: int, summed: bool) -> Row:
 def main() -> None:
     order = json.loads(sys.argv[1])
     spark = session(order["master"], "tidelog bench", order["options"])
-    for asked in order["closures"]:
-        closure(spark, asked["system"], 40, False)  # kernels are loaded, and Java has seen it
+    for system in dict.fromkeys(asked["system"] for asked in order["closures"]):
+        closure(spark, system, 40, 1, False)  # kernels are loaded, and Java has seen it
     for asked in order["closures"]:
         print(json.dumps(asdict(closure(spark, **asked))), flush=True)
 

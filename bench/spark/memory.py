@@ -17,7 +17,7 @@ EXPECTED = "expected paths"
 
 def measured(quick: bool, say: Say) -> Rows:
     nodes = NODES[quick]
-    asked = {"system": "pivot", "nodes": nodes, "summed": True}
+    asked = {"system": "pivot", "nodes": nodes, "copies": 1, "summed": True}
     rows, peaks, wrong = apart.ask("local[2]", {"spark.driver.memory": HEAP}, [asked])
     row = rows[0] if rows else Row(f"{nodes:,} nodes", STEP, "pivot", status="failed")
     if wrong:

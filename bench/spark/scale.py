@@ -13,13 +13,19 @@ from bench.spark.figures import Row, Rows, Say
 from bench.spark.model import Model, Point, line, point
 
 PIVOT, SHUFFLE, FRAMES = "pivot", "shuffle", "frames"
-NODES: dict[bool, dict[str, tuple[int, ...]]] = {
+# Nodes of a digraph, and copies of it. A closure with few edges is no matter for shuffle: it
+# sends up to 100,000 of them to every part, and then nothing has to travel.
+SIZES: dict[bool, dict[str, tuple[tuple[int, int], ...]]] = {
     False: {
-        PIVOT: (500, 1000, 2000, 3000, 4000),
-        SHUFFLE: (300, 500, 1000, 1500, 2000),
-        FRAMES: (100, 200, 400, 700),
+        PIVOT: ((500, 1), (1000, 1), (2000, 1), (3000, 1), (4000, 1)),
+        SHUFFLE: ((100, 110), (100, 220), (100, 440)),
+        FRAMES: ((100, 1), (200, 1), (400, 1), (700, 1)),
     },
-    True: {PIVOT: (60, 200, 400), SHUFFLE: (60, 100, 150), FRAMES: (30, 50)},
+    True: {
+        PIVOT: ((60, 1), (200, 1), (400, 1)),
+        SHUFFLE: ((20, 600), (20, 1200)),
+        FRAMES: ((30, 1), (50, 1)),
+    },
 }
 CORES = (1, 2)
 TIMES = 2
@@ -46,9 +52,9 @@ def measured(quick: bool, say: Say) -> Rows:
     rows: Rows = []
     for cores in CORES:
         asked: list[dict[str, Any]] = [
-            {"system": system, "nodes": nodes, "summed": False}
-            for system, some in NODES[quick].items()
-            for nodes in some
+            {"system": system, "nodes": nodes, "copies": copies, "summed": False}
+            for system, some in SIZES[quick].items()
+            for nodes, copies in some
             for _ in range(1 if quick else TIMES)
         ]
         found, _, wrong = apart.ask(f"local[{cores}]", OPTIONS, asked)
@@ -67,7 +73,7 @@ def points(rows: Sequence[Row]) -> list[Point]:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A closure of a random digraph of the same degree on a cluster."""
+    """A closure of random digraphs of the same degree on a cluster."""
 
     cluster: Cluster
     at: Point
@@ -86,6 +92,8 @@ def predictions(rows: Sequence[Row], model: Model) -> Iterator[Prediction]:
             jobs = line([math.log10(nodes_of(at.facts)) for at in some], [at.jobs for at in some])
             nodes = nodes_of(cluster.facts)
             each = bytes_a_fact(some)
+            if system == SHUFFLE:
+                each *= share_sent(cluster.all_cores) / share_sent(CORES[-1])
             at = Point(
                 system,
                 cluster.facts,
@@ -109,10 +117,18 @@ def nodes_of(facts: float) -> float:
     return math.sqrt(facts)
 
 
+def share_sent(parts: int) -> float:
+    """Of facts that are derived, those that are at home in another part."""
+    return 1 - 1 / parts
+
+
 def bytes_a_fact(some: Sequence[Point]) -> float:
-    """Of the largest run: what does not grow with the facts hides in small ones."""
-    largest = max(some, key=lambda at: at.facts)
-    smallest = min(some, key=lambda at: at.facts)
+    """As they grew from the smallest run to the largest, on most cores: what does not grow with
+    the facts hides in small runs, and one part sends nothing."""
+    most = max(at.cores for at in some)
+    runs = [at for at in some if at.cores == most]
+    largest = max(runs, key=lambda at: at.facts)
+    smallest = min(runs, key=lambda at: at.facts)
     if largest.facts == smallest.facts:
         return largest.shuffled / largest.facts
     grown = (largest.shuffled - smallest.shuffled) / (largest.facts - smallest.facts)

@@ -270,6 +270,25 @@ def test_paths_are_counted_without_the_engine() -> None:
     )
 
 
+def test_copies_of_a_graph_share_no_nodes() -> None:
+    one, three = apart.graph(70), apart.graph(70, 3)
+    assert len(np.unique(three, axis=0)) == 3 * len(one)
+    assert memory.paths(three) == 3 * memory.paths(one)
+
+
+def test_what_travels_is_told_by_runs_on_most_cores() -> None:
+    """One part sends nothing; of two, each keeps half."""
+    runs = [
+        model.Point(scale.SHUFFLE, 100.0, 5, 0, cores=1, seconds=1.0),
+        model.Point(scale.SHUFFLE, 100.0, 5, 450, cores=2, seconds=1.0),
+        model.Point(scale.SHUFFLE, 300.0, 5, 0, cores=1, seconds=2.0),
+        model.Point(scale.SHUFFLE, 300.0, 5, 1050, cores=2, seconds=2.0),
+    ]
+    assert scale.bytes_a_fact(runs) == 3.0
+    assert scale.share_sent(1) == 0.0
+    assert scale.share_sent(2) == 0.5
+
+
 def everything() -> dict[str, list[Row]]:
     sizes = ((1e6, 1, 2.0), (4e6, 2, 4.1), (9e6, 1, 17.5), (1e6, 2, 1.2))
     runs = []
