@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Container
 from typing import Any
 
 import pytest
@@ -19,6 +20,25 @@ os.environ.update(quick.environment())
 
 # Parts of a test's name, and what all tests with it share.
 SHARED = {"cluster": "cluster", "spark": "spark", "tests/pipeline/": "spark"}
+FIRST = ("spark", "cluster")
+
+
+def shared(nodeid: str) -> str:
+    """What a test shares with others that the same process should run: Spark, or its file, whose
+    fixtures and caches are then made once. Names tell which they are: the marks for groups that
+    the plugin offers have no effect with this version of pytest."""
+    return next((to for part, to in SHARED.items() if part in nodeid), nodeid.partition("::")[0])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In several processes, what takes longest is begun first, so that none is waited for."""
+    if hasattr(config, "workerinput"):
+        long = {shared(item.nodeid) for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: _rank(shared(item.nodeid), long))
+
+
+def _rank(group: str, long: Container[str]) -> int:
+    return FIRST.index(group) if group in FIRST else len(FIRST) + (group not in long)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -33,15 +53,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests go to whichever process is free, but all that use Spark to the same one, so that one
-    session is enough, and all that use a cluster to the same. Names tell which they are: the marks
-    for groups that the plugin offers have no effect with this version of pytest."""
+    """Files go to whichever process is free, but all that use Spark to the same one, so that one
+    session is enough, and all that use a cluster to the same."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return next((to for part, to in SHARED.items() if part in nodeid), nodeid)
+            return shared(nodeid)
 
+    config.option.loadscopereorder = False  # the number of tests does not tell how long they take
     return Scheduling(config, log)
 
 
