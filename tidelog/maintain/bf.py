@@ -39,44 +39,47 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     u.memory.keep(stratum)
 
     def proved(F: FactSet) -> FactSet:
-        found = u.engine.provable(stratum.nonrecursive, F, within=u.I)
-        if u.marks is not None:
-            u.marks.proved(u, stratum.nonrecursive, found)
-        return found
+        return u.engine.provable(stratum.nonrecursive, F, within=u.I)
 
     N = losing(u, stratum, gone, come)
     if stratum.recursive:
-        N = delete(u, stratum, N, kept(stratum.recursive, come), proved)
-        insert(u, stratum, come, u.engine.none(), N)
+        check = Check(u, stratum, proved)
+        N = delete(u, stratum, N, kept(stratum.recursive, come), check)
+        known = check.K if u.marks is not None else None
+        del check
+        insert(u, stratum, come, u.engine.none(), N, known)
     else:
         step(u, stratum, come, N, proved)
 
 
 def step(u: Update, stratum: Stratum, come: Sequence[Rule], N: FactSet, proved: Proved) -> None:
     """Without recursion there is no chaining: N are checked, and what is new comes."""
+    P = u.engine.none()
     if N:
         u.work.numbers["|C|"] += len(N)
         u.note("del prop")
         N -= u.E
-        N -= proved(N)
+        P = proved(N)
+        N -= P
         u.I -= N
         u.note("saturate")
     A = gaining(u, stratum, come)
     u.applied("insertions", len(A))
     u.I |= A
+    if u.marks is not None and (A or P):
+        u.marks.pass_on(u, stratum, A | P)
     u.note("DR5")
     u.net(N, A)
 
 
 def delete(
-    u: Update, stratum: Stratum, N: FactSet, rules: tuple[Rule, ...], proved: Proved
+    u: Update, stratum: Stratum, N: FactSet, rules: tuple[Rule, ...], check: Check
 ) -> FactSet:
     """Delete those of N that have no proof, and what follows from them alone (Algorithm 1).
 
     `rules` are the recursive ones that held before.
     """
     u.note("del prop")
-    check = Check(u, stratum, proved)
     C, K = check.C, check.K
     while N:
         u.round()
@@ -159,8 +162,6 @@ class Check:
         within = Split(self.inside, K & checked, I)
         while self.V:
             u.round()
-            if u.marks is not None:
-                u.marks.pass_on(u, self.rules, self.V, within=within, negative=I, guard=I - K)
             self.V = u.engine.derive(
                 self.rules, touching=self.V, within=within, negative=I, guard=I - K
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidelog.maintain.bf import delete
+from tidelog.maintain.bf import Check, delete
 from tidelog.maintain.counters import recount, split
 from tidelog.maintain.seam import FactSet
 from tidelog.maintain.seminaive import saturate
@@ -34,7 +34,9 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
             N |= u.went(stratum)
         return N
 
-    D = delete(u, stratum, losing(), r, lambda F: engine.positive(C_nr, F))
+    check = Check(u, stratum, lambda F: engine.positive(C_nr, F))
+    D = delete(u, stratum, losing(), r, check)
+    del check
     if u.gives(stratum):
         A |= u.came(stratum)
         A -= I

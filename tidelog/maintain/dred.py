@@ -12,7 +12,6 @@ the instances that a lower fact made new to insertion.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tidelog.maintain.groups import unaffected
 from tidelog.maintain.seam import FactSet, Split
@@ -37,19 +36,8 @@ def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) ->
     Ds = engine.none()
     within = Split(inside, I - (Ds - N), I - u.A)  # Ds - N is O
 
-    def each() -> bool:
-        if u.marks is not None:
-            u.marks.pass_on(
-                *(u, rules, N),
-                within=replace(within, inside=within.inside | N),
-                guard=I - (Ds | N),
-                negative=negative,
-                positive=True,
-            )
-        return u.round()
-
     u.applied("deletions", -len(N))
-    engine.spread(rules, N, (Ds,), within=within, negative=negative, guard=I - Ds, each=each)
+    engine.spread(rules, N, (Ds,), within=within, negative=negative, guard=I - Ds, each=u.round)
     u.applied("deletions", len(Ds))
     u.note("DR2")
     u.work.numbers["|D|"] += len(Ds)
@@ -64,8 +52,6 @@ def rederive(u: Update, stratum: Stratum, Ds: FactSet, come: Sequence[Rule]) -> 
     rules, negative = unaffected(u, stratum, kept(u.memory.known(stratum).rules, come))
     N = u.engine.provable(rules, Ds, within=u.I - u.A, negative=negative)
     u.applied("rederivations", len(N))
-    if u.marks is not None:
-        u.marks.proved(u, rules, N)
     N |= Ds & u.E
     u.note("DR4")
     return N
@@ -73,16 +59,26 @@ def rederive(u: Update, stratum: Stratum, Ds: FactSet, come: Sequence[Rule]) -> 
 
 def remembered(u: Update, stratum: Stratum) -> FactSet | None:
     """Facts that the last update marked because this one adds again what they follow from."""
-    if u.marks is None or u.marks.last is None:
+    asked = None if u.marks is None else u.marks.marked(u, stratum, positive=True)
+    if asked is None:
         return None
-    asked = u.marks.marked(u, stratum, positive=True)
     found = u.engine.provable(u.memory.known(stratum).rules, asked, within=u.I)
     u.applied("prevented insertions", len(found))
     return found
 
 
-def insert(u: Update, stratum: Stratum, come: Sequence[Rule], N: FactSet, Ds: FactSet) -> None:
-    """Add N and all that follows from it and from what came (DR5); Ds were there before."""
+def insert(
+    u: Update,
+    stratum: Stratum,
+    come: Sequence[Rule],
+    N: FactSet,
+    Ds: FactSet,
+    proved: FactSet | None = None,
+) -> None:
+    """Add N and all that follows from it and from what came (DR5); Ds were there before.
+
+    Marks are passed on to what is added, and to what was proved before.
+    """
     added = u.engine.none()
     known = remembered(u, stratum)
     if known:
@@ -92,18 +88,15 @@ def insert(u: Update, stratum: Stratum, come: Sequence[Rule], N: FactSet, Ds: Fa
     given += len(known or ())
     del known
 
-    def before() -> None:
-        """Marks of what this round derives."""
-        assert u.marks is not None
-        u.glance()
-        I = u.I | N
-        u.marks.pass_on(u, stratum.recursive, N, within=I, guard=~I)
-
-    watch, mark = u.watch, before if u.marks is not None else None
-    saturate(u.engine, stratum.recursive, u.I, N, watch, added=added, before=mark)
+    glance = None if u.marks is None else u.glance
+    saturate(u.engine, stratum.recursive, u.I, N, u.watch, added=added, before=glance)
     u.applied("insertions", len(added) - given)
-    u.note("DR5")
+    if u.marks is not None and (added or proved):
+        u.marks.pass_on(u, stratum, added if proved is None else added | proved)
     if Ds and added:  # where nothing comes, none of Ds is back
         added -= Ds
         Ds -= u.I
+    if u.marks is not None and Ds:
+        u.marks.pass_back(u, stratum, Ds)
+    u.note("DR5")
     u.net(Ds, added)

@@ -8,25 +8,25 @@ applied to find them. In B/F only explicit facts pass marks on, because an impli
 other proofs; in DRed all do, because overdeletion takes whatever is affected. DRed has positive
 marks as well: of facts that the update deletes and the next one adds again, for what follows.
 
-Departures: marks are found for all facts of a round at once, by rules that have the marked fact
-as one more literal (`%marked:R` has copies of the facts of R that are marked). A positive mark says
-what to ask for when the next update inserts, and is believed only if the fact can be derived then.
-Marks do not change what is deleted or inserted in the end: a marked fact is one that the next
-update would have found, or it is checked in vain.
+Departures: a stratum's marks are passed on once, when it is done, to the facts that it has derived
+or proved. A join from the marked facts finds them; joins in every round, along with those that
+derive facts, would cost more. A positive mark says what to ask for when the next update inserts,
+and is believed only if the fact can be derived then. Marks do not change what is deleted or
+inserted in the end: a marked fact is one that the next update would have found, or it is checked
+in vain.
 
-# M copies of facts that pass marks on    m, p facts that got a mark, negative and positive
+# M facts that pass marks on    N facts that get one now
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from tidelog.maintain.seam import Engine, FactSet, Saved, Split, View
-from tidelog.program.rules import Literal, Relation, Rule, Stratum
-from tidelog.program.syntax import Variable
+from tidelog.maintain.seam import Engine, FactSet, Saved, View
+from tidelog.program.rules import Rule, Stratum
 
 if TYPE_CHECKING:
     from tidelog.maintain.update import Update
@@ -35,24 +35,19 @@ if TYPE_CHECKING:
 Next = tuple[FactSet, FactSet]
 
 
+class Part(NamedTuple):
+    """Facts, and the relations that they are of."""
+
+    names: frozenset[str]
+    saved: Saved
+
+
 @dataclass(slots=True)
 class Side:
     """Marks of one sign."""
 
-    M: Saved | None = None
-    names: frozenset[str] = frozenset()  # relations that M has facts of
-    found: list[Saved] = field(default_factory=list)
-
-    def begin(self, engine: Engine, facts: FactSet) -> None:
-        """These facts are marked."""
-        names = tuple(engine.relations(facts))
-        for name in names:
-            relation = engine.kinds[name]
-            engine.declare(replace(relation, name=_marked(name)))
-        copies = engine.apply(tuple(_copy(engine.kinds[name]) for name in names), within=facts)
-        if self.M is not None:
-            copies |= engine.hold(self.M)
-        self.M, self.names = engine.save(copies), self.names.union(names)
+    given: list[Part] = field(default_factory=list)  # explicit facts, from the next update
+    found: list[Part] = field(default_factory=list)  # facts that got a mark from others
 
 
 @dataclass(slots=True)
@@ -75,91 +70,84 @@ class Marks:
         self.look = None
         deleted, added = found
         u.report.marks["explicit"] += len(deleted)
-        self.negative.begin(u.engine, deleted)
+        _save(u.engine, self.negative.given, deleted)
         if self.implicit:
             u.report.marks["positive explicit"] += len(added)
-            self.positive.begin(u.engine, added)
+            _save(u.engine, self.positive.given, added)
 
-    def pass_on(
-        self,
-        u: Update,
-        rules: Sequence[Rule],
-        N: FactSet,
-        *,
-        within: View,
-        guard: View,
-        negative: View | None = None,
-        positive: bool = False,
-    ) -> None:
-        """Mark heads of instances that touch N and have a marked fact in the body."""
-        side = self.positive if positive else self.negative
-        variants = _variants(tuple(rules), side.names) if side.M is not None else ()
-        if not variants or not N:
-            return
-        engine = u.engine
-        M = engine.hold(side.M)
-        if isinstance(within, Split):
-            within = replace(within, outside=within.outside | M)
-        else:
-            within = within | M
-        found = engine.derive(variants, touching=N, within=within, guard=guard, negative=negative)
-        del M
-        self._note(u, side, found)
-
-    def proved(self, u: Update, rules: Sequence[Rule], F: FactSet) -> None:
-        """Mark those of F that these rules derive from a marked fact."""
-        side = self.negative
-        variants = _variants(tuple(rules), side.names) if side.M is not None else ()
-        if variants and F:
-            M = u.engine.hold(side.M)
-            found = u.engine.provable(variants, F, within=u.I | M, negative=u.I)
+    def pass_on(self, u: Update, stratum: Stratum, derived: View) -> None:
+        """Mark those of the facts that the stratum has derived which follow from a marked one."""
+        if (M := self._passing(u, stratum, self.negative)) is not None:
+            rules = u.memory.known(stratum).rules
+            N = u.engine.derive(rules, touching=M, within=u.I, guard=derived)
             del M
-            self._note(u, side, found)
+            self._note(u, stratum, "implicit", N, u.I, derived)
 
-    def _note(self, u: Update, side: Side, found: FactSet) -> None:
-        if found:
-            kind = "implicit" if side is self.negative else "positive implicit"
-            u.report.marks[kind] += len(found)
-            side.found.append(u.engine.save(found))
-            if self.implicit:
-                side.begin(u.engine, found)
+    def pass_back(self, u: Update, stratum: Stratum, lost: View) -> None:
+        """Mark those of the facts that the stratum has lost which will follow again from what
+        the next update adds."""
+        if (M := self._passing(u, stratum, self.positive)) is not None:
+            rules = u.memory.known(stratum).rules
+            N = u.engine.derive(rules, touching=M, within=u.I | M, guard=lost)
+            self._note(u, stratum, "positive implicit", N, u.I | M, lost)
 
-    def marked(self, u: Update, stratum: Stratum, positive: bool = False) -> FactSet:
+    def _passing(self, u: Update, stratum: Stratum, side: Side) -> FactSet | None:
+        """Marked facts that rules of the stratum may read."""
+        if not side.given:
+            return None
+        parts = [*side.given, *side.found] if self.implicit else side.given
+        return _held(u.engine, parts, _read(u.memory.known(stratum).rules))
+
+    def _note(
+        self, u: Update, stratum: Stratum, kind: str, N: FactSet, within: View, among: View
+    ) -> None:
+        """N are marked, and if implicit facts pass marks on, what follows from them."""
+        found = N
+        if N and self.implicit and stratum.recursive:
+            found = u.engine.none()
+            u.engine.spread(
+                *(stratum.recursive, N, (found,)),
+                within=within | found,
+                guard=among - found,
+                each=u.round,
+            )
+        u.report.marks[kind] += len(found)
+        _save(u.engine, (self.negative if kind == "implicit" else self.positive).found, found)
+
+    def marked(self, u: Update, stratum: Stratum, positive: bool = False) -> FactSet | None:
         """Facts of the stratum that the update before has marked."""
-        engine, marked = u.engine, u.engine.none()
-        if self.last is not None:
-            side = self.last.positive if positive else self.last.negative
-            for saved in side.found:
-                marked |= engine.hold(saved)
-            marked -= engine.collect(marked & u.I if positive else marked - u.I)
-        return engine.collect(marked, stratum.relations) if marked else marked
+        if self.last is None:
+            return None
+        side = self.last.positive if positive else self.last.negative
+        names = frozenset(stratum.relations)
+        marked = _held(u.engine, side.found, names)
+        if marked is None:
+            return None
+        marked -= u.engine.collect(marked & u.I if positive else marked - u.I)
+        return marked or None
 
 
-def _marked(relation: str) -> str:
-    return f"%marked:{relation}"
+def _save(engine: Engine, parts: list[Part], facts: FactSet) -> None:
+    if facts:
+        parts.append(Part(frozenset(engine.relations(facts)), engine.save(facts)))
+
+
+def _held(engine: Engine, parts: Iterable[Part], names: frozenset[str]) -> FactSet | None:
+    """The facts of parts that have some of these relations."""
+    held: FactSet | None = None
+    for part in parts:
+        if not part.names.isdisjoint(names):
+            facts = engine.hold(part.saved)
+            if held is None:
+                held = facts
+            else:
+                held |= facts
+    return held
 
 
 @lru_cache(maxsize=1024)
-def _copy(relation: Relation) -> Rule:
-    terms = tuple(Variable(f"x{i}", kind=kind) for i, kind in enumerate(relation.kinds))
-    head = Literal(_marked(relation.name), terms)
-    return Rule(head, (Literal(relation.name, terms),), "facts that are marked")
-
-
-@lru_cache(maxsize=4096)
-def _variants(rules: tuple[Rule, ...], names: frozenset[str]) -> tuple[Rule, ...]:
-    return tuple(variant for rule in rules for variant in _with_mark(rule, names))
-
-
-@lru_cache(maxsize=4096)
-def _with_mark(rule: Rule, names: frozenset[str]) -> tuple[Rule, ...]:
-    """The rule for each body literal that may be marked, with the marked copy beside it."""
-    return tuple(
-        replace(rule, body=(*rule.body, replace(part, relation=_marked(part.relation))))
-        for part in _positive(rule)
-        if part.relation in names
+def _read(rules: tuple[Rule, ...]) -> frozenset[str]:
+    """Relations that the rules have in positive literals."""
+    return frozenset(
+        part.relation for rule in rules for part in rule.literals() if not part.negated
     )
-
-
-def _positive(rule: Rule) -> Iterable[Literal]:
-    return (part for part in rule.literals() if not part.negated)

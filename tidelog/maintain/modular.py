@@ -248,7 +248,9 @@ def with_proofs(
             P |= engine.pick(closed.relation, pairs[closed.known.contains(pairs)])
         return P
 
-    D = bf.delete(u, stratum, losing(), stratum.recursive, proved)
+    check = bf.Check(u, stratum, proved)
+    D = bf.delete(u, stratum, losing(), stratum.recursive, check)
+    del check
     u.memory.keep(stratum, "nonrecursive")
     A = gaining(u, stratum, come)
     added = engine.none()

@@ -34,8 +34,6 @@ def lost(
     seeds = marked(u, stratum)
     guard = u.I if seeds is None else u.I - seeds
     u.glance()
-    if u.marks is not None:
-        u.marks.pass_on(u, rules, u.D, within=old, guard=u.I, positive=True)
     if u.D or (u.A and u.memory.known(stratum).complete):
         N = engine.derive(
             rules, touching=u.D, touching_negated=u.A, within=old, guard=guard, take_from=counter
@@ -52,11 +50,9 @@ def lost(
 
 def marked(u: Update, stratum: Stratum) -> FactSet | None:
     """Facts that the last update marked: they are affected, and need not be found."""
-    if u.marks is None or u.marks.last is None:
-        return None
-    seeds = u.marks.marked(u, stratum)
-    u.applied("prevented", len(seeds))
-    return seeds or None
+    seeds = None if u.marks is None else u.marks.marked(u, stratum)
+    u.applied("prevented", len(seeds or ()))
+    return seeds
 
 
 def gained(
@@ -69,8 +65,6 @@ def gained(
     """Heads, not in I, of instances over I that a lower fact makes new, or their rule."""
     engine, I = u.engine, u.I
     u.glance()
-    if u.marks is not None:
-        u.marks.pass_on(u, rules, u.A, within=I, guard=~I)
     if u.A or (u.D and u.memory.known(stratum).complete):
         N = engine.derive(
             rules, touching=u.A, touching_negated=u.D, within=I, guard=~I, add_to=counter

@@ -5,9 +5,10 @@ update finds it without applying rules (`maintain.marking`). The next update is 
 every round; as long as it is not there, work goes on without it. Updates are committed one after
 the other, with the deltas that `sequential` gives.
 
-`dred` and `bf` always mark. `auto` marks where that is cheaper: marks cost a join of their own in
-every round, and save one in the next update, which is seldom worth it in an engine that joins sets.
-It tries both ways, with updates of about the same size, and keeps to the one that takes less.
+`dred` and `bf` always mark. `auto` marks where that is cheaper: marks cost a join in every stratum,
+and leave the next update's joins fewer facts to find, which is seldom worth it in an engine that
+joins sets. It tries both ways, with updates of about the same size, and keeps to the one that takes
+less.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from time import perf_counter
 from typing import Any
 
 from tidelog.engines.local.sets import LocalSet
-from tidelog.io.frames import to_table
 from tidelog.limits import Limits, Show
 from tidelog.maintain.marking import Marks, Next
 from tidelog.program.changes import FactChange, Op
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.syntax import Value
+from tidelog.program.table import Table
 from tidelog.stream.policy import Arrived, Base, Finished, Look, finished
 from tidelog.stream.sequential import Sequential, carry_out
 from tidelog.transactions import Transaction
@@ -68,15 +69,19 @@ class Marked(Transaction):
             if isinstance(change, FactChange):
                 ops.setdefault(change.relation, {})[change.row] = change.op
         deleted, added = engine.none(), engine.none()
+        wanted: list[tuple[Op, LocalSet]] = [("-", deleted)]
+        if self.marks is not None and self.marks.implicit:  # others have no positive marks
+            wanted.append(("+", added))
         for name, rows in ops.items():
-            relation = self._book.relations[name]
-            for op, marked in (("-", deleted), ("+", added)):
+            kinds = self._book.relations[name].kinds
+            for op, marked in wanted:
                 mine = [row for row, last in rows.items() if last == op]
                 if mine:
-                    r, numbers, explicit = engine.explicit_rows(name, to_table(relation, mine))
+                    r, numbers, explicit = engine.explicit_rows(name, Table.from_rows(kinds, mine))
                     numbers = numbers[explicit] if op == "-" else numbers[~explicit]
                     marked.add(r, numbers)
-        added -= engine.collect(added - X)  # only what this update deletes
+        if added:
+            added -= engine.collect(added - X)  # only what this update deletes
         return deleted, added
 
 

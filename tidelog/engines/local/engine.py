@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from bisect import insort
 from collections.abc import (
     Callable,
     Collection,
@@ -14,6 +15,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass
+from operator import neg
 from typing import Any
 
 import numpy as np
@@ -196,7 +198,8 @@ class LocalEngine:
 
     def release(self, bit: int) -> None:
         del self._held[bit]
-        self._free_bits.append(bit)
+        # In order, so that the same work has the same bits each time: tables are made for bits.
+        insort(self._free_bits, bit, key=neg)
 
     def _sets(self) -> list[LocalSet]:
         """Those that come and go."""

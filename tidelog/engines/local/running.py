@@ -151,7 +151,7 @@ class Runner:
         if table is None:
             if len(self._truths) > MOST_TABLES:
                 self._truths.clear()
-            table = self._truths[key] = Truth.of(truth(key).astype(np.uint8), self._plain)
+            table = self._truths[key] = Truth.of(truth(key).view(np.uint8), self._plain)
         return table
 
     def run(

@@ -7,7 +7,7 @@ materialisation, the explicit facts) only counts them.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -248,20 +248,21 @@ def key_of(view: View) -> Key:
     return (view.op, key_of(view.left), key_of(view.right))
 
 
+@lru_cache(maxsize=256)
 def truth(key: Key) -> NDArray[np.bool_]:
-    """For every mask, whether a row with it is in the view."""
+    """For every mask, whether a row with it is in the view. Not to be changed."""
     if isinstance(key, int):
         return np.asarray((_ALL_MASKS & np.uint16(key)) != 0)
     op = key[0]
     if op == "not":
-        return ~truth(key[1])  # type: ignore[arg-type]
-    left, right = truth(key[1]), truth(key[2])  # type: ignore[arg-type]
+        return ~truth(key[1])
+    left, right = truth(key[1]), truth(key[2])
     return left | right if op == "or" else left & right
 
 
 @cache
 def _of_bit(bit: int) -> NDArray[np.uint8]:
-    return truth(bit).astype(np.uint8)
+    return truth(bit).view(np.uint8)
 
 
 def bound(view: View) -> list[LocalSet] | None:
