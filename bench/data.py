@@ -200,6 +200,9 @@ def ontology(graph: Graph) -> None:
             graph.add(*pair.split(":")[:1], predicate, *pair.split(":")[1:])
 
 
+DEPARTMENTS = 15  # of a university
+
+
 @dataclass
 class Department:
     """One department and the people, courses and papers in it, with LUBM's proportions."""
@@ -305,17 +308,20 @@ class Department:
 
 
 def lubm_like(departments: int, seed: int) -> Graph:
-    """One university in the univ-bench vocabulary with LUBM's proportions, ontology included.
+    """Universities in the univ-bench vocabulary with LUBM's proportions, ontology included.
 
-    LUBM's first university has 15 departments, which is about 100,000 triples. The words of the
-    RDFS rules are the numbers 0 to 4.
+    LUBM's first university has 15 departments, which is about 100,000 triples; so has each of
+    these. The words of the RDFS rules are the numbers 0 to 4.
     """
     graph = Graph()
     ontology(graph)
     rng = np.random.default_rng(seed)
-    graph.add("University0", "type", "University")
     for index in range(departments):
-        Department(graph, rng, "University0", f"University0/Department{index}").describe()
+        university = f"University{index // DEPARTMENTS}"
+        if index % DEPARTMENTS == 0:
+            graph.add(university, "type", "University")
+        place = f"{university}/Department{index % DEPARTMENTS}"
+        Department(graph, rng, university, place).describe()
     return graph
 
 

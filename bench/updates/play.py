@@ -20,6 +20,7 @@ TURNS = 2  # an algorithm plays a part of the changes, then the next one does
 BUDGET = 0.75  # of the limit: when an algorithm's updates took so long, the others are left out
 PATIENCE = 2  # limits that counting derivations for the first time may take
 LATER = 4  # insertions that are measured by themselves where deletions were stopped
+WARM = 5.0  # seconds: what takes longer by itself needs no first time that does not count
 
 
 def play(scene: Scene, algorithms: Sequence[str], limit: float) -> list[Row]:
@@ -114,8 +115,10 @@ class Player:
             sample = self._update(self.series[1], place, change.back())
             if sample is None:
                 return
-            if number > 0:
+            if number > 0 or sample.seconds > WARM:
                 self.series[1].samples.append(sample)
+            if sample.seconds > WARM:
+                return
 
     def keep_still(self) -> bool:
         """Make the change that touches nothing, and take it back; False if it takes too long."""

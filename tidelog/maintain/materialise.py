@@ -41,7 +41,7 @@ def evaluate(
     """Add to I, which has the explicit facts of the stratum and no others, all that it derives.
 
     Modules take a moment to load, and most closures are small. So one is evaluated like any
-    other rules at first, and becomes a module if that takes long, or did before.
+    other rules at first, and becomes a module if that takes long, is bound to, or did before.
     """
     if stratum.thinned:
         thinning.evaluate(engine, stratum, I, watch, E)
@@ -72,7 +72,8 @@ def evaluate(
         return
     N = modular.seeds(engine, stratum, E, I)
     X = modular.certain(engine, memory, stratum, N)
-    engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each, most=LONG)
+    if X is None or modular.meeting(X) <= LONG:
+        engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each, most=LONG)
     if N:
         N -= N
         if X is None:

@@ -100,6 +100,16 @@ class Budget:
 
 
 _ANY = Budget()
+COPIES = 16  # times as many rows, at most, that a look ahead makes room for
+
+
+class Pace(NamedTuple):
+    """How a relation grew while a plan scanned another."""
+
+    plan: int
+    done: int  # rows that were scanned
+    rows: int
+    rate: float  # new rows for each that was scanned, since it grew last
 
 
 class Runner:
@@ -202,6 +212,7 @@ class Runner:
 
     def _loop(self, batch: Batch, budget: Budget) -> None:
         store, env, state = self._store, self._dictionary.env, self._state
+        paces: dict[int, Pace] = {}
         while True:
             env[at.E_TICKS] = TICKS if budget.work is None else min(TICKS, budget.work)
             status = run(
@@ -226,7 +237,7 @@ class Runner:
                 return
             rule = batch.plans[int(state[at.T_PLAN])].rule
             if status == at.GROW_ROWS:
-                store.grow(int(state[at.T_WHAT]))
+                store.grow(int(state[at.T_WHAT]), self._likely(batch, paces))
             elif status == at.GROW_OUT:
                 store.grow_out(int(state[at.T_WHAT]))
             elif status == at.GROW_WORDS:
@@ -236,6 +247,23 @@ class Runner:
             elif status in FAILURES:
                 raise EvaluationError(in_rule(FAILURES[status], rule))
             self.tick(rule)
+
+    def _likely(self, batch: Batch, paces: dict[int, Pace]) -> int:
+        """Rows that the relation which has no room will have, if a plan that copies what it scans
+        goes on as it did; 0 where that is not known. A large table is dear to put into another."""
+        plan, r = int(self._state[at.T_PLAN]), int(self._state[at.T_WHAT])
+        steps, _, starts, _, places, ends, _ = batch.arrays
+        scan = int(starts[plan])
+        if steps[scan, at.P_OP] != at.OP_SCAN or steps[scan, at.P_FUSE] == at.FUSE_NONE:
+            return 0
+        done, rows = int(places[scan]), int(self._store.rels[r, at.R_N])
+        last = paces.get(r)
+        rate = 0.0 if last is None else last.rate
+        if last is not None and last.plan == plan and last.done < done:
+            rate = (rows - last.rows) / (done - last.done)
+        paces[r] = Pace(plan, done, rows, rate)
+        more = int(1.02 * rate * (int(ends[scan]) - done))
+        return min(rows + more + 2 * at.BUFFER, COPIES * rows) if more else 0
 
     # Views.
 
