@@ -519,6 +519,8 @@ class PyEngine:
     def date(self, relations: Sequence[str]) -> bool:
         return True
 
+    def undate(self, relations: Sequence[str]) -> None: ...
+
     def worked(self, rule: Rule, seconds: float, facts: int) -> None: ...
 
     def positive(self, counter: Counter, facts: FactSet) -> PySet:

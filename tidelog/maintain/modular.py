@@ -294,7 +294,7 @@ def close(
         return
     I |= N
     own = [engine.none(), engine.none()]
-    parts = _begin(memory, stratum, found, watch)
+    parts = _begin(engine, memory, stratum, found, watch)
     insert(engine, (Closures(parts), Seminaive(rules)), own, I, N, watch)
 
 
@@ -337,14 +337,15 @@ def exactly(
     watch: Watch,
 ) -> None:
     """The same for one closure that is all the recursion, of which I may have some facts more."""
-    (closed,) = _begin(memory, stratum, found, watch)
+    (closed,) = _begin(engine, memory, stratum, found, watch)
     I |= closed.grow(engine, X)
 
 
 def _begin(
-    memory: Memory, stratum: Stratum, found: Sequence[Closure], watch: Watch
+    engine: Engine, memory: Memory, stratum: Stratum, found: Sequence[Closure], watch: Watch
 ) -> list[Closed]:
-    """Modules that know nothing yet."""
+    """Modules that know nothing yet; they do not ask for the ages of facts."""
+    engine.undate(stratum.relations)
     parts = [Closed(closure, watch) for closure in found]
     memory.closed[stratum.relations] = parts
     memory.keep(stratum, "modules")

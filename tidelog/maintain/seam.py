@@ -227,6 +227,9 @@ class Engine(Protocol):
         """From now on, the order is known in which facts of these relations come to the
         materialisation. Undoing a change restores it. False if the engine knows no order."""
 
+    def undate(self, relations: Sequence[str]) -> None:
+        """From now on, that need not be known."""
+
     def identify(self, kind: Kind, values: Sequence[Value] | NDArray[Any]) -> Ids:
         """The numbers that stand for values of a kind."""
 

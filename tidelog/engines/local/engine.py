@@ -518,6 +518,10 @@ class LocalEngine:
             self.store.date(self.numbers[name])
         return True
 
+    def undate(self, relations: Sequence[str]) -> None:
+        for name in relations:
+            self.store.undate(self.numbers[name])
+
     # Changes.
 
     def explicit_rows(self, name: str, table: Table) -> tuple[int, Rows, NDArray[np.bool_]]:

@@ -26,6 +26,7 @@ Saved = dict[int, NDArray[np.uint32]]  # facts by relation, as ids: row numbers 
 # By relation, in order; with the ages of what went.
 Journal = list[tuple[Move, int, NDArray[np.uint32], NDArray[np.int32] | None]]
 MASKS = 1 << 16
+MANY = 1 << 14  # rows
 _ALL_MASKS = np.arange(MASKS, dtype=np.uint16)
 NO_ROWS: Rows = np.empty(0, dtype=np.uint32)
 
@@ -107,7 +108,9 @@ class LocalSet(FactSet):
         size = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
         if not size:
             return
-        fresh = np.empty(size, dtype=np.uint32)
+        # Many new rows, of which none is in the set, need no list of those that come.
+        plain = isinstance(rows, slice) and size > MANY and not self._has_any(r, rows)
+        fresh = NO_ROWS if plain else np.empty(size, dtype=np.uint32)
         count = self._turn(r, rows, self.bit, 0, fresh)
         if not count:
             return
@@ -127,6 +130,9 @@ class LocalSet(FactSet):
             size = rows.stop - rows.start
             return int(turn(at, r, NO_ROWS, rows.start, size, on, off, changed))
         return int(turn(at, r, rows, 0, len(rows), on, off, changed))
+
+    def _has_any(self, r: int, rows: slice) -> bool:
+        return bool((self.engine.store.mask(r)[rows] & np.uint16(self.bit)).any())
 
     def adopt(self, r: int, rows: slice | Rows, count: int) -> None:
         """Rows whose bit a kernel has set."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +37,7 @@ PASSED = 4  # slots passed over per row, on average, before another multiplier i
 MULTIPLIERS = tuple(
     np.uint64(m) for m in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
 )
+LARGE = 1 << 22  # bytes of an array that gets large pages
 MANY = 1 << 20  # rows between two looks at the clock
 SAMPLE = 1024  # rows that an estimate looks at
 MOST_ROWS = (1 << 32) - 2
@@ -48,11 +51,22 @@ def _larger(size: int) -> int:
 
 def _new(size: int, kind: type[np.generic]) -> NDArray[Any]:
     """Zeros: pages that nobody touches take no memory."""
+    needed = size * np.dtype(kind).itemsize
     try:
-        return np.zeros(size, dtype=kind)
-    except MemoryError:
-        needed = size * np.dtype(kind).itemsize / 2**20
-        raise LimitError(f"error: no memory for a table of {needed:,.0f} MiB") from None
+        if needed < LARGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+            return np.zeros(size, dtype=kind)
+        return np.frombuffer(_large_pages(needed), dtype=kind)
+    except (MemoryError, OSError):
+        raise LimitError(f"error: no memory for a table of {needed / 2**20:,.0f} MiB") from None
+
+
+def _large_pages(needed: int) -> mmap.mmap:
+    """Memory in large pages, where the system has them: a table is read all over, and there are
+    fewer of them to be made and to be found again."""
+    made = mmap.mmap(-1, needed)
+    with suppress(OSError):
+        made.madvise(mmap.MADV_HUGEPAGE)
+    return made
 
 
 @dataclass(slots=True)
@@ -183,6 +197,11 @@ class Store:
     def date(self, r: int) -> None:
         """From now on the relation's rows have ages."""
         self.counts(r, AGE)
+
+    def undate(self, r: int) -> None:
+        """They have none any more."""
+        if self._rows[r].counts.pop(AGE, None) is not None:
+            self.rels[r, at.R_AGE] = 0
 
     def stamp(self, r: int, rows: slice | NDArray[np.uint32], count: int) -> None:
         """These rows come now, in this order, where the relation's rows have ages."""

@@ -82,6 +82,8 @@ class SparkEngine(Evaluators):
     def date(self, relations: Sequence[str]) -> bool:
         return False
 
+    def undate(self, relations: Sequence[str]) -> None: ...
+
     # Facts as numbers, for closure modules, which work in the driver.
 
     def identify(self, kind: Kind, values: Sequence[Value] | NDArray[Any]) -> Ids:
