@@ -196,7 +196,7 @@ def cases(quick: bool = False) -> dict[str, Callable[[], Case]]:
         }
     return {
         "cliques": partial(cliques, (600, 400, 300, 200), 2000, seed=1),
-        "lubm": partial(lubm, 150, seed=5),
+        "lubm": partial(lubm, 60, seed=5),
         "skos-chains": partial(skos, 50_000, chains, seed=2),
         "skos-flat": partial(skos, 20_000, flat, seed=2),
         "dag-r": partial(dag_r, 10_000, seed=93),
