@@ -136,6 +136,17 @@ class Interrupts:
             self._outer.check()
 
 
+def _shown(stratum: Stratum) -> str:
+    """What a stratum is called: its first relation, as it is written."""
+    for name in stratum.relations:
+        if not name.startswith("%"):
+            return name.rpartition(":")[2]
+    for name in stratum.relations:
+        if "^" in name:  # derived as far as it is asked for: `%path^bf`, `%need:path^bf`
+            return name.rpartition("^")[0].strip("%").rpartition(":")[2]
+    return "an aggregate or a negation"
+
+
 @dataclass(slots=True)
 class Watch:
     """Keeps the limits of one evaluation and tells `show` where it is, ten times a second."""
@@ -162,11 +173,7 @@ class Watch:
 
     def stratum(self, stratum: Stratum) -> None:
         self.strata += 1
-        shown = [name for name in stratum.relations if not name.startswith("%")]
-        # Relations that are derived as far as they are asked for: `%path^bf`, `%need:path^bf`.
-        shown += [n.rpartition("^")[0].strip("%") for n in stratum.relations if "^" in n]
-        shown = [name.rpartition(":")[2] for name in shown]
-        self._relation = shown[0] if shown else "an aggregate or a negation"
+        self._relation = _shown(stratum)
         self.in_round = 0
         rules = stratum.recursive or stratum.rules
         self._rule = rules[0] if rules else None

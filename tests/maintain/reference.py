@@ -301,6 +301,8 @@ def _rank(part: BodyLiteral, env: Env, keys: dict[int, set[str]]) -> tuple[int, 
 class PyEngine:
     """The seam, in Python. `log` has every instance that was considered, in order."""
 
+    lasting = 0.0  # there are no indexes
+
     def __init__(self) -> None:
         self.log: list[Instance] = []
         self.kinds: dict[str, Relation] = {}

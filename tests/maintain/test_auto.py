@@ -92,19 +92,19 @@ def test_a_search_that_takes_too_long_is_given_up(on: str, monkeypatch: pytest.M
 def test_small_strata_are_tried_from_scratch(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "SMALL", 100)
     world = paths(on)
-    for i in (5, 6, 7):
+    monkeypatch.setattr(costs, "LEAST", 0.0)
+    for i in (5, 6):
         world.change("auto", insert=[("edge", (i, i + 1))])
         assert choice(world, "far") == ("bf", "no recursion")
-    world.change("auto", insert=[("edge", (8, 9))])
+    world.change("auto", insert=[("edge", (7, 8))])
     assert choice(world, "far") == ("recompute", "quicker from scratch")
 
 
 def test_what_is_quicker_is_done_and_the_other_not_forgotten() -> None:
     known = Costs()
     assert not known.from_scratch(True, 10, small=lambda: True, plans=lambda: 0)  # nothing is known
-    for seconds in (9.0, 5.0):  # the first times say little
-        known.followed(True, 10, seconds)
-        assert not known.from_scratch(True, 10, small=lambda: True, plans=lambda: 0)
+    known.followed(True, 10, 9.0)  # the first time says little
+    assert not known.from_scratch(True, 10, small=lambda: True, plans=lambda: 0)
     known.followed(True, 10, 1.0)
     assert known.from_scratch(True, 10, small=lambda: True, plans=lambda: 0)
     assert not known.from_scratch(True, 10, small=lambda: False, plans=lambda: 0)
@@ -126,6 +126,40 @@ def test_once_is_enough_where_a_change_is_very_slow() -> None:
     known.recomputed(0.5)
     known.followed(True, 10, 3.0)
     assert known.from_scratch(True, 10, small=lambda: False, plans=lambda: 0)
+
+
+@engines
+def test_many_deletions_are_a_reason_to_count(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "BULK", 1)
+    monkeypatch.setattr(costs, "COUNT", 1e-9)
+    monkeypatch.setattr(costs, "WORSE", 1e9)
+    monkeypatch.setattr(costs, "CLEARLY", 1e9)
+    monkeypatch.setattr(Costs, "counted", lambda *_: None)  # they are tried again and again
+    world = paths(on)
+    for _ in range(3):
+        world.change("auto", delete=[("edge", (2, 3))])
+        world.change("auto", insert=[("edge", (2, 3))])
+    world.change("auto", delete=[("edge", (2, 3))])
+    assert choice(world, "path") == ("dredc", "derivations are counted")
+    assert world.miscounts() == []
+
+
+@engines
+def test_counting_that_takes_too_long_is_given_up(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "BULK", 1)
+    monkeypatch.setattr(costs, "COUNT", 1e-9)
+    monkeypatch.setattr(costs, "WORSE", -1.0)
+    monkeypatch.setattr(costs, "LEAST", -1.0)
+    monkeypatch.setattr(costs, "CLEARLY", 1e9)
+    world = paths(on)
+    for _ in range(4):
+        D, A = world.change("auto", delete=[("edge", (2, 3))])
+        assert choice(world, "path")[0] != "dredc"
+        assert {f for f in D if f[0] == "path"} == {
+            ("path", (i, j)) for i in range(3) for j in range(3, 6)
+        }
+        assert not A
+        world.change("auto", insert=[("edge", (2, 3))])
 
 
 @engines

@@ -41,6 +41,10 @@ def test_algorithms_may_follow_each_other(
         monkeypatch.setattr(aged, "MANY", history.random.choice((0, 1, 32)))
         monkeypatch.setattr(aged, "ROUNDS", history.random.choice((1, 8)))
         monkeypatch.setattr(aged, "UNLIKELY", history.random.choice((0.0, 2.0)))
+        monkeypatch.setattr(aged, "LIKELY", history.random.choice((0.0, 2.0)))
+        monkeypatch.setattr(costs, "BULK", history.random.choice((0, 64)))
+        monkeypatch.setattr(costs, "COUNT", history.random.choice((1e-9, 0.5)))
+        monkeypatch.setattr(costs, "WORSE", history.random.choice((1e-9, 1e9)))
         monkeypatch.setattr(auto, "TINY", history.random.choice((-1, 500)))
         history.step(history.random.choice(sorted(ALGORITHMS)))
 

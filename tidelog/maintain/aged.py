@@ -34,7 +34,8 @@ from tidelog.program.rules import Rule, Stratum
 
 MANY = 32  # facts that are worth a check; fewer are checked in some rounds only
 ROUNDS = 8  # without a check, at first
-UNLIKELY = 0.2  # part of the facts checked before that had older support
+LIKELY = 0.5  # part of the facts checked before that had older support
+UNLIKELY = 0.2
 BLINDLY = 4  # times the facts that lose a derivation first: deleted without a check then
 
 
@@ -48,14 +49,18 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
         u.work.why = "facts get their ages"
         return
     u.work.algorithm = "aged"
-    Ds = overdelete(u, stratum, losing(u, stratum, gone, come), come)
+    dead = u.engine.none()
+    Ds = overdelete(u, stratum, losing(u, stratum, gone, come), come, dead)
     u.memory.keep(stratum, "ages")
-    insert(u, stratum, come, rederive(u, stratum, Ds, come), Ds)
+    insert(u, stratum, come, rederive(u, stratum, Ds, come, dead), Ds)
 
 
-def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) -> FactSet:
+def overdelete(
+    u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule], dead: FactSet
+) -> FactSet:
     """N and all facts of the stratum that lose a derivation with them, directly or not, but not
-    those that are seen to have one from older facts left.
+    those that are seen to have one from older facts left. Those of them that have no derivation
+    at all are `dead`, too.
 
     Checks cost more than deletion in vain where a few facts follow from a few. So while there
     are few, only those of some rounds are checked: of the first, and then of fewer and fewer.
@@ -82,7 +87,13 @@ def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) ->
         if len(Ds) + len(N) > blindly:
             count = len(N)
             N -= u.E
-            N -= engine.provable(every, N, within=still, negative=unseen, older=known.inside)
+            asked = N
+            if costs.support < LIKELY:
+                # Most have no derivation left, old or young: whoever knows need not ask again.
+                asked = engine.provable(every, N, within=still, negative=unseen)
+                dead |= N - asked
+            N -= engine.provable(every, asked, within=still, negative=unseen, older=known.inside)
+            del asked
             costs.supported(count - len(N), count)
             u.note("checks")
         engine.spread(rules, N, (Ds,), within=within, negative=negative, guard=I - Ds, each=each)

@@ -10,10 +10,10 @@ where it took less before, and when overdeletion takes too long.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 
-from tidelog.maintain import aged, bf, counting, dred, modular, recompute
+from tidelog.maintain import aged, bf, counting, dred, dredc, modular, recompute
+from tidelog.maintain.counters import recount
 from tidelog.maintain.seam import FactSet
 from tidelog.maintain.steps import losing
 from tidelog.maintain.update import Spent, Update
@@ -28,16 +28,16 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     costs = u.memory.costs(stratum)
     deletes = bool(u.D) or bool(gone) or (u.loses and u.gives(stratum))
     facts = len(u.D) + len(u.A) + len(u.X)
-    began = time.thread_time()
+    began = u.clock()
     if is_bulk(u, stratum, facts) or costs.from_scratch(
         deletes, facts, lambda: is_small(u, stratum), lambda: plans(u, stratum)
     ):
         recompute.maintain(u, stratum, gone, come)
-        costs.recomputed(time.thread_time() - began)
+        costs.recomputed(u.clock() - began)
         u.work.why = "quicker from scratch"
         return
     follow(u, stratum, gone, come)
-    costs.followed(deletes, facts, time.thread_time() - began)
+    costs.followed(deletes, facts, u.clock() - began)
 
 
 def is_small(u: Update, stratum: Stratum) -> bool:
@@ -71,35 +71,72 @@ def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rul
         modular.maintain(u, stratum, gone, come)
         u.work.why = u.work.why or "closures have their own algorithm"
         return
+    if count(u, stratum, gone, come):
+        u.work.why = "derivations are counted"
+        return
     N = losing(u, stratum, gone, come)
     if not N:
         u.work.algorithm, u.work.why = "insert", "nothing is lost"
         u.memory.keep_ages(stratum)
         dred.insert(u, stratum, come, N, N)
         return
-    D = overdelete(u, stratum, N, come)
+    began = u.clock()
+    dead = u.engine.none()
+    D = overdelete(u, stratum, N, come, dead)
     if D is not None:
         u.memory.keep_ages(stratum)
-        dred.insert(u, stratum, come, dred.rederive(u, stratum, D, come), D)
+        dred.insert(u, stratum, come, dred.rederive(u, stratum, D, come, dead), D)
+        u.memory.costs(stratum).searched(len(u.D) + len(u.X), u.clock() - began)
         return
     given_up = u.work.algorithm
     N -= N
-    began = time.thread_time()
+    began = u.clock()
     recompute.maintain(u, stratum, gone, come)
-    u.memory.costs(stratum).recomputed(time.thread_time() - began)
+    u.memory.costs(stratum).recomputed(u.clock() - began)
     u.work.why = f"{given_up} takes longer"
 
 
-def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) -> FactSet | None:
+def count(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> bool:
+    """Maintain the stratum by its derivation counters, where that is worth while. False, and
+    nothing is changed, where it is not."""
+    costs, facts = u.memory.costs(stratum), len(u.D) + len(u.X)
+    deletes = bool(u.D) or (u.loses and u.gives(stratum))
+    if gone or come or not (costs.counts or (deletes and costs.may_count(facts))):
+        return False
+    if not u.memory.has("recursive", stratum):
+        began = u.clock()
+        recount(u, stratum, "nonrecursive", stratum.nonrecursive)
+        recount(u, stratum, "recursive", stratum.recursive)
+        u.memory.keep_ages(stratum, "nonrecursive", "recursive")
+        u.lasting += u.clock() - began
+    began = u.clock()
+    u.deadline = began + costs.counting()
+    try:
+        dredc.maintain(u, stratum, (), ())
+    except Spent:
+        costs.counts = False
+        u.memory.keep_ages(stratum)
+        return False
+    finally:
+        u.deadline = math.inf
+    if deletes:
+        costs.counted(facts, u.clock() - began)
+    return True
+
+
+def overdelete(
+    u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule], dead: FactSet
+) -> FactSet | None:
     """What to delete; None, and nothing is changed, if that is not found in time."""
     known = u.memory.has("ages", stratum)
     u.work.algorithm = "aged" if known else "dred"
-    search = aged.overdelete if known else dred.overdelete
     u.work.why = "what is lost is followed"
     patience = u.memory.costs(stratum).patience(plans=len(stratum.rules))
-    u.deadline = time.thread_time() + patience
+    u.deadline = u.clock() + patience
     try:
-        return search(u, stratum, N, come)
+        if known:
+            return aged.overdelete(u, stratum, N, come, dead)
+        return dred.overdelete(u, stratum, N, come)
     except Spent:
         return None
     finally:

@@ -11,12 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 TRIAL = 0.01  # seconds for overdeletion while it is not known what recomputing takes
-LEAST = 0.0005  # seconds for it in any case
+LEAST = 0.0005  # seconds for it in any case: what takes less is quick enough
 PATIENCE = 0.3  # the part of what recomputing takes that overdeletion may take
+WORSE = 4  # times what a deletion takes without counters: for so long they are tried
 CLEARLY = 1.15  # times quicker is quicker
-SEEN = 3  # changes of a kind before they count as slow, unless one is very slow
+SEEN = 2  # changes of a kind before they count as slow, unless one is very slow
 VERY = 1.0  # seconds, which loading kernels and making indexes does not take
 MEMORY = 10  # times what the other way takes: for so long it is remembered what that is
+BULK = 64  # facts that change: deletions of fewer are no reason to count derivations
+COUNT = 0.5  # of what recomputing takes: so long it takes to count all derivations
 PLAN = 0.0003  # seconds that it takes to plan a rule's part in following a deletion
 
 
@@ -28,8 +31,12 @@ class Costs:
     support: float = 1.0  # part of the facts checked by `aged` that had older support
     _hoped: float = 0.0  # what recomputing may take now, for all we know
     _spent: float = 0.0  # on recomputing, so far
+    counts: bool | None = None  # whether derivations are counted; None while it was not tried
+    _searched: float = 0.0  # on bulk deletions without counters, so far
+    _search: float = 0.0  # what such a deletion took, when counters were tried
     _usual: dict[tuple[bool, int], float] = field(default_factory=dict)  # by kind of change
     _seen: dict[tuple[bool, int], int] = field(default_factory=dict)
+    _least: dict[tuple[bool, int], float] = field(default_factory=dict)  # the least so far
 
     def from_scratch(
         self, deletes: bool, facts: int, small: Callable[[], bool], plans: Callable[[], int]
@@ -45,7 +52,7 @@ class Costs:
         if deletes and kind not in self._seen and self._spent < PLAN * plans():
             return True
         usual = self._usual.get(kind, 0.0)
-        if not usual:
+        if usual < LEAST:
             return False
         if not (self.recompute or small()):
             return False
@@ -63,13 +70,38 @@ class Costs:
         """What following such a change took."""
         kind = deletes, _size(facts)
         seen = self._seen[kind] = self._seen.get(kind, 0) + 1
+        best = self._least[kind] = min(seconds, self._least.get(kind, seconds))
         if self.recompute and seconds > max(VERY, 2 * self.recompute):
             self._usual[kind] = seconds
         elif seen < SEEN:
-            # The first times, indexes are made and kernels are loaded that stay.
+            # The first times, plans are made and kernels are loaded that stay.
             self._usual[kind] = 0.0
+        elif seen == SEEN:
+            # Of these, the least says most: now and then, tables grow.
+            self._usual[kind] = best
         else:
             self._usual[kind] = _typical(self._usual[kind], seconds)
+
+    def may_count(self, facts: int) -> bool:
+        """Have deletions of many facts taken so long that counting all derivations would have
+        paid by now?"""
+        if self.counts is None and facts >= BULK and 0 < COUNT * self.recompute <= self._searched:
+            self._search = self._usual.get((True, _size(facts)), 0.0)
+        return self.counts is None and self._search > 0
+
+    def searched(self, facts: int, seconds: float) -> None:
+        """What a deletion took without counters."""
+        if facts >= BULK:
+            self._searched += seconds
+
+    def counted(self, facts: int, seconds: float) -> None:
+        """What a deletion took with counters."""
+        if facts >= BULK:
+            self.counts = seconds < self._search
+
+    def counting(self) -> float:
+        """How long a deletion with counters may take."""
+        return max(LEAST, WORSE * self._search)
 
     def supported(self, some: int, checked: int) -> None:
         self.support += 0.3 * (some / checked - self.support)

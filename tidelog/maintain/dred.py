@@ -44,13 +44,17 @@ def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) ->
     return Ds
 
 
-def rederive(u: Update, stratum: Stratum, Ds: FactSet, come: Sequence[Rule]) -> FactSet:
-    """Those of Ds that are explicit or have a derivation in what is left (DR3, DR4)."""
+def rederive(
+    u: Update, stratum: Stratum, Ds: FactSet, come: Sequence[Rule], dead: FactSet | None = None
+) -> FactSet:
+    """Those of Ds that are explicit or have a derivation in what is left (DR3, DR4); those that
+    are known to be dead have none."""
     if not Ds:
         return u.engine.none()
     u.I -= Ds
     rules, negative = unaffected(u, stratum, kept(u.memory.known(stratum).rules, come))
-    N = u.engine.provable(rules, Ds, within=u.I - u.A, negative=negative)
+    asked = u.engine.collect(Ds - dead) if dead else Ds
+    N = u.engine.provable(rules, asked, within=u.I - u.A, negative=negative)
     u.applied("rederivations", len(N))
     N |= Ds & u.E
     u.note("DR4")

@@ -57,7 +57,7 @@ def overdelete(u: Update, stratum: Stratum, N: FactSet, rules: tuple[Rule, ...])
     N -= E
     N -= engine.positive(C_nr, N)
     while N:
-        u.watch.round()
+        u.round()
         Ds |= N
         if not rules:
             break

@@ -28,11 +28,11 @@ def materialise(
     """
     for stratum in strata:
         if not stratum.given:
-            began = time.thread_time()
+            began = time.thread_time() - engine.lasting
             watch.stratum(stratum)
             evaluate(engine, stratum, I, watch, memory, E)
             if stratum.recursive:
-                memory.costs(stratum).recomputed(time.thread_time() - began)
+                memory.costs(stratum).recomputed(time.thread_time() - engine.lasting - began)
 
 
 def evaluate(

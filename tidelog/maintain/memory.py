@@ -10,7 +10,7 @@ of the same stratum came to the materialisation before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -69,10 +69,13 @@ class Memory:
 
     def has(self, kept: Kept, stratum: Stratum) -> bool:
         """Are these counters of the stratum's facts in step?"""
-        return self._kept[kept].get(stratum.relations[0]) == stratum.relations
+        noted = self._kept[kept].get(stratum.relations[0])
+        return noted is stratum.relations or noted == stratum.relations
 
     def keep(self, stratum: Stratum, *kept: Kept) -> None:
         """Of the stratum's facts these counters are in step now, and no others."""
+        if self._keeps_only(stratum, kept):
+            return
         if self.has("ages", stratum) != ("ages" in kept):
             self._unsure.update(stratum.relations)
         closed = self.closed.get(stratum.relations)
@@ -83,6 +86,15 @@ class Memory:
             self._modular.add(stratum.relations)
         for which in kept:
             self._kept[which].update(dict.fromkeys(stratum.relations, stratum.relations))
+
+    def _keeps_only(self, stratum: Stratum, kept: Sequence[Kept]) -> bool:
+        """Is there nothing to note? Closures may have changed, which has to be."""
+        return "modules" not in kept and all(
+            self.has(which, stratum)
+            if which in kept
+            else noted.keys().isdisjoint(stratum.relations)
+            for which, noted in self._kept.items()
+        )
 
     def keep_ages(self, stratum: Stratum, *kept: Kept) -> None:
         """The same, and ages are in step if they were."""

@@ -128,6 +128,8 @@ def external(
 ) -> tuple[FactSet, FactSet]:
     """Facts that are explicit no more or lost a nonrecursive derivation, and those that are
     explicit now or gained one, whether they are in I or not."""
+    if not (u.D or u.A or gone or come or u.marks):
+        return u.went(stratum), u.came(stratum)
     engine, C = u.engine, u.engine.nonrecursive if count else None
     rules = kept(stratum.nonrecursive, come)
     N = lost(u, stratum, rules, gone, C)

@@ -116,6 +116,10 @@ class Engine(Protocol):
     def instances(self) -> int:
         """Rule instances considered so far."""
 
+    @property
+    def lasting(self) -> float:
+        """Seconds spent so far on indexes that later work will find."""
+
     def declare(self, relation: Relation, aside: bool = False) -> object:
         """Make a relation known, such as one that an algorithm keeps for itself. Facts of one that
         stands `aside` do not count as such."""

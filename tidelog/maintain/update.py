@@ -49,7 +49,9 @@ class Update:
     work: Work = field(default_factory=lambda: Work(()))
     changed: list[str] = field(default_factory=list)  # relations, by the stratum at work
     marks: Marks | None = None
-    deadline: float = math.inf  # of a search that can be given up, by `time.thread_time`
+    deadline: float = math.inf  # of a search that can be given up, by `clock`
+    lasting: float = 0.0  # seconds spent on what later updates will find
+    only_gives: bool = False  # is it known that all of X is explicit now?
     _explicit: frozenset[str] = frozenset()  # relations that X has facts of
     _noted: int = 0
     _loses: bool | None = None
@@ -66,7 +68,7 @@ class Update:
     def loses(self) -> bool:
         """Are facts explicit no more?"""
         if self._loses is None:
-            self._loses = bool(self.engine.some(self.X - self.E, 1))
+            self._loses = not self.only_gives and bool(self.engine.some(self.X - self.E, 1))
         return self._loses
 
     def gives(self, stratum: Stratum) -> bool:
@@ -81,13 +83,18 @@ class Update:
 
     def came(self, stratum: Stratum) -> FactSet:
         """Facts of the stratum that are explicit now."""
-        return self.engine.collect(self.X & self.E, stratum.relations)
+        given = self.X & self.E if self.loses else self.X
+        return self.engine.collect(given, stratum.relations)
+
+    def clock(self) -> float:
+        """Seconds of this thread's work, but for what stays: indexes, and counters that are new."""
+        return time.thread_time() - self.engine.lasting - self.lasting
 
     def round(self) -> bool:
         """A search goes on, and has changed nothing so far; `Spent` if it has taken too long."""
         self.glance()
         self.watch.round()
-        if time.thread_time() > self.deadline:
+        if self.clock() > self.deadline:
             raise Spent
         return True
 

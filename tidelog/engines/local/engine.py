@@ -120,6 +120,10 @@ class LocalEngine:
     def instances(self) -> int:
         return self.counters.instances
 
+    @property
+    def lasting(self) -> float:
+        return self.store.lasting
+
     def watch(self, tick: Callable[[Rule | None], None] | None) -> None:
         """Have `tick` called while work goes on; it may raise to stop it."""
         self._runner.tick = tick or (lambda rule: None)
@@ -143,6 +147,7 @@ class LocalEngine:
                 number = self.store.add(arity)
                 self._names.append(name)
             self.numbers[name] = number
+            self._runner.renumber()
         return number
 
     def load(self, name: str, table: Table, into: Sequence[LocalSet]) -> None:
@@ -704,6 +709,7 @@ class LocalEngine:
         should it come again."""
         relation = self.kinds.pop(name)
         self._retired[name, relation.arity] = self.numbers.pop(name)
+        self._runner.renumber()
 
     def forget(self, rules: Collection[Rule]) -> None:
         """Drop what is known of rules that will not come again."""

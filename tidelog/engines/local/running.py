@@ -132,6 +132,7 @@ class Runner:
         self._store = store
         self._dictionary = dictionary
         self._number = number
+        self._strata: dict[frozenset[str], frozenset[int | None]] = {}
         self._plain = (everything.bit, everything.bit | explicit.bit)
         self._not_in_all: Key = ("not", key_of(everything))
         self._truths: dict[Key, Truth] = {}
@@ -274,7 +275,7 @@ class Runner:
         apart: frozenset[int | None] = frozenset()
         if isinstance(within, Split):
             inside, outside = within.inside, within.outside
-            apart = frozenset(map(self._number, within.relations))
+            apart = self._numbers_of(within.relations)
         touching, lost = reading.touching, reading.touching_negated
         keys = (
             key_of(inside),
@@ -293,6 +294,17 @@ class Runner:
         if not reading.sign and keys[3] == self._not_in_all:
             fast = guard.left  # type: ignore[union-attr]
         return Views(inside, outside, apart, fast, tables)
+
+    def _numbers_of(self, relations: frozenset[str]) -> frozenset[int | None]:
+        """Numbers of a stratum's relations: it may have thousands, and is asked for in each run."""
+        known = self._strata.get(relations)
+        if known is None:
+            known = self._strata[relations] = frozenset(map(self._number, relations))
+        return known
+
+    def renumber(self) -> None:
+        """Relations have come or gone."""
+        self._strata.clear()
 
     def _make_tables(
         self,

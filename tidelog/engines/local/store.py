@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -92,6 +93,7 @@ class _Index:
     arena: NDArray[np.uint32]
     free: NDArray[np.int64]
     columns: NDArray[np.int64]
+    used: bool = False  # has it had rows yet?
 
     def nbytes(self) -> int:
         return self.slots.nbytes + self.arena.nbytes
@@ -108,6 +110,7 @@ class Store:
         self.scratch: NDArray[np.int64] = np.zeros(64, dtype=np.int64)
         self._odd: dict[int, NDArray[np.uint8]] = {}
         self._now = 1
+        self.lasting = 0.0  # seconds in which indexes and row numbers were made
         self._fanouts: dict[tuple[int, tuple[int, ...]], tuple[int, float]] = {}
         self._locate()
 
@@ -311,7 +314,9 @@ class Store:
         """Let the hash table know every row's number; needed to read masks and members."""
         rel = self.rels[r]
         if rel[at.R_FILLED] < rel[at.R_N]:
+            began = time.thread_time()
             fill_rows(self.rels_at, r, self.scratch_at)
+            self.lasting += time.thread_time() - began
 
     def find(self, r: int, ids: Sequence[int]) -> int:
         """The number of a row, or -1."""
@@ -431,6 +436,15 @@ class Store:
         if self.idxs[x, at.X_DONE] >= upto:
             return
         made = self._indexes[x]
+        if made.used:
+            self._extend(x, made, upto)
+            return
+        began = time.thread_time()
+        self._extend(x, made, upto)
+        made.used = True
+        self.lasting += time.thread_time() - began
+
+    def _extend(self, x: int, made: _Index, upto: int) -> None:
         while (why := append_rows(self.rels_at, self.idxs_at, x, upto, self.scratch_at)) != INDEXED:
             if why == GROW_SLOTS:
                 size = len(made.slots) // at.SLOT

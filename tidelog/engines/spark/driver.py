@@ -10,7 +10,6 @@ the engine's own sets. Whatever goes wrong, the facts held here can be forgotten
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +162,7 @@ class Driver:
         # Closures of whole relations would cost more than slices of them.
         v.memory = Memory(modules=False)
         if algorithm is auto.maintain:
-            v.deadline = time.thread_time() + PATIENCE
+            v.deadline = v.clock() + PATIENCE
         way = bf.maintain if algorithm is bf.maintain else dred.maintain
         try:
             D, A = self._run(way, u, v, stratum, form, (), ())

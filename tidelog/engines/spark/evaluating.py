@@ -57,6 +57,7 @@ class Evaluators(Algebra):
         self.nonrecursive, self.recursive = SparkCounter(), SparkCounter()
         self.counts = Counts(self)
         self.instances = 0
+        self.lasting = 0.0  # Spark makes no indexes
         self._round = 0  # of the rules that are worked off
 
     def describe(self, what: str) -> None:
