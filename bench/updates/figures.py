@@ -36,6 +36,7 @@ class Series:
 
     detail: str = ""  # of an error, which ends it
     samples: list[Sample] = field(default_factory=list)
+    first: list[Sample] = field(default_factory=list)  # of changes that had never been made
     stopped: set[int] = field(default_factory=set)  # places of updates that took too long
     states: dict[int, State] = field(default_factory=dict)  # right after the change at a place
 

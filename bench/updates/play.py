@@ -16,9 +16,10 @@ from bench.updates.figures import BASE, Row, Sample, Series, State
 from bench.updates.scenes import Scene
 from tidelog import Database, LimitError, Limits
 
-TURNS = 2  # an algorithm plays a part of the changes, then the next one does
 BUDGET = 0.75  # of the limit: when an algorithm's updates took so long, the others are left out
 PATIENCE = 2  # limits that counting derivations for the first time may take
+WARM_UPS = 2  # times that every single change is made before it is measured
+WARM = 1.0  # seconds for what an algorithm does before it is measured
 LATER = 4  # insertions that are measured by themselves where deletions were stopped
 WARM = 5.0  # seconds: what takes longer by itself needs no first time that does not count
 
@@ -29,12 +30,16 @@ def play(scene: Scene, algorithms: Sequence[str], limit: float) -> list[Row]:
     # The databases of all algorithms live at once; what one costs the collector, all would pay.
     gc.collect()
     gc.freeze()
-    turns = TURNS if scene.shape == "there and back" and not scene.best else 1
     places = np.arange(len(scene.changes))
+    single = scene.one_by_one
     with install_recorder("numba:compile") as compiling:
-        for turn, part in enumerate(np.array_split(places, turns)):
+        if single:
             for player in players:
-                player.play(part.tolist(), first=turn == 0)
+                for time_ in range(WARM_UPS):
+                    player.warm_up(places.tolist(), first=time_ == 0)
+        for turn, part in enumerate(parts(scene)):
+            for player in players:
+                player.play(part, first=turn == 0 and not single, warms=turn == 0 or scene.varied)
         for player in players:
             player.play_back(places[:LATER].tolist())
             player.look_back()
@@ -57,6 +62,14 @@ def play(scene: Scene, algorithms: Sequence[str], limit: float) -> list[Row]:
         )
         for number, step in enumerate(scene.steps)
     ]
+
+
+def parts(scene: Scene) -> list[list[int]]:
+    """What an algorithm does in one turn: the machine is not equally fast all the time, so the
+    turns are short. Where the first change of each does not count, it must have others."""
+    size = 1 if scene.shape == "one way" else 4 if scene.case == "rules" else 2
+    places = range(len(scene.changes))
+    return [list(places[at : at + size]) for at in places[::size]]
 
 
 @dataclass
@@ -85,12 +98,21 @@ class Player:
     def size(self) -> int:
         return sum(map(self.database.size, self.database.relations))
 
-    def play(self, places: Sequence[int], first: bool) -> None:
-        """Make the changes at these places; the first one warms up and does not count."""
+    def warm_up(self, places: Sequence[int], first: bool) -> None:
+        """Make the changes, as many as there is time for: plans and indexes that they need are
+        there then."""
+        for number, place in enumerate(places):
+            if self.spent > WARM or not self._goes_on():
+                break
+            self._one(place, counts=False, look=first and number == 0, first=first)
+        self.spent = 0.0
+
+    def play(self, places: Sequence[int], first: bool, warms: bool = True) -> None:
+        """Make the changes at these places; the first one may be to warm up, and not count."""
         for number, place in enumerate(places):
             if not self._goes_on():
                 return
-            self._one(place, counts=number > 0, look=first and number == 0)
+            self._one(place, counts=number > 0 or not warms, look=first and number == 0)
 
     def _goes_on(self) -> bool:
         """No error, no commit that is missing, and not too long."""
@@ -134,7 +156,7 @@ class Player:
             return False
         return True
 
-    def _one(self, place: int, counts: bool, look: bool) -> None:
+    def _one(self, place: int, counts: bool, look: bool, first: bool = False) -> None:
         there = self.scene.changes[place]
         steps = [there, there.back()] if self.scene.shape == "there and back" else [there]
         for series, change in zip(self.series, steps, strict=True):
@@ -143,6 +165,8 @@ class Player:
                 return
             if counts:
                 series.samples.append(sample)
+            elif first:
+                series.first.append(sample)
             if look and len(steps) > 1:
                 series.states[place] = state(self.database)
         if len(steps) == 1:

@@ -29,8 +29,11 @@ from tidelog.maintain.algorithms import ALGORITHMS
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "updates.md"
 RESULTS = ROOT / "bench" / "results" / "updates.json"
-# Of these, auto alone uses closure modules; the others are measured in `bench.modules`.
-PLAIN = tuple(name for name in ALGORITHMS if not name.endswith("-mod"))
+# Auto alone uses closure modules here; others that do are measured in `bench.modules`, and circuits
+# in `bench.dbsp`.
+PLAIN = tuple(
+    name for name in ALGORITHMS if not name.endswith("-mod") and not name.startswith("dbsp")
+)
 PLOTS = {"scale": "updates-scale.svg", "rules": "updates-rules.svg"}
 
 
@@ -124,6 +127,8 @@ def page(
     """All that a run has to say, in Markdown."""
     parts = [where, "\n".join(f"- {target}" for target in checked)]
     parts += ["### Times", tables.times(rows, algorithms)]
+    if first := tables.first_times(rows, algorithms):
+        parts += ["### The first time", first]
     if "scale" in plots:
         parts += ["### Cost follows the change", f"![Time against size]({plots['scale']})"]
     if rules := tables.rule_changes(rows):

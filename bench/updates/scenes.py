@@ -44,6 +44,17 @@ class Scene:
     def given(self) -> int:
         return sum(len(rows) for rows in self.facts.values())
 
+    @property
+    def varied(self) -> bool:
+        """Are there many changes of which some can be left out?"""
+        return self.shape == "there and back" and not self.best
+
+    @property
+    def one_by_one(self) -> bool:
+        """Is each change of one fact? Plans that it needs can be there before it is measured; those
+        of a rule cannot."""
+        return self.varied and self.case != "rules"
+
 
 ONE = ("delete 1 fact", "insert it again")
 PERCENT = ("delete 1%", "insert it again")
@@ -65,7 +76,7 @@ def single(
 
 
 def percent(name: str, title: str, program: str, facts: Facts) -> Scene:
-    changes = 3 * (share(facts, 0.01, seed=12),)
+    changes = 12 * (share(facts, 0.01, seed=12),)
     return Scene(f"{name}-percent", title, PERCENT, program, facts, changes, best=True)
 
 

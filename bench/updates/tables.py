@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
+
 from bench.report import table
-from bench.updates.figures import AUTO, BASE, Row
+from bench.updates.figures import AUTO, BASE, Row, Sample
 from bench.updates.plot import Line, plot
 
 # Table 2 of Motik et al. (2015), for the algorithms that have the numbers.
@@ -68,6 +70,22 @@ def times(rows: list[Row], algorithms: list[str]) -> str:
         [*header, "auto is"],
         [[*line, behind(row)] for line, row in zip(lines, rows, strict=True)],
     )
+
+
+def first_times(rows: list[Row], algorithms: list[str]) -> str:
+    """Medians of what the same changes took when they were made for the first time."""
+    lines = [
+        [row.title, row.step, *(_median(row.series[name].first) for name in algorithms)]
+        for row in rows
+        if AUTO in row.series and row.series[AUTO].first
+    ]
+    return table(["workload", "update", *algorithms], lines) if lines else ""
+
+
+def _median(samples: list[Sample]) -> str:
+    if not samples:
+        return "–"
+    return milliseconds(statistics.median_high(sample.seconds for sample in samples))
 
 
 def numbers(rows: list[Row]) -> str:
