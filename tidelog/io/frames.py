@@ -13,7 +13,7 @@ from tidelog.io.terms import in_text, parse_term
 from tidelog.program.diagnostics import DataError
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind
-from tidelog.program.table import DTYPES, Column, SymbolColumn, Table
+from tidelog.program.table import DTYPES, Column, SymbolColumn, Table, columns_of
 from tidelog.program.terms import Misfit, TermKind, fit
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def to_table(relation: Relation, data: Any) -> Table:
             raise _fault(
                 relation, f"takes rows of {relation.arity} values; {row!r} is none", number
             )
-    parts = list(zip(*rows, strict=True)) if rows else [() for _ in relation.kinds]
-    return _from_columns(relation, parts, len(rows))
+    return _from_columns(relation, columns_of(rows, relation.arity), len(rows))
 
 
 def _is_row(row: object) -> bool:

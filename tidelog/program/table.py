@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -54,14 +55,23 @@ class Table:
         rows = list(rows)
         if not rows:
             return Table(kinds, tuple(_column(kind, []) for kind in kinds), 0)
-        parts = zip(*rows, strict=True)
-        columns = tuple(_column(k, list(part)) for k, part in zip(kinds, parts, strict=True))
+        parts = columns_of(rows, len(kinds))
+        columns = tuple(_column(k, part) for k, part in zip(kinds, parts, strict=True))
         return Table(kinds, columns, len(rows))
 
     def rows(self) -> list[tuple[Value, ...]]:
         if not self.columns:
             return [()] * self.size
         return list(zip(*(column.tolist() for column in self.columns), strict=True))
+
+
+def columns_of(rows: Collection[Sequence[Any]], arity: int) -> list[list[Any]]:
+    """The values of rows, column by column.
+
+    Not by zip(*rows), which makes an iterator for each row: where there are millions, the garbage
+    collector then looks at all of them again and again.
+    """
+    return [list(map(itemgetter(c), rows)) for c in range(arity)]
 
 
 def _column(kind: Kind, values: list[Any]) -> Column:

@@ -8,7 +8,7 @@ at least one column: a relation without any has a c0 that is always 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tidelog.program.diagnostics import DataError
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind, Value
-from tidelog.program.table import Column, SymbolColumn, Table
+from tidelog.program.table import Column, SymbolColumn, Table, columns_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -123,9 +123,11 @@ def as_table(relation: Relation, rows: Iterable[Row]) -> Table:
 
 
 def as_arrow(relation: Relation, rows: Iterable[Row]) -> pa.Table:
-    wanted = arrow_schema(relation)
-    parts = list(zip(*rows, strict=True)) or [() for _ in wanted]
-    arrays = [pa.array(part, type=field.type) for part, field in zip(parts, wanted, strict=True)]
+    wanted, rows = arrow_schema(relation), rows if isinstance(rows, Collection) else list(rows)
+    arrays = [
+        pa.array(column, type=field.type)
+        for column, field in zip(columns_of(rows, len(wanted)), wanted, strict=True)
+    ]
     return pa.table(arrays, schema=wanted)
 
 
