@@ -13,7 +13,8 @@ def test_many_rows_are_not_looked_at_by_the_garbage_collector() -> None:
     before = sum(each["collections"] for each in gc.get_stats())
     columns = columns_of(rows, 2)
     assert sum(each["collections"] for each in gc.get_stats()) - before < 10
-    assert len(columns[0]) == len(rows) and set(zip(*columns, strict=True)) == rows
+    assert len(columns[0]) == len(rows)
+    assert set(zip(*columns, strict=True)) == rows
 
 
 def test_columns_of_few_rows() -> None:
