@@ -121,6 +121,20 @@ def test_what_is_quicker_is_done_and_the_other_not_forgotten() -> None:
     assert known.from_scratch(True, 10, small=lambda: False, plans=lambda: 0)
 
 
+def test_counters_stay_if_they_save_time_once_their_plans_are_made() -> None:
+    for seconds, stay in ((0.2, True), (0.6, False)):
+        known = Costs()
+        known.recomputed(1.0)
+        for _ in range(3):
+            known.followed(True, 1000, 0.5)
+            known.searched(1000, 0.5)
+        assert known.may_count(1000)
+        known.counted(1000, 2.0)  # the first time says nothing
+        assert known.may_count(0)
+        known.counted(1000, seconds)
+        assert known.may_count(0) is stay
+
+
 def test_once_is_enough_where_a_change_is_very_slow() -> None:
     known = Costs()
     known.recomputed(0.5)
@@ -150,6 +164,7 @@ def test_counting_that_takes_too_long_is_given_up(on: str, monkeypatch: pytest.M
     monkeypatch.setattr(costs, "COUNT", 1e-9)
     monkeypatch.setattr(costs, "WORSE", -1.0)
     monkeypatch.setattr(costs, "LEAST", -1.0)
+    monkeypatch.setattr(costs, "PLAN", 0.0)
     monkeypatch.setattr(costs, "CLEARLY", 1e9)
     world = paths(on)
     for _ in range(4):

@@ -101,7 +101,7 @@ def count(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule
     nothing is changed, where it is not."""
     costs, facts = u.memory.costs(stratum), len(u.D) + len(u.X)
     deletes = bool(u.D) or (u.loses and u.gives(stratum))
-    if gone or come or not (costs.counts or (deletes and costs.may_count(facts))):
+    if gone or come or not costs.may_count(facts if deletes else 0):
         return False
     if not u.memory.has("recursive", stratum):
         began = u.clock()
@@ -110,7 +110,7 @@ def count(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule
         u.memory.keep_ages(stratum, "nonrecursive", "recursive")
         u.lasting += u.clock() - began
     began = u.clock()
-    u.deadline = began + costs.counting()
+    u.deadline = began + costs.counting(plans=len(stratum.rules))
     try:
         dredc.maintain(u, stratum, (), ())
     except Spent:

@@ -31,9 +31,10 @@ class Costs:
     support: float = 1.0  # part of the facts checked by `aged` that had older support
     _hoped: float = 0.0  # what recomputing may take now, for all we know
     _spent: float = 0.0  # on recomputing, so far
-    counts: bool | None = None  # whether derivations are counted; None while it was not tried
+    counts: bool | None = None  # whether derivations are counted; None while that is not decided
     _searched: float = 0.0  # on bulk deletions without counters, so far
-    _search: float = 0.0  # what such a deletion took, when counters were tried
+    _search: float = 0.0  # what such a deletion took, since counters are tried
+    _tried: int = 0  # bulk deletions with counters
     _usual: dict[tuple[bool, int], float] = field(default_factory=dict)  # by kind of change
     _seen: dict[tuple[bool, int], int] = field(default_factory=dict)
     _least: dict[tuple[bool, int], float] = field(default_factory=dict)  # the least so far
@@ -85,9 +86,11 @@ class Costs:
     def may_count(self, facts: int) -> bool:
         """Have deletions of many facts taken so long that counting all derivations would have
         paid by now?"""
-        if self.counts is None and facts >= BULK and 0 < COUNT * self.recompute <= self._searched:
+        if self.counts is not None:
+            return self.counts
+        if not self._search and facts >= BULK and 0 < COUNT * self.recompute <= self._searched:
             self._search = self._usual.get((True, _size(facts)), 0.0)
-        return self.counts is None and self._search > 0
+        return self._search > 0
 
     def searched(self, facts: int, seconds: float) -> None:
         """What a deletion took without counters."""
@@ -97,11 +100,14 @@ class Costs:
     def counted(self, facts: int, seconds: float) -> None:
         """What a deletion took with counters."""
         if facts >= BULK:
-            self.counts = seconds < self._search
+            self._tried += 1
+            if self._tried >= SEEN:  # the first time, plans are made
+                self.counts = seconds < self._search
 
-    def counting(self) -> float:
-        """How long a deletion with counters may take."""
-        return max(LEAST, WORSE * self._search)
+    def counting(self, plans: int) -> float:
+        """How long a deletion with counters may take. The first time, so many plans have to be
+        made."""
+        return max(LEAST, WORSE * self._search) + (0.0 if self._tried else PLAN * plans)
 
     def supported(self, some: int, checked: int) -> None:
         self.support += 0.3 * (some / checked - self.support)
