@@ -59,9 +59,11 @@ class Model:
         factors = at.factors(self.systems)
         return sum(cost * factors[name] for name, cost in self.costs.items())
 
-    def knows(self, system: str) -> bool:
-        """Did facts make a difference, beside the noise?"""
-        return self.costs.get(of(system), 0.0) > 0
+    def knows(self, system: str, shuffled: float) -> bool:
+        """Did facts make a difference, beside the noise: by themselves, or by the bytes that they
+        are in a shuffle, if there are any to speak of?"""
+        by_bytes = shuffled > 0 and self.costs.get(BYTE, 0.0) > 0
+        return self.costs.get(of(system), 0.0) > 0 or by_bytes
 
     def error(self, at: Point) -> float:
         """How far off the prediction is, as a part of what was measured."""

@@ -105,7 +105,7 @@ def predictions(rows: Sequence[Row], model: Model) -> Iterator[Prediction]:
             yield Prediction(
                 cluster,
                 at,
-                model.seconds(at) if model.knows(system) else None,
+                model.seconds(at) if model.knows(system, at.shuffled) else None,
                 sent / NETWORK + at.shuffled / (cluster.executors * NETWORK),
                 sent,
                 2 * WORD * cluster.facts / cluster.executors,
