@@ -218,3 +218,33 @@ def test_zeros_of_many_floats(spark: SparkSession) -> None:
     program = ".decl f(x: number, y: float)\n.decl g(x: number)\ng(x) :- f(x, 0.0)."
     db = Database(program, facts={"f": table}, engine="spark", spark=spark, driver_facts=0)
     assert db.size("f") == db.size("g") == 75_000
+
+
+def test_a_closure_with_given_facts_goes_by_them(spark: SparkSession) -> None:
+    program = "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z)."
+    facts = {"edge": [(i, i + 1) for i in range(100, 120)], "path": [(3, 4), (4, 5)]}
+    mine, local = beside(spark, program, facts, driver_facts=100)
+    change(mine, local, "edge", [], [(1, 3)])
+    assert (1, 5) in mine["path"]
+    change(mine, local, "edge", [(110, 111)], [])
+    change(mine, local, "path", [(4, 5)], [])
+
+
+def test_two_facts_that_one_fact_followed_from_go_together(spark: SparkSession) -> None:
+    program = """
+    p(x, y) :- g(w, y), f(z, w), e(x, z).
+    p(x, z) :- p(x, y), h(y, z).
+    """
+    facts = {
+        "e": [(1, 2), (10, 2), (11, 12)],
+        "f": [(2, 3), (12, 13)],
+        "g": [(3, 4), (13, 14)],
+        "h": [(4, 5), (14, 15)],
+    }
+    mine, local = beside(spark, program, facts, driver_facts=0)
+    for db in (mine, local):
+        with db.transaction() as tx:
+            tx.delete("f", [(2, 3)])
+            tx.delete("g", [(3, 4)])
+    assert_same(mine, local)
+    assert (1, 4) not in mine["p"]

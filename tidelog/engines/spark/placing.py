@@ -254,6 +254,10 @@ class Placing:
         room = self.options.driver_facts - sum(engine.all.of(name).most for name in lower)
         if room <= 0:
             return False
+        if slices.is_square(kept.strategy) and any(
+            engine.explicit.of(name).most for name in stratum.relations
+        ):
+            return False  # its linear form takes no step by a fact that is given
         tables = slices.affected(
             *(kept.strategy, engine.spark, stratum, engine.kinds, deltas, kept.made),
             overlays=overlays,
@@ -263,8 +267,7 @@ class Placing:
             return False
         form, closure = stratum, kept.strategy.closure
         if closure is not None and closure.kind == "transitive":
-            name = closure.relation
-            form = slices.linear_form(stratum, closure, engine.kinds[name].kinds[0])
+            form = slices.linear_form(stratum, closure, engine.kinds[closure.relation].kinds[0])
         return self.driver.maintain_slices(algorithm, u, stratum, form, tables)
 
     def _by_many_slices(

@@ -83,7 +83,12 @@ def renewed(
 
     from tidelog.engines.spark.strategies.tally import ByPart
 
-    reach = reached_by(strategy, stratum, relations, deltas, options.tables)
+    lower = {
+        # What has gone leads to slices as well, beside what else has gone.
+        name: pa.concat_tables([table, deltas[name]]) if name in deltas else table
+        for name, table in options.tables.items()
+    }
+    reach = reached_by(strategy, stratum, relations, deltas, lower)
     if reach is None:
         return None
     context = spark.sparkContext
