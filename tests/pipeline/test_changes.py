@@ -137,3 +137,12 @@ def test_floats_are_as_the_engine_has_them() -> None:
     assert fold([two]).num_rows == 1
     with pytest.raises(DataError, match="NaN"):
         insertions(real, pa.table({"x": [float("nan")]}))
+
+
+def test_what_has_no_number_was_there_before_what_has_one() -> None:
+    given = table([(0, (9, "z"), 1), (0, (1, "a"), 1)], ordered=False)
+    late = table([(2, (1, "a"), -1), (1, (1, "a"), 1)])
+    ledger = Ledger()
+    found = ledger.counting("pair", pa.concat_tables([late, given]))
+    assert rows_of(came(found)) == [(9, "z")]
+    assert ledger.known["pair"].keys() == {(1, "a")}

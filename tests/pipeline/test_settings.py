@@ -9,6 +9,7 @@ import pytest
 from tests.pipeline.conftest import REACH
 from tidelog.cli import main
 from tidelog.pipeline import Pipeline, Source
+from tidelog.pipeline.sinks import _claim
 from tidelog.program.diagnostics import TidelogError
 
 GOOD = """\
@@ -219,3 +220,18 @@ def test_check_needs_no_spark(folder: Path, capsys: pytest.CaptureFixture[str]) 
     missing = "error: none.toml cannot be read: no such file or directory\n"
     assert capsys.readouterr() == ("", missing)
     assert sorted(p.name for p in folder.iterdir()) == ["p.toml", "reach.dl"]
+
+
+def test_a_program_that_ends_early_cannot_be_kept(folder: Path) -> None:
+    (folder / "reach.dl").write_text(REACH + "\n.limitsize path(n=5)\n")
+    assert refused(GOOD).startswith("error: `.limitsize` ends the evaluation of path early")
+
+
+def test_a_sink_of_another_relation_is_another_sink(tmp_path: Path) -> None:
+    _claim(tmp_path, "7 paths table parquet path", "paths")
+    _claim(tmp_path, "7 paths table parquet path", "paths")
+    with pytest.raises(TidelogError, match="another relation"):
+        _claim(tmp_path, "7 paths table parquet edge", "paths")
+    (tmp_path / ".tidelog").write_text("7 paths table parquet")  # as it was once written
+    _claim(tmp_path, "7 paths table parquet edge", "paths")
+    assert (tmp_path / ".tidelog").read_text() == "7 paths table parquet edge"

@@ -180,6 +180,10 @@ class Ledger:
         """The changes that count, one a fact, in the order of their sequence numbers if they
         have some and otherwise in their own."""
         seqs = changes.column("seq")
+        if 0 < seqs.null_count < changes.num_rows:
+            # What has no number, as facts of the program have none, was there before.
+            plain = self.counting(relation, changes.filter(pc.is_null(seqs)))
+            return fold([plain, self.counting(relation, changes.filter(pc.is_valid(seqs)))])
         if not changes.num_rows or seqs.null_count:
             found = fold([changes])
             self._forget(relation, found)

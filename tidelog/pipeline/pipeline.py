@@ -17,6 +17,7 @@ from tidelog.pipeline.checking import check, check_paths
 from tidelog.pipeline.settings import ENGINES, SettingError, Sink, Source, Trigger, one_of
 from tidelog.program.diagnostics import TidelogError
 from tidelog.text import parse_file
+from tidelog.transactions import ends_early
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -110,6 +111,11 @@ class Pipeline:
     def check(self) -> Accepted:
         """Look for errors in the settings and the program, without Spark and without data."""
         accepted = self.accept()
+        if accepted.checked.limits:
+            told = ends_early(accepted.checked.limits)
+            raise TidelogError(
+                f"error: {told} so nothing can keep it up to date\n    remove the directive"
+            )
         try:
             check(self, accepted.checked.relations)
         except SettingError as error:

@@ -73,7 +73,7 @@ class Sinks:
         empty = {n for n, sink in self._sinks.items() if n not in shown or sink.missing(shown[n])}
         for sink in self._settings:
             if sink.own:
-                mine = f"{self._store.id} {sink.name} {sink.kind} {sink.format}"
+                mine = f"{self._store.id} {sink.name} {sink.kind} {sink.format} {sink.relation}"
                 _claim(self._path(sink), mine, sink.name)
         for name in self._sinks.keys() - empty:
             self._sinks[name].publish(shown[name])
@@ -118,11 +118,14 @@ def _claim(path: Path, mine: str, name: str) -> None:
     mark = path / ".tidelog"
     path.mkdir(parents=True, exist_ok=True)
     if mark.exists():
-        if mark.read_text(encoding="utf-8") != mine:
+        known = mark.read_text(encoding="utf-8")
+        if known != mine and known != mine.rpartition(" ")[0]:  # until 0.8.0 without the relation
             raise TidelogError(
-                f"error: sink {name}: {path} holds another sink, of this pipeline or another one\n"
-                "    choose another path, or remove the folder"
+                f"error: sink {name}: {path} holds another sink, of this pipeline or another one, "
+                "or another relation\n    choose another path, or remove the folder"
             )
+        if known != mine:
+            files.write(mark, mine.encode())
         return
     if any(not each.name.startswith(".") for each in path.iterdir()):
         raise TidelogError(

@@ -184,7 +184,7 @@ class Store:
 
     def _part(self, parts: dict[str, list[pa.Table]], path: Path, stamp: Stamp) -> None:
         table = from_bytes(files.read(path, stamp, _BACKUP))
-        parts.setdefault(path.name.split(".")[1], []).append(table)
+        parts.setdefault(_relation_in(path.name), []).append(table)
 
     def _manifest(self, version: int) -> dict[str, Any]:
         path = self.folder / "snapshots" / f"{version:08d}" / "manifest.json"
@@ -295,6 +295,14 @@ class Store:
         for version in self._versions():
             if version < oldest:
                 yield self.folder / "commits" / f"{version:08d}.json"
+
+
+def _relation_in(name: str) -> str:
+    """
+    >>> _relation_in("00000001.graph.edge.0.parquet")  # of a component, which has a dot
+    'graph.edge'
+    """
+    return name.partition(".")[2].rsplit(".", 2)[0]
 
 
 def _stamp_in(name: str) -> Stamp:
