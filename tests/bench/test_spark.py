@@ -161,8 +161,11 @@ def test_no_cost_is_negative() -> None:
     runs = [model.Point("a", f, 20 - s, 0, 1, float(s)) for s, f in ((1, 1e5), (4, 4e5), (9, 9e5))]
     found = model.fitted(runs)
     assert min(found.costs.values()) >= 0
-    assert found.knows("a")
-    assert not found.knows("b")
+    assert found.knows("a", shuffled=0)
+    assert not found.knows("b", shuffled=0)
+    by_bytes = model.Model({model.BYTE: 1e-9}, ("b",))
+    assert by_bytes.knows("b", shuffled=1e6)
+    assert not by_bytes.knows("b", shuffled=0)
 
 
 # What is said of it.
