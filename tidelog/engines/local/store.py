@@ -63,8 +63,8 @@ def _new(size: int, kind: type[np.generic]) -> NDArray[Any]:
 
 def _large_pages(needed: int) -> mmap.mmap:
     """Memory in large pages, where the system has them: a table is read all over, and there are
-    fewer of them to be made and to be found again."""
-    made = mmap.mmap(-1, needed)
+    fewer of them to be made and to be found again. A process that is forked has a copy."""
+    made = mmap.mmap(-1, needed, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):
         made.madvise(mmap.MADV_HUGEPAGE)
     return made
