@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from tidelog.program.diagnostics import LimitError
 
 Pairs = NDArray[np.uint32]  # of shape (k, 2)
+NO_PAIRS: Pairs = np.empty((0, 2), dtype=np.uint32)
 
 
 def new(shape: int | tuple[int, int], kind: type[np.generic], clear: bool = True) -> NDArray[Any]:
@@ -36,7 +37,7 @@ def as_pairs(edges: ArrayLike) -> Pairs:
     """
     given = np.asarray(edges)
     if given.size == 0:
-        return np.empty((0, 2), dtype=np.uint32)
+        return NO_PAIRS
     if given.ndim != 2 or given.shape[1] != 2:
         raise ValueError(f"edges have the shape (k, 2), not {given.shape}")
     pairs: Pairs = np.array(given, dtype=np.uint32, order="C")

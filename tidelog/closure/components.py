@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tidelog.closure.arrays import Pairs, as_pairs, grown, new
+from tidelog.closure.arrays import NO_PAIRS, Pairs, as_pairs, grown, new
 from tidelog.closure.bundles import Numbers, Scratch
-from tidelog.closure.graph import HALF, Graph, Ways, packed, turned
+from tidelog.closure.graph import Graph, Ways, turned
 from tidelog.closure.kernels import classes as kernels
 from tidelog.program.diagnostics import LimitError
 
@@ -113,7 +113,7 @@ class Components:
         _, first = np.unique(roots, return_index=True)
         names = (self.members(int(asked.ravel()[i])) for i in first if roots[i] >= 0)
         each = [np.stack([np.repeat(m, len(m)), np.tile(m, len(m))], axis=1) for m in names]
-        return np.concatenate([new((0, 2), np.uint32), *each])
+        return np.concatenate([NO_PAIRS, *each])
 
     def _roots(self, pairs: Pairs) -> NDArray[np.int32]:
         """The classes of all ids, one after the other; -1 where there is none."""
@@ -126,33 +126,44 @@ class Components:
 
     def insert(self, edges: ArrayLike) -> Pairs:
         """Add edges; returns the pairs that came."""
-        ways, plan, count = self._union(as_pairs(edges))
-        back = self._graph.reserve(ways)
+        ways = self._graph.absent(as_pairs(edges))
+        if not len(ways):
+            return NO_PAIRS
+        self._fit()
+        back, keys = self._graph.reserve(ways), self._united(ways)
+        if not len(keys):
+            self._graph.add(ways, back)
+            return NO_PAIRS
+        plan, count = self._union(keys)
         came = self._counted(plan, count)
         self._graph.add(ways, back)
         kernels.make_union(self._classes, plan)
         self._size += count
         return came
 
-    def _union(self, edges: Pairs) -> tuple[Ways, Plan, int]:
-        """The edges that are new, the classes that they unite, and how many pairs come."""
-        ways = self._graph.absent(edges)
-        self._fit()
+    def _united(self, ways: Ways) -> Ways:
+        """Classes that the edges bring together, by the sets that they form."""
         keys = new(2 * len(ways), np.uint64, clear=False)
         weights = new(self._nodes, np.int32, clear=False)
         keys = keys[: kernels.unite(self._classes, ways, self._marks, weights, keys)]
         keys.sort()
+        return keys
+
+    def _union(self, keys: Ways) -> tuple[Plan, int]:
+        """What becomes of these classes, and how many pairs come."""
         nodes, parts, found, count = kernels.measure_union(self._classes, keys)
         plan = Plan.of(nodes, parts, found)
         kernels.plan_union(self._classes, keys, plan)
-        return ways, plan, count
+        return plan, count
 
     def delete(self, edges: ArrayLike) -> Pairs:
         """Take edges away; returns the pairs that went."""
         graph = self._graph
         ways = graph.present(as_pairs(edges))
-        back = turned(ways)
-        keys = packed(self._classes.root[ways >> HALF], np.arange(len(ways)))
+        if not len(ways):
+            return NO_PAIRS
+        back, keys = turned(ways), new(len(ways), np.uint64, clear=False)
+        kernels.list_classes(self._classes, ways, keys)
         keys.sort()
         scratch = Scratch.around(self._num, self._nodes)
         found, nodes, asleep = kernels.cut(
@@ -160,6 +171,9 @@ class Components:
         )
         graph.edges -= len(ways)
         graph.asleep += asleep
+        if not found:
+            self._tidy()
+            return NO_PAIRS
         try:
             plan, count = self._pieces(keys[:found], nodes)
             went = self._counted(plan, -count)
@@ -195,6 +209,8 @@ class Components:
 
     def _fit(self) -> None:
         """Entries for nodes that are new in the graph."""
+        if self._nodes == self._graph.nodes:
+            return
         capacity = self._graph.capacity
         if capacity > len(self._num):
             larger = Classes(*(grown(array, capacity) for array in self._classes))
@@ -217,7 +233,9 @@ class Components:
     def _renew(self) -> None:
         """Build everything anew from the edges: nodes without edges are forgotten."""
         fresh = Components()
-        ways, plan, count = fresh._union(self.edges())
+        ways = fresh._graph.absent(self.edges())
+        fresh._fit()
+        plan, count = fresh._union(fresh._united(ways))
         fresh._graph.add(ways, fresh._graph.reserve(ways))
         kernels.make_union(fresh._classes, plan)
         vars(self).update({**vars(fresh), "_size": count, "_tick": self._tick})

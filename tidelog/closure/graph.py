@@ -65,18 +65,17 @@ class Graph:
 
         If they are to be arranged, new nodes that reach one another get numbers close together.
         """
-        flat = edges.ravel()
-        numbers = new(len(flat), np.int32, clear=False)
-        done, first, before = 0, self.nodes, self.nodes
-        while done < len(flat):
-            done, self.nodes = nodes.number_ids(
-                self.ids, self.table, self.nodes, flat, done, numbers
+        flat, ways = edges.ravel(), new(len(edges), np.uint64, clear=False)
+        done, kept, first = 0, 0, self.nodes
+        while done < len(ways):
+            before = self.nodes
+            done, kept, self.nodes = kernels.pack_absent(
+                self.ids, self.table, self.out, self.into, flat, ways, before, done, kept
             )
             self.asleep += self.nodes - before
-            before = self.nodes
-            if done < len(flat):
+            if done < len(ways):
                 self._grow()
-        ways = self._sifted(packed(numbers[0::2], numbers[1::2]), False)
+        ways = _each_once(ways[:kept])
         if arranged and self.nodes - first > FEW:
             ways = self._arranged(ways, first)
         return ways
@@ -93,13 +92,8 @@ class Graph:
     def present(self, edges: Pairs) -> Ways:
         """Those of the edges that are there."""
         ways = new(len(edges), np.uint64, clear=False)
-        return self._sifted(
-            ways[: nodes.pack_known(self.ids, self.table, edges.ravel(), ways)], True
-        )
-
-    def _sifted(self, ways: Ways, there: bool) -> Ways:
-        ways.sort()
-        return ways[: kernels.sift(self.out, self.into, ways, there)]
+        kept = kernels.pack_present(self.ids, self.table, self.out, self.into, edges.ravel(), ways)
+        return _each_once(ways[:kept])
 
     def numbers(self, pairs: Pairs) -> NDArray[np.int32]:
         """The numbers of all ids of the pairs, one after the other; -1 where there is none."""
@@ -123,29 +117,20 @@ class Graph:
     def reserve(self, ways: Ways) -> Ways:
         """Make room for edges that will be added; returns them turned round, sorted."""
         back = turned(ways)
-        self.out = self._with_room(self.out, self._tops[0], ways)
-        self.into = self._with_room(self.into, self._tops[1], back)
+        needed, back_needed = kernels.room_needed(self.out, self.into, ways, back)
+        self.out = _with_room(self.out, self._tops[0], needed)
+        self.into = _with_room(self.into, self._tops[1], back_needed)
         return back
-
-    def _with_room(self, lists: Lists, top: int, ways: Ways) -> Lists:
-        needed = top + kernels.room_needed(lists, ways)
-        if needed <= len(lists.data):
-            return lists
-        size = needed if top == 0 else needed + needed // 2
-        return lists._replace(data=grown(lists.data, size, clear=False))
 
     def add(self, ways: Ways, back: Ways) -> None:
         """Add edges that are absent; there is room. This cannot fail."""
-        self._tops[0], woken = kernels.extend(self.out, self.into, ways, self._tops[0])
-        self.asleep -= woken
-        self._tops[1], woken = kernels.extend(self.into, self.out, back, self._tops[1])
+        *self._tops, woken = kernels.add_edges(self.out, self.into, ways, back, *self._tops)
         self.asleep -= woken
         self.edges += len(ways)
 
     def remove(self, ways: Ways, back: Ways) -> None:
         """Remove edges that are present. This cannot fail, nor can adding them again."""
-        self.asleep += kernels.withdraw(self.out, self.into, ways)
-        self.asleep += kernels.withdraw(self.into, self.out, back)
+        self.asleep += kernels.remove_edges(self.out, self.into, ways, back)
         self.edges -= len(ways)
 
     def pairs(self) -> Pairs:
@@ -165,8 +150,20 @@ class Graph:
         return lists._replace(data=data), top
 
 
-def packed(first: NDArray[Any], second: NDArray[Any]) -> Ways:
-    return (first.astype(np.uint64) << HALF) | second.astype(np.uint64)
+def _with_room(lists: Lists, top: int, more: int) -> Lists:
+    needed = top + more
+    if needed <= len(lists.data):
+        return lists
+    size = needed if top == 0 else needed + needed // 2
+    return lists._replace(data=grown(lists.data, size, clear=False))
+
+
+def _each_once(ways: Ways) -> Ways:
+    """The edges in order, each once."""
+    if len(ways) < 2:
+        return ways
+    ways.sort()
+    return ways[: kernels.keep_once(ways)]
 
 
 def turned(ways: Ways) -> Ways:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tidelog.closure.arrays import Pairs, as_pairs, new
+from tidelog.closure.arrays import NO_PAIRS, Pairs, as_pairs, new
 from tidelog.closure.bundles import NO_LOG, Numbers, Queue, Rows, Scratch
 from tidelog.closure.graph import HALF, Graph, Ways, turned
 from tidelog.closure.kernels import asking, cutting, emission, joining, rows, strong
@@ -93,25 +93,26 @@ class Reachability:
         numbers = self._graph.numbers(as_pairs(edges))
         marks, listed = new(self._nodes, np.uint8), new(self._nodes, np.int32, clear=False)
         ask = (self._rows, self._graph.ids, self._nodes, numbers, marks, listed)
-        pairs: Pairs = new((0, 2), np.uint32)
-        pairs = new((asking.pairs_through(*ask, pairs), 2), np.uint32, clear=False)
+        pairs: Pairs = new((asking.pairs_through(*ask, NO_PAIRS), 2), np.uint32, clear=False)
         asking.pairs_through(*ask, pairs)
         return pairs
 
     def insert(self, edges: ArrayLike) -> Pairs:
         """Add edges; returns the pairs that became reachable."""
         ways = self._graph.absent(as_pairs(edges), arranged=True)
+        if not len(ways):
+            return NO_PAIRS
         self._fit()
         return self._change(ways, self._graph.reserve(ways), gone=False)
 
     def delete(self, edges: ArrayLike) -> Pairs:
         """Take edges away; returns the pairs that stopped being reachable."""
         ways = self._graph.present(as_pairs(edges))
+        if not len(ways):
+            return NO_PAIRS
         return self._change(ways, turned(ways), gone=True)
 
     def _change(self, ways: Ways, back: Ways, gone: bool) -> Pairs:
-        if not len(ways):
-            return new((0, 2), np.uint32)
         graph = self._graph
         do, undo = (graph.remove, graph.add) if gone else (graph.add, graph.remove)
         before = self._begin()
@@ -201,6 +202,8 @@ class Reachability:
 
     def _fit(self) -> None:
         """Entries for nodes that are new in the graph."""
+        if self._nodes == self._graph.nodes:
+            return
         capacity = self._graph.capacity
         if capacity > len(self._num):
             num, queue = new(capacity, np.int32), Queue.for_nodes(capacity)

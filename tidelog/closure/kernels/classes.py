@@ -41,14 +41,27 @@ def enter(classes, parent, weight, touched, n, x):
     return c, n
 
 
+@njit
+def are_inside(classes, pairs, n):
+    """Is each edge between nodes of one class?"""
+    for i in range(n):
+        c = classes.root[upper(pairs[i])]
+        if c < 0 or c != classes.root[lower(pairs[i])]:
+            return False
+    return True
+
+
 @njit(cache=True)
 def unite(bundle, ways, parents, weights, keys):
     """Bring the classes together that edges connect; `keys` get the pairs (set, class).
 
-    `parents` comes cleared and is left so. Returns how many keys there are.
+    `parents` comes cleared and is left so. Returns how many keys there are: none, if each edge
+    lies in one class.
     """
     classes, parent, weight, touched = bare(bundle), bare(parents), bare(weights), bare(keys)
     n = 0
+    if are_inside(classes, bare(ways), len(ways)):
+        return n
     for i in range(len(ways)):
         c, n = enter(classes, parent, weight, touched, n, upper(ways[i]))
         d, n = enter(classes, parent, weight, touched, n, lower(ways[i]))
@@ -343,6 +356,13 @@ def cut_class(classes, out, into, pairs, keys, first, end, s, piece, pieces):
             if x == c:
                 break
     return pieces, asleep, changed
+
+
+@njit(cache=True)
+def list_classes(bundle, ways, keys):
+    """For every edge the pair (class, its place)."""
+    for i in range(len(ways)):
+        keys[i] = pack(bundle.root[upper(ways[i])], i)
 
 
 @njit(cache=True)

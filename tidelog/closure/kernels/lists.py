@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.closure.kernels.nodes import lower, pack, upper
+from tidelog.closure.kernels.nodes import entered, find, lower, pack, upper
 from tidelog.closure.kernels.pointers import bare
 
 
@@ -33,17 +33,47 @@ def is_edge(out, into, x, y):
 
 
 @njit(cache=True)
-def sift(out, into, ways, there):
-    """Keep each of the sorted edges once, if it is there (or if it is not); returns how many."""
-    ahead, behind = bare(out), bare(into)
+def pack_absent(ids, table, out, into, wanted, ways, count, first, kept):
+    """The pairs of ids, from the first on, that are no edges yet; ids get numbers.
+
+    Returns how far it came, less than all where there is no room, how many edges are kept, and
+    the count of nodes.
+    """
+    known, slots, size, room = bare(ids), bare(table), len(table), len(ids)
+    ahead, behind, names, pairs = bare(out), bare(into), bare(wanted), bare(ways)
+    for i in range(first, len(ways)):
+        x, count = entered(known, slots, size, room, count, names[2 * i])
+        y, count = entered(known, slots, size, room, count, names[2 * i + 1])
+        if x < 0 or y < 0:
+            return i, kept, count
+        if not is_edge(ahead, behind, x, y):
+            pairs[kept] = pack(x, y)
+            kept += 1
+    return len(ways), kept, count
+
+
+@njit(cache=True)
+def pack_present(ids, table, out, into, wanted, ways):
+    """The pairs of ids that are edges; returns how many there are."""
+    known, slots, size = bare(ids), bare(table), len(table)
+    ahead, behind, names, pairs = bare(out), bare(into), bare(wanted), bare(ways)
     kept = 0
-    last = np.uint64(0)
     for i in range(len(ways)):
-        if i > 0 and ways[i] == last:
-            continue
-        last = ways[i]
-        if is_edge(ahead, behind, upper(last), lower(last)) == there:
-            ways[kept] = last
+        x = np.int64(slots[find(known, slots, size, names[2 * i])]) - 1
+        y = np.int64(slots[find(known, slots, size, names[2 * i + 1])]) - 1
+        if x >= 0 and y >= 0 and is_edge(ahead, behind, x, y):
+            pairs[kept] = pack(x, y)
+            kept += 1
+    return kept
+
+
+@njit(cache=True)
+def keep_once(ways):
+    """Keep each of the sorted edges once; returns how many there are."""
+    kept = min(1, len(ways))
+    for i in range(1, len(ways)):
+        if ways[i] != ways[kept - 1]:
+            ways[kept] = ways[i]
             kept += 1
     return kept
 
@@ -66,34 +96,39 @@ def enlarged(lists, x, more):
     return total if lists.room[x] == 0 else total + total // 2
 
 
-@njit(cache=True)
-def room_needed(lists, ways):
+@njit
+def pieces_needed(lists, pairs, n):
     """How much of the array new pieces for these pairs will take."""
-    all_lists, pairs, n = bare(lists), bare(ways), len(ways)
     needed = 0
     i = 0
     while i < n:
         end = run_end(pairs, i, n)
-        needed += enlarged(all_lists, upper(ways[i]), end - i)
+        needed += enlarged(lists, upper(pairs[i]), end - i)
         i = end
     return needed
 
 
 @njit(cache=True)
-def extend(lists, other, ways, top):
+def room_needed(out, into, ways, back):
+    """The same for edges and for the way back."""
+    n = len(ways)
+    return pieces_needed(bare(out), bare(ways), n), pieces_needed(bare(into), bare(back), n)
+
+
+@njit
+def extend(lists, other, pairs, n, top):
     """Add pairs; `other` are the lists of the other direction, `top` is the array's end.
 
     Returns the new end, and how many of the nodes had no edge before.
     """
-    all_lists, pairs, n = bare(lists), bare(ways), len(ways)
     woken = 0
     i = 0
     while i < n:
-        x = upper(ways[i])
+        x = upper(pairs[i])
         end = run_end(pairs, i, n)
         if lists.used[x] == 0 and other.used[x] == 0:
             woken += 1
-        room = enlarged(all_lists, x, end - i)
+        room = enlarged(lists, x, end - i)
         if room > 0:
             for j in range(lists.used[x]):
                 lists.data[top + j] = lists.data[lists.at[x] + j]
@@ -103,10 +138,19 @@ def extend(lists, other, ways, top):
         j = lists.at[x] + lists.used[x]
         lists.used[x] += end - i
         while i < end:
-            lists.data[j] = lower(ways[i])
+            lists.data[j] = lower(pairs[i])
             j += 1
             i += 1
     return top, woken
+
+
+@njit(cache=True)
+def add_edges(out, into, ways, back, top, back_top):
+    """Add edges to both lists; returns their new ends, and how many nodes had no edge before."""
+    ahead, behind, n = bare(out), bare(into), len(ways)
+    top, woken = extend(ahead, behind, bare(ways), n, top)
+    back_top, more = extend(behind, ahead, bare(back), n, back_top)
+    return top, back_top, woken + more
 
 
 @njit
@@ -130,17 +174,16 @@ def find_pair(pairs, low, end, pair):
     return low < end and pairs[low] == pair
 
 
-@njit(cache=True)
-def withdraw(lists, other, ways):
+@njit
+def withdraw(lists, other, pairs, n):
     """Take pairs away, all of which are there; returns how many nodes have no edge any more."""
-    all_lists, pairs, n = bare(lists), bare(ways), len(ways)
     asleep = 0
     i = 0
     while i < n:
-        x = upper(ways[i])
+        x = upper(pairs[i])
         end = run_end(pairs, i, n)
         if end - i == 1:
-            drop(all_lists, x, lower(ways[i]))
+            drop(lists, x, lower(pairs[i]))
         else:
             # One pass over the list, however many go.
             kept = lists.at[x]
@@ -154,6 +197,14 @@ def withdraw(lists, other, ways):
             asleep += 1
         i = end
     return asleep
+
+
+@njit(cache=True)
+def remove_edges(out, into, ways, back):
+    """Take edges out of both lists; returns how many nodes have no edge any more."""
+    ahead, behind, n = bare(out), bare(into), len(ways)
+    asleep = withdraw(ahead, behind, bare(ways), n)
+    return asleep + withdraw(behind, ahead, bare(back), n)
 
 
 @njit(cache=True)

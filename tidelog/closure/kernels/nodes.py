@@ -45,23 +45,18 @@ def find(ids, table, size, name):
     return slot
 
 
-@njit(cache=True)
-def number_ids(ids, table, count, wanted, first, numbers):
-    """The numbers of wanted[first:], new ones for ids that have none.
-
-    Returns how far it came, less than all where there is no room, and the count of nodes.
-    """
-    known, slots = bare(ids), bare(table)
-    for i in range(first, len(wanted)):
-        slot = find(known, slots, len(table), wanted[i])
-        if table[slot] == 0:
-            if count == len(ids):
-                return i, count
-            ids[count] = wanted[i]
-            count += 1
-            table[slot] = count
-        numbers[i] = table[slot] - 1
-    return len(wanted), count
+@njit
+def entered(ids, table, size, room, count, name):
+    """The number of an id, a new one if it has none, or -1 if there is no room; and the count of
+    nodes."""
+    slot = find(ids, table, size, name)
+    if table[slot] == 0:
+        if count == room:
+            return np.int64(-1), count
+        ids[count] = name
+        count += 1
+        table[slot] = count
+    return np.int64(table[slot]) - 1, count
 
 
 @njit(cache=True)
@@ -76,17 +71,3 @@ def rehash(ids, count, table):
     known, slots = bare(ids), bare(table)
     for x in range(count):
         slots[find(known, slots, len(table), known[x])] = x + 1
-
-
-@njit(cache=True)
-def pack_known(ids, table, wanted, ways):
-    """The pairs of ids that both have a number; returns how many there are."""
-    known, slots, size = bare(ids), bare(table), len(table)
-    kept = 0
-    for i in range(len(wanted) // 2):
-        a = np.int64(slots[find(known, slots, size, wanted[2 * i])])
-        b = np.int64(slots[find(known, slots, size, wanted[2 * i + 1])])
-        if a != 0 and b != 0:
-            ways[kept] = pack(a - 1, b - 1)
-            kept += 1
-    return kept
