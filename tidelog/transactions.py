@@ -180,6 +180,7 @@ class Transaction:
         self._engine.begin()
         self._explicit = self._engine.none()  # X: explicit facts whose state is another now
         self._takes = False  # whether a fact was explicit and is not, even if it is again
+        self._gives = False  # or was not and is, even if it is not again
         self._delta: Delta | None = None
         self._schema: tuple[Rulebook | None, Mapping[str, Relation]] = (None, {})
         self.report = Report()
@@ -284,6 +285,7 @@ class Transaction:
         """Facts have changed, that were not so just before."""
         X = self._explicit
         self._takes = self._takes or op == "-"
+        self._gives = self._gives or op == "+"
         again, fresh = X.those(r, rows), X.others(r, rows)
         X.remove(r, again)
         X.add(r, fresh)
@@ -417,7 +419,7 @@ class Transaction:
         engine, memory = self._engine, self._state.memory
         D, A = engine.none(), engine.none()
         u = Update(engine, engine.explicit, engine.all, X, D, A, watch, memory, self.report)
-        u.marks, u.only_gives = self._marks(X), not self._takes
+        u.marks, u.only_gives, u.only_takes = self._marks(X), not self._takes, not self._gives
         update(u, book.strata, book.stratum_of, book.readers, gone, come, self._way())
         self._finished(u)
         return engine.save(D), engine.save(A)

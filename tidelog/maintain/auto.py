@@ -26,7 +26,7 @@ TINY = 500  # facts that its rules read and derive: plans for following deletion
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     costs = u.memory.costs(stratum)
-    deletes = bool(u.D) or bool(gone) or (u.loses and u.gives(stratum))
+    deletes = bool(u.D) or bool(gone) or (u.gives(stratum) and u.loses)
     facts = len(u.D) + len(u.A) + len(u.X)
     began = u.clock()
     if is_bulk(u, stratum, facts) or costs.from_scratch(
@@ -48,7 +48,9 @@ def is_bulk(u: Update, stratum: Stratum, facts: int) -> bool:
     """Do so many facts come or go that closures could become modules by it?"""
     if facts < BULK or u.memory.had_modules(stratum) or not modular.closures(u, stratum):
         return False
-    return 4 * facts > sum(map(u.engine.size, u.memory.known(stratum).read))
+    read = tuple(u.memory.known(stratum).read)
+    mine = sum(len(u.engine.collect(changed, read)) for changed in (u.D, u.A, u.X))
+    return mine >= BULK and 4 * mine > sum(map(u.engine.size, read))
 
 
 def plans(u: Update, stratum: Stratum) -> int:
@@ -67,8 +69,8 @@ def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rul
             bf.maintain(u, stratum, gone, come)
             u.work.why = "no recursion"
         return
-    if u.memory.had_modules(stratum) and modular.closures(u, stratum):
-        modular.maintain(u, stratum, gone, come)
+    if u.memory.had_modules(stratum) and (found := modular.closures(u, stratum)):
+        modular.by_modules(u, stratum, found, gone, come)
         u.work.why = u.work.why or "closures have their own algorithm"
         return
     if count(u, stratum, gone, come):
@@ -100,7 +102,7 @@ def count(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule
     """Maintain the stratum by its derivation counters, where that is worth while. False, and
     nothing is changed, where it is not."""
     costs, facts = u.memory.costs(stratum), len(u.D) + len(u.X)
-    deletes = bool(u.D) or (u.loses and u.gives(stratum))
+    deletes = bool(u.D) or (u.gives(stratum) and u.loses)
     if gone or come or not costs.may_count(facts if deletes else 0):
         return False
     if not u.memory.has("recursive", stratum):

@@ -74,6 +74,8 @@ class Memory:
 
     def keep(self, stratum: Stratum, *kept: Kept) -> None:
         """Of the stratum's facts these counters are in step now, and no others."""
+        if "modules" in kept:
+            self._changed.update(stratum.relations)
         if self._keeps_only(stratum, kept):
             return
         if self.has("ages", stratum) != ("ages" in kept):
@@ -81,15 +83,14 @@ class Memory:
         closed = self.closed.get(stratum.relations)
         self.forget(stratum.relations)
         if "modules" in kept:
-            self._changed.update(stratum.relations)
             self.closed[stratum.relations] = closed
             self._modular.add(stratum.relations)
         for which in kept:
             self._kept[which].update(dict.fromkeys(stratum.relations, stratum.relations))
 
     def _keeps_only(self, stratum: Stratum, kept: Sequence[Kept]) -> bool:
-        """Is there nothing to note? Closures may have changed, which has to be."""
-        return "modules" not in kept and all(
+        """Is there nothing to note?"""
+        return all(
             self.has(which, stratum)
             if which in kept
             else noted.keys().isdisjoint(stratum.relations)
@@ -132,7 +133,10 @@ class Memory:
 
     def costs(self, stratum: Stratum) -> Costs:
         """What is known of strata with this one's first relation."""
-        return self._costs.setdefault(stratum.relations[0], Costs())
+        found = self._costs.get(stratum.relations[0])
+        if found is None:
+            found = self._costs[stratum.relations[0]] = Costs()
+        return found
 
     def known(self, stratum: Stratum) -> Known:
         return self.once(Known.of, stratum)

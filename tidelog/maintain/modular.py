@@ -31,9 +31,20 @@ SAMPLE = 1024  # edges that an estimate looks at
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     """DRed^c-Mod."""
     found = closures(u, stratum)
-    if not found:
+    if found:
+        by_modules(u, stratum, found, gone, come)
+    else:
         dredc.maintain(u, stratum, gone, come)
-        return
+
+
+def by_modules(
+    u: Update,
+    stratum: Stratum,
+    found: Sequence[Closure],
+    gone: Sequence[Rule],
+    come: Sequence[Rule],
+) -> None:
+    """The same for a stratum that has closures."""
     u.work.algorithm = "dredc-mod"
     if changes_modules(stratum, found, gone) or changes_modules(stratum, found, come):
         recompute(u, stratum)
@@ -51,7 +62,7 @@ def maintain_bf(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequenc
     if not found or not is_exact(u, stratum):
         with_proofs(u, stratum, gone, come, found)
         return
-    maintain(u, stratum, gone, come)
+    by_modules(u, stratum, found, gone, come)
     u.work.algorithm = "bfc-mod"
 
 
@@ -103,16 +114,15 @@ def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule
     (closed,) = states(u, stratum, (*kept(stratum.nonrecursive, come), *gone))
     u.memory.keep(stratum, "modules")
     if closed.closure.base is not None:
-        source = (closed.closure.source,)
-        N, G = engine.collect(u.D, source), engine.collect(u.A, source)
+        A, D = closed.insert(engine, u.A), closed.remove(engine, u.D)
+    elif not (stratum.nonrecursive or gone or come or u.marks or closed.closure.inverse):
+        # Explicit facts are all that is external, and need not be collected.
+        A = engine.none() if u.only_takes else closed.insert(engine, u.given)
+        D = closed.remove(engine, u.removed) if u.loses else engine.none()
     else:
         N, G = external(u, stratum, gone, come)
-        if N:
-            N = closed.both(engine, N)
-            N -= closed.both(engine, engine.collect(N & u.E))
-            N -= closed.both(engine, engine.provable(stratum.nonrecursive, N, within=I))
-    A = closed.insert(engine, G) if G else engine.none()
-    D = closed.remove(engine, N) if N else engine.none()
+        A = closed.insert(engine, G) if G else engine.none()
+        D = closed.remove(engine, unsupported(u, stratum, closed, N)) if N else engine.none()
     u.note("closure")
     if D and A:
         both = engine.collect(D & A)
@@ -121,6 +131,16 @@ def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule
     I -= D
     I |= A
     u.net(D, A)
+
+
+def unsupported(u: Update, stratum: Stratum, closed: Closed, N: FactSet) -> FactSet:
+    """Those of N, facts of the closure and the same in its inverse, that are external no more."""
+    engine = u.engine
+    N = closed.both(engine, N)
+    N -= closed.both(engine, engine.collect(N & u.E)) if closed.closure.inverse else u.E
+    if N and stratum.nonrecursive:
+        N -= closed.both(engine, engine.provable(stratum.nonrecursive, N, within=u.I))
+    return N
 
 
 def external(
@@ -133,7 +153,7 @@ def external(
     engine, C = u.engine, u.engine.nonrecursive if count else None
     rules = kept(stratum.nonrecursive, come)
     N = lost(u, stratum, rules, gone, C)
-    if rules and (u.A or u.D):
+    if rules and (u.A or (u.D and u.memory.known(stratum).complete)):
         G = engine.derive(rules, touching=u.A, touching_negated=u.D, within=u.I, add_to=C)
     else:
         G = engine.none()

@@ -127,6 +127,8 @@ class Closed:
 
     def facts(self, engine: Engine, pairs: Ids) -> FactSet:
         """What the pairs of the closure are, in all its relations."""
+        if not len(pairs):
+            return engine.none()
         J = engine.pick(self.relation, pairs)
         if self.closure.inverse is not None:
             J |= engine.pick(self.closure.inverse, pairs[:, ::-1])
@@ -145,13 +147,14 @@ class Closed:
     def grow(self, engine: Engine, X: Ids) -> FactSet:
         """The same for edges."""
         began = time.perf_counter()
-        J = self.facts(engine, self.known.insert(X))
+        J = self.facts(engine, self.known.insert(X)) if len(X) else engine.none()
         engine.worked(self.closure.rules[0], time.perf_counter() - began, len(J))
         return J
 
     def remove(self, engine: Engine, facts: View) -> FactSet:
         """The facts leave X; returns what the closure loses."""
-        return self.facts(engine, self.known.delete(self.edges(engine, facts)))
+        X = self.edges(engine, facts)
+        return self.facts(engine, self.known.delete(X)) if len(X) else engine.none()
 
     def diff(self, u: Update, stratum: Stratum, loses: bool) -> FactSet:
         """None: its rules read no lower facts."""

@@ -52,6 +52,7 @@ class Update:
     deadline: float = math.inf  # of a search that can be given up, by `clock`
     lasting: float = 0.0  # seconds spent on what later updates will find
     only_gives: bool = False  # is it known that all of X is explicit now?
+    only_takes: bool = False  # or that none of it is?
     _explicit: frozenset[str] = frozenset()  # relations that X has facts of
     _noted: int = 0
     _loses: bool | None = None
@@ -68,8 +69,20 @@ class Update:
     def loses(self) -> bool:
         """Are facts explicit no more?"""
         if self._loses is None:
-            self._loses = not self.only_gives and bool(self.engine.some(self.X - self.E, 1))
+            known = self.only_gives or self.only_takes
+            lost = self.X if known else self.engine.some(self.X - self.E, 1)
+            self._loses = not self.only_gives and bool(lost)
         return self._loses
+
+    @property
+    def removed(self) -> View:
+        """Those of X that are explicit no more; of an update that loses some."""
+        return self.X if self.only_takes else self.X - self.E
+
+    @property
+    def given(self) -> View:
+        """Those of X that are explicit now."""
+        return self.X & self.E if self.loses else self.X
 
     def gives(self, stratum: Stratum) -> bool:
         """Has X facts of the stratum?"""
@@ -79,12 +92,13 @@ class Update:
         """Facts of the stratum that are explicit no more."""
         if not self.loses:
             return self.engine.none()
-        return self.engine.collect(self.X - self.E, stratum.relations)
+        return self.engine.collect(self.removed, stratum.relations)
 
     def came(self, stratum: Stratum) -> FactSet:
         """Facts of the stratum that are explicit now."""
-        given = self.X & self.E if self.loses else self.X
-        return self.engine.collect(given, stratum.relations)
+        if self.only_takes:
+            return self.engine.none()
+        return self.engine.collect(self.given, stratum.relations)
 
     def clock(self) -> float:
         """Seconds of this thread's work, but for what stays: indexes, and counters that are new."""
@@ -221,8 +235,8 @@ def _take_inputs(u: Update, relations: tuple[str, ...]) -> list[str]:
     """Relations without rules hold what is explicit."""
     began = time.perf_counter()
     u.begin(Work(relations, "input"))
-    D = u.engine.collect(u.X - u.E, relations)
-    A = u.engine.collect(u.X & u.E, relations) if len(D) < len(u.X) else u.engine.none()
+    D = u.engine.collect(u.removed, relations) if u.loses else u.engine.none()
+    A = u.engine.collect(u.given, relations) if len(D) < len(u.X) else u.engine.none()
     u.I -= D
     u.I |= A
     u.net(D, A)
