@@ -162,7 +162,7 @@ class Components:
         ways = graph.present(as_pairs(edges))
         if not len(ways):
             return NO_PAIRS
-        back, keys = turned(ways), new(len(ways), np.uint64, clear=False)
+        back, keys = turned(ways, graph.nodes), new(len(ways), np.uint64, clear=False)
         kernels.list_classes(self._classes, ways, keys)
         keys.sort()
         scratch = Scratch.around(self._num, self._nodes)

@@ -75,7 +75,7 @@ class Graph:
             self.asleep += self.nodes - before
             if done < len(ways):
                 self._grow()
-        ways = _each_once(ways[:kept])
+        ways = _each_once(ways[:kept], self.nodes)
         if arranged and self.nodes - first > FEW:
             ways = self._arranged(ways, first)
         return ways
@@ -86,14 +86,13 @@ class Graph:
         order.arrange(ways, first, scratch)
         ids = new(fresh, np.uint32, clear=False)
         order.renumber(self.ids, self.table, ways, first, scratch, ids)
-        ways.sort()
-        return ways
+        return in_order(ways, self.nodes)
 
     def present(self, edges: Pairs) -> Ways:
         """Those of the edges that are there."""
         ways = new(len(edges), np.uint64, clear=False)
         kept = kernels.pack_present(self.ids, self.table, self.out, self.into, edges.ravel(), ways)
-        return _each_once(ways[:kept])
+        return _each_once(ways[:kept], self.nodes)
 
     def numbers(self, pairs: Pairs) -> NDArray[np.int32]:
         """The numbers of all ids of the pairs, one after the other; -1 where there is none."""
@@ -116,7 +115,7 @@ class Graph:
 
     def reserve(self, ways: Ways) -> Ways:
         """Make room for edges that will be added; returns them turned round, sorted."""
-        back = turned(ways)
+        back = turned(ways, self.nodes)
         needed, back_needed = kernels.room_needed(self.out, self.into, ways, back)
         self.out = _with_room(self.out, self._tops[0], needed)
         self.into = _with_room(self.into, self._tops[1], back_needed)
@@ -158,16 +157,37 @@ def _with_room(lists: Lists, top: int, more: int) -> Lists:
     return lists._replace(data=grown(lists.data, size, clear=False))
 
 
-def _each_once(ways: Ways) -> Ways:
+def _each_once(ways: Ways, nodes: int) -> Ways:
     """The edges in order, each once."""
     if len(ways) < 2:
         return ways
-    ways.sort()
+    ways = in_order(ways, nodes)
     return ways[: kernels.keep_once(ways)]
 
 
-def turned(ways: Ways) -> Ways:
-    """The same pairs the other way round, sorted."""
-    back: Ways = (ways << HALF) | (ways >> HALF)
-    back.sort()
-    return back
+def in_order(ways: Ways, nodes: int) -> Ways:
+    """The pairs sorted; where they are few beside the nodes, in place."""
+    if len(ways) < nodes:
+        ways.sort()
+        return ways
+    return turned(_by_first(_round(ways), nodes), nodes)
+
+
+def turned(ways: Ways, nodes: int) -> Ways:
+    """The same pairs the other way round, sorted; they come by their first nodes at least."""
+    back = _round(ways)
+    if len(ways) < nodes:
+        back.sort()
+        return back
+    return _by_first(back, nodes)
+
+
+def _round(ways: Ways) -> Ways:
+    return (ways << HALF) | (ways >> HALF)
+
+
+def _by_first(ways: Ways, nodes: int) -> Ways:
+    """The pairs by their first nodes, and otherwise in the order in which they come."""
+    found = new(len(ways), np.uint64, clear=False)
+    order.by_first(ways, new(nodes + 1, np.int64), found)
+    return found

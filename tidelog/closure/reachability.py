@@ -110,7 +110,7 @@ class Reachability:
         ways = self._graph.present(as_pairs(edges))
         if not len(ways):
             return NO_PAIRS
-        return self._change(ways, turned(ways), gone=True)
+        return self._change(ways, turned(ways, self._graph.nodes), gone=True)
 
     def _change(self, ways: Ways, back: Ways, gone: bool) -> Pairs:
         graph = self._graph

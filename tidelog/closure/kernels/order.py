@@ -75,3 +75,18 @@ def renumber(ids, table, ways, first, scratch, names):
         if y >= first:
             y = first + number[y - first] - 1
         ways[i] = pack(x, y)
+
+
+@njit(cache=True)
+def by_first(ways, ends, found):
+    """Counting sort: the pairs by their first nodes; `ends` has a place for each node and one
+    more, and comes cleared."""
+    pairs, end, ordered = bare(ways), bare(ends), bare(found)
+    for i in range(len(ways)):
+        end[upper(pairs[i]) + 1] += 1
+    for x in range(1, len(ends)):
+        end[x] += end[x - 1]
+    for i in range(len(ways)):
+        x = upper(pairs[i])
+        ordered[end[x]] = pairs[i]
+        end[x] += 1

@@ -260,35 +260,47 @@ def load_rows(relations, r, data, first, scratch, bits, found):
 
 
 @njit(cache=True)
-def enter_rows(relations, r, data, first, scratch, bits, known, count):
-    """Add data[first:] where rows are absent; known[count:] are the numbers of those that were
-    there before.
+def enter_pairs(relations, r, data, first, bits, known, count):
+    """Add data[first:], rows of two columns, where they are absent; known[count:] are the numbers
+    of those that were there before.
 
     Returns how far it came, as `load_rows` does, and how many are known. All rows must have
-    their numbers in the table; new ones of one or two columns do not get theirs.
+    their numbers in the table; new ones do not get theirs.
     """
     rels = i64(relations)
-    t = i64(scratch)
-    arity = rels[r * R_WIDTH + R_ARITY]
-    room = rels[r * R_WIDTH + R_CAP]
-    size = rels[r * R_WIDTH + R_HSIZE]
-    multiplier = np.uint64(rels[r * R_WIDTH + R_MULT])
-    filled = rels[r * R_WIDTH + R_FILLED]
-    for i in range(first, data.shape[0]):
-        if rels[r * R_WIDTH + R_N] >= room:
+    of = r * R_WIDTH
+    keys, rows, mask = u64(rels[of + R_HKEYS]), u64(rels[of + R_ROWS]), u16(rels[of + R_MASK])
+    numbers, filled = u32(rels[of + R_HROWS]), rels[of + R_FILLED]
+    n, room, size = rels[of + R_N], rels[of + R_CAP], rels[of + R_HSIZE]
+    multiplier = np.uint64(rels[of + R_MULT])
+    fresh, odd = rels[of + R_FRESH], rels[of + R_ODD]
+    end = data.shape[0]
+    pairs = data.ravel()
+    for i in range(first, end):
+        if n >= room:
+            rels[of + R_N] = n
             return i, count
-        if i + AHEAD < data.shape[0]:
-            for c in range(arity):
-                t[c] = np.int64(data[i + AHEAD, c])
-            prefetch(rels[r * R_WIDTH + R_HKEYS] + 8 * home(key_of(t, arity), multiplier, size))
-        for c in range(arity):
-            t[c] = np.int64(data[i, c])
-        key = key_of(t, arity)
-        slot = find_slot(rels, r, key, t)
-        if u64(rels[r * R_WIDTH + R_HKEYS])[slot] == EMPTY:
-            append_row(rels, r, slot, key, t, bits)
+        if i + AHEAD < end:
+            j = 2 * (i + AHEAD)
+            prefetch(rels[of + R_HKEYS] + 8 * home(pack(pairs[j], pairs[j + 1]), multiplier, size))
+        key = pack(pairs[2 * i], pairs[2 * i + 1])
+        slot = home(key, multiplier, size)
+        while keys[slot] != EMPTY and keys[slot] != key:
+            slot += 1
+            if slot == size:
+                slot = 0
+        if keys[slot] == EMPTY:
+            keys[slot] = key
+            rows[n] = pack(pairs[2 * i + 1], pairs[2 * i])
+            mask[n] = np.uint16(bits)
+            n += 1
+            if fresh != 0:
+                note_fresh(fresh, key)
+            if odd != 0:
+                note_fresh(odd, key)
         else:
-            row = np.int64(u32(rels[r * R_WIDTH + R_HROWS])[slot]) - 1
+            row = np.int64(numbers[slot]) - 1
             known[count] = np.uint32(row)
             count += np.int64(0 <= row < filled)
-    return data.shape[0], count
+    rels[of + R_N] = n
+    return end, count
