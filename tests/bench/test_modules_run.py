@@ -185,7 +185,7 @@ def test_facts_that_change_are_those_of_all_changes() -> None:
 
 @pytest.mark.parametrize(("kind", "factor"), [("materialise", 5), ("delete few", 10)])
 def test_every_row_must_be_so_many_times_as_fast(kind: paper.Kind, factor: int) -> None:
-    words = "materialisation" if kind == "materialise" else "small deletions"
+    words = f"at least {factor} times"
     good = row_of(kind, dredc=1.01 * factor, dredc_mod=1.0)
     bad = row_of(kind, dredc=0.99 * factor, dredc_mod=1.0)
     open_ = row_of(kind, stopped=("dredc",), limit=0.99 * factor, dredc_mod=1.0)
@@ -197,6 +197,23 @@ def test_every_row_must_be_so_many_times_as_fast(kind: paper.Kind, factor: int) 
     assert found([good, slow], words).reached is False
     assert "dredc-mod > 60 s" in found([good, slow], words).figure
     assert found([], words).reached is None
+
+
+@pytest.mark.parametrize(
+    ("row", "ratio", "least", "theirs"),
+    [
+        ("LUBM-LE", 3.9, True, True),
+        ("LUBM-LE", 3.6, False, False),
+        ("DAG-R", 6.0, True, False),
+        (None, 4.9, False, None),
+    ],
+)
+def test_the_paper_has_a_ratio_for_each_row(
+    row: str | None, ratio: float, least: bool, theirs: bool | None
+) -> None:
+    rows = [replace(row_of("materialise", dredc=ratio, dredc_mod=1.0), paper=row)]
+    assert found(rows, "materialisation with modules at least 5").reached is least
+    assert found(rows, "as much in materialisation").reached is theirs
 
 
 @pytest.mark.parametrize(
