@@ -72,7 +72,8 @@ def evaluate(
         return
     N = modular.seeds(engine, stratum, E, I)
     X = modular.certain(engine, memory, stratum, N)
-    if X is None or modular.meeting(X) <= LONG:
+    # No more pairs meet than there are: of a few edges, this says enough.
+    if X is None or len(X) ** 2 <= LONG or modular.meeting(X) <= LONG:
         engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each, most=LONG)
     if N:
         N -= N
