@@ -34,18 +34,20 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     if u.gives(stratum):
         N |= u.went(stratum)
         A |= u.came(stratum)
+        A -= I
     u.memory.keep_ages(stratum, "nonrecursive", "recursive")
     u.note("counts")
-    Ds = overdelete(u, stratum, N, r)
-    I -= Ds
-    A -= I
-    A |= engine.positive(C_r, Ds)
+    Ds = overdelete(u, stratum, N, r) if N else N
+    if Ds:
+        I -= Ds
+        A |= engine.positive(C_r, Ds)
     A |= gained(u, stratum, r, come_r, C_r)
     added = engine.none()
     saturate(engine, stratum.recursive, I, A, u.watch, added=added, add_to=C_r)
     u.note("DR5")
-    added -= Ds
-    Ds -= I
+    if Ds:
+        added -= Ds
+        Ds -= I
     u.net(Ds, added)
 
 
