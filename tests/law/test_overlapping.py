@@ -16,6 +16,7 @@ import pytest
 
 from tests.law.histories import history
 from tests.law.overlapping import COURSES, marked, overlap
+from tidelog.maintain import materialise
 
 HISTORIES = int(os.environ.get("TIDELOG_HISTORIES", "200")) // 5
 FIRST = int(os.environ.get("TIDELOG_SEED", "0"))
@@ -37,6 +38,13 @@ def test_fully_dynamic(seed: int, happened: Counter[str]) -> None:
     for course in (COURSES[seed % len(COURSES)], COURSES[seed % 3]):
         happened["together"] += overlap(told, course, Random(f"{seed} {course}"))
     happened["histories"] += 1
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
+def test_fully_dynamic_with_modules(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where closures are modules from the first, however small."""
+    monkeypatch.setattr(materialise, "LONG", 0)
+    overlap(history(seed), "auto", Random(f"{seed} modules"))
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))

@@ -9,6 +9,7 @@ import weakref
 from collections import Counter as Tally
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -342,6 +343,13 @@ class PyEngine:
         mine = sorted((fact for fact in facts.facts if fact[0] in relations), key=repr)
         facts.facts.difference_update(mine[:count])
         return self._new(mine[:count])
+
+    @contextmanager
+    def as_before(self, gone: FactSet, came: FactSet) -> Iterator[None]:
+        back, off = _py(gone).facts, _py(came).facts
+        self.all.facts = (self.all.facts | back) - off
+        yield
+        self.all.facts = (self.all.facts - back) | off
 
     def save(self, facts: FactSet) -> frozenset[Fact]:
         assert isinstance(facts, PySet)

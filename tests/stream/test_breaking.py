@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 
 from tidelog import Database, FactChange, LimitError, Limits
+from tidelog.maintain import flow, materialise
 from tidelog.stream import dynamic
 
 PATHS = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
@@ -100,3 +101,56 @@ def test_a_check_serves_all_suspects() -> None:
     work = next(work for work in last.report.works if "eq" in work.relations)
     assert work.numbers["|C|"] <= 2 * 1600
     assert db.size("eq") == 17 * 17 + 23 * 23
+
+
+CLOSED = """
+.decl edge(x: number, y: number)
+.decl p(x: number, y: number)
+.decl q(x: number, y: number)
+p(x, y) :- edge(x, y).
+p(x, z) :- p(x, y), p(y, z).
+q(x, y) :- p(x, y), x < 50.
+q(x, z) :- q(x, y), q(y, z).
+p(x, y) :- q(y, x), x < 3.
+"""
+
+
+@pytest.fixture
+def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closures are modules, and hear of a few facts at a time."""
+    monkeypatch.setattr(materialise, "LONG", 0)
+    monkeypatch.setattr(flow, "FIRST", 3)
+    monkeypatch.setattr(flow, "LEAST", 2)
+    monkeypatch.setattr(flow, "STEP", 0)
+
+
+@pytest.mark.parametrize("relation", ["edge", "p"])
+@pytest.mark.usefixtures("in_parts")
+def test_an_update_meets_a_closure_that_hears_of_another(relation: str) -> None:
+    """In parts, of lower facts and of the closure's own explicit ones."""
+    ring = [(i, (i + 1) % 60) for i in range(60)]
+    db = Database(CLOSED, facts={relation: ring})
+    updates = [[FactChange("-", relation, row) for row in ring[::2]]]
+    updates += [[FactChange("+", relation, (i, i + 7))] for i in range(4)]
+    updates += [[FactChange("+", relation, row) for row in ring[:20:2]]]
+    done = list(db.stream(updates, "fully-dynamic"))
+    assert done[-1].together == len(updates)
+    assert done[-1].report.works[-1].algorithm == "dredc-mod"
+    left = {*ring[1::2], *ring[:20:2], *((i, i + 7) for i in range(4))}
+    right = Database(CLOSED, facts={relation: left})
+    assert set(db["p"]) == set(right["p"])
+    assert set(db["q"]) == set(right["q"])
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_a_limit_ends_the_part_of_a_change() -> None:
+    db = Database(CLOSED, facts={"edge": [(0, 1), (1, 2)]})
+    before = {name: set(db[name]) for name in db.relations}
+    update = [FactChange("+", "edge", (i, i + 1)) for i in range(30)]
+    with pytest.raises(LimitError, match="more than 300 facts"):
+        db.stream([update], "fully-dynamic", limits=Limits(max_facts=300)).run()
+    assert {name: set(db[name]) for name in db.relations} == before
+    assert db._engine.facts() == len(db._engine.all)
+    db.stream([update], "fully-dynamic").run()
+    right = Database(CLOSED, facts={"edge": [(i, i + 1) for i in range(30)]})
+    assert set(db["p"]) == set(right["p"])

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tidelog.maintain.aged import ROUNDS, UNLIKELY
 from tidelog.maintain.algorithms import BY_STRATUM
@@ -24,6 +26,9 @@ from tidelog.maintain.trace import build, note, one_round
 from tidelog.maintain.update import Algorithm, Update
 from tidelog.program.rules import Stratum
 
+PARTS = 512  # in which a stratum with modules hears of what changed, at most
+OWN_PARTS = 64  # and of what is explicit or not: putting facts back costs more there
+
 
 def course_of(algorithm: str, stratum: Stratum, memory: Memory) -> Course:
     """The course of a stratum under an algorithm's name."""
@@ -35,8 +40,8 @@ def course_of(algorithm: str, stratum: Stratum, memory: Memory) -> Course:
         return BackwardForward(stratum)
     if algorithm == "counting":
         return CountingByRounds(stratum) if stratum.recursive else Counting(stratum)
-    if algorithm == "auto" and not memory.had_modules(stratum):
-        return Auto(stratum)
+    if algorithm == "auto":
+        return Modular(stratum) if memory.had_modules(stratum) else Auto(stratum)
     return Whole(stratum, BY_STRATUM[algorithm])
 
 
@@ -50,8 +55,8 @@ class _Chasing:
         self.stratum = stratum
         self.relations = stratum.relations
 
-    def at_once(self, flow: Flow, D: FactSet, A: FactSet) -> bool:
-        return False
+    def portion(self, flow: Flow, D: FactSet, A: FactSet) -> int:
+        return flow.size
 
     def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
         flow.u.work.algorithm = self.name
@@ -266,8 +271,8 @@ class Counting:
     def __init__(self, stratum: Stratum) -> None:
         self.stratum = stratum
 
-    def at_once(self, flow: Flow, D: FactSet, A: FactSet) -> bool:
-        return False
+    def portion(self, flow: Flow, D: FactSet, A: FactSet) -> int:
+        return flow.size
 
     def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
         flow.u.work.algorithm = "counting"
@@ -326,8 +331,8 @@ class _Remembering:
         self.stratum = stratum
         self.X: Saved | None = None
 
-    def at_once(self, flow: Flow, D: FactSet, A: FactSet) -> bool:
-        return True
+    def portion(self, flow: Flow, D: FactSet, A: FactSet) -> int:
+        return len(D) + len(A)
 
     def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
         engine = flow.engine
@@ -448,27 +453,93 @@ class Whole(_Remembering):
         self._maintain = algorithm
 
     def hear(self, flow: Flow, news: News) -> None:
-        self.run(flow, news.D, news.A)
+        self.run(flow, self.taken(flow), news.D, news.A)
 
     def step(self, flow: Flow) -> bool:
         if self.X is None:
             return False
-        self.run(flow, flow.engine.none(), flow.engine.none())
+        self.run(flow, self.taken(flow), flow.engine.none(), flow.engine.none())
         return True
 
-    def run(self, flow: Flow, D: FactSet, A: FactSet) -> None:
+    def run(self, flow: Flow, X: FactSet, D: FactSet, A: FactSet) -> None:
         engine = flow.engine
         with flow.parked():
             now = flow.u
-            u = Update(engine, now.E, now.I, self.taken(flow), D, A, now.watch, now.memory)
+            u = Update(engine, now.E, now.I, X, D, A, now.watch, now.memory)
             u.report = now.report
             u.begin(now.work)
             self._maintain(u, self.stratum, (), ())
-            del u
+            del u, X
             went = engine.save(engine.collect(D, self.stratum.relations))
             came = engine.save(engine.collect(A, self.stratum.relations))
         flow.note(engine.hold(went))
         flow.note(engine.hold(came))
+
+
+def _is_quick(flow: Flow, stratum: Stratum, deletes: bool, facts: int) -> bool:
+    """Does such a change usually take less than a step?"""
+    usual = flow.u.memory.costs(stratum).usual(deletes, facts)
+    return usual is not None and usual < 2 * STEP
+
+
+class Modular(Whole):
+    """A stratum with closure modules: in one go where that usually takes less than a step, else a
+    part of what changed at a time.
+
+    What it has not heard of is put back for as long as it works on a part: everything below it is
+    then as if the rest had not happened yet. That costs a little for every fact of the rest, so
+    there are at most `PARTS`.
+    """
+
+    def __init__(self, stratum: Stratum) -> None:
+        super().__init__(stratum, BY_STRATUM["auto"])
+
+    def portion(self, flow: Flow, D: FactSet, A: FactSet) -> int:
+        facts = len(D) + len(A)
+        return facts if _is_quick(flow, self.stratum, bool(D), facts) else facts // PARTS
+
+    def hear(self, flow: Flow, news: News) -> None:
+        engine = flow.engine
+        if news.d is not news.D:
+            news.D -= news.d
+            news.A -= news.a
+            with engine.as_before(news.D, news.A), self.held_back(flow):
+                self.run(flow, engine.none(), news.d, news.a)
+        else:
+            with self.held_back(flow):
+                self.run(flow, engine.none(), news.D, news.A)
+
+    def step(self, flow: Flow) -> bool:
+        engine = flow.engine
+        if self.X is None:
+            return False
+        X = self.taken(flow)
+        facts = len(X)
+        if not _is_quick(flow, self.stratum, bool(engine.some(X - flow.E, 1)), facts):
+            some = flow.take(X, self.stratum.relations, max(flow.size, facts // OWN_PARTS))
+            self.X = engine.save(X) if X else None
+            X = some
+        with self.held_back(flow):
+            self.run(flow, X, engine.none(), engine.none())
+        return True
+
+    @contextmanager
+    def held_back(self, flow: Flow) -> Iterator[None]:
+        """In the block, facts that the stratum remembers are explicit, or not, as before."""
+        if self.X is None:
+            yield
+            return
+        engine, E = flow.engine, flow.E
+        X = engine.hold(self.X)
+        came, went = engine.save(engine.collect(X & E)), engine.save(engine.collect(X - E))
+        del X
+        E -= engine.hold(came)
+        E |= engine.hold(went)
+        try:
+            yield
+        finally:
+            E |= engine.hold(came)
+            E -= engine.hold(went)
 
 
 class Auto:
@@ -482,12 +553,14 @@ class Auto:
         self._heard = (0, 0)  # facts that went and that came
         self._seconds = 0.0  # of steps for them
 
+    def portion(self, flow: Flow, D: FactSet, A: FactSet) -> int:
+        return len(D) + len(A) if self.at_once(flow, D, A) else flow.size
+
     def at_once(self, flow: Flow, D: FactSet, A: FactSet) -> bool:
         mine = self.stratum.relations
         if any(name in mine for F in (flow.S, flow.R, flow.N) for name in flow.engine.relations(F)):
             return False  # it is under way in steps
-        usual = flow.u.memory.costs(self.stratum).usual(bool(D), len(D) + len(A))
-        return usual is not None and usual < 2 * STEP
+        return _is_quick(flow, self.stratum, bool(D), len(D) + len(A))
 
     def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
         self._chasing.explicit(flow, came, went)

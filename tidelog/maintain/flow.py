@@ -9,8 +9,6 @@ that negation and aggregates may be used; rules do not change while updates over
 # S suspects: facts of I that may have lost what they follow from           the paper's del(F)
 # R candidates: facts outside I that may follow, now that they are asked about
 # N facts of I that no rule has used yet                                    the paper's add(F)
-# c changed facts that strata above have not been told of: c & I came, c - I went
-# t facts that have changed since all had settled, in the same way
 
 What a stratum has *heard* are the lower facts that its own facts are in step with: the facts of
 I, but for what is written down in `pending`. So an instance was really applied if, and only if,
@@ -38,13 +36,13 @@ from typing import Protocol
 
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.report import Report, Work
-from tidelog.maintain.seam import Engine, FactSet, Saved, View
+from tidelog.maintain.seam import FactSet, OverlapEngine, Saved, View
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
 STEP = 0.002  # seconds that a step should take
-FIRST, LEAST, MOST = 1024, 64, 1 << 20  # facts of a step, in the beginning and ever
+FIRST, LEAST, MOST = 256, 64, 1 << 20  # facts of a step, in the beginning and ever
 
 
 class Waiting(Exception):
@@ -73,8 +71,8 @@ class News:
 class Course(Protocol):
     """How a stratum is brought up to date, in steps."""
 
-    def at_once(self, flow: Flow, D: FactSet, A: FactSet) -> bool:
-        """Should it hear all this news at once, however much it is?"""
+    def portion(self, flow: Flow, D: FactSet, A: FactSet) -> int:
+        """Of these facts that went and came, how many should it hear at once?"""
 
     def hear(self, flow: Flow, news: News) -> None:
         """Some of the news."""
@@ -100,7 +98,7 @@ class Flow:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: OverlapEngine,
         E: FactSet,
         I: FactSet,
         watch: Watch,
@@ -114,7 +112,6 @@ class Flow:
         memory.circuit = None  # it would not be told
         self.engine, self.E, self.I = engine, E, I
         self.S, self.R, self.N = engine.none(), engine.none(), engine.none()
-        self.c, self.t = engine.none(), engine.none()
         self.size = FIRST
         self.waiting: Callable[[], bool] = lambda: False  # does an update want to join?
         self.patient_until = math.inf  # when a step under way may be given up for it
@@ -126,6 +123,10 @@ class Flow:
         self._course = course
         self._courses: dict[int, Course] = {}
         self._works: dict[int, Work] = {}
+        # Facts that entered I or left it, each time: an even number of times, and they have not
+        # changed. By stratum, what nobody was told of; and what has been told since all settled.
+        self._noted: dict[int, list[Saved]] = {}
+        self._told: list[Saved] = []
         self._pending: dict[int, Pending] = {}
         self._listening: tuple[int, FactSet, FactSet] | None = None  # pending, as sets
         self._todo: list[int] = []
@@ -138,13 +139,13 @@ class Flow:
 
     def changes(self) -> tuple[Saved, Saved]:
         """What went and what came since all had settled."""
-        collect, save = self.engine.collect, self.engine.save
-        return save(collect(self.t - self.I)), save(collect(self.t & self.I))
+        went, came = self._net(self._told)
+        return self.engine.save(went), self.engine.save(came)
 
     def restart(self, report: Report) -> None:
         """All has settled: what follows is told of apart."""
         assert self.settled
-        self.t, self.steps = self.engine.none(), 0
+        self._told, self.steps = [], 0
         self._works.clear()
         self._courses.clear()
         self.u.report, self.u.work = report, Work(())
@@ -189,7 +190,7 @@ class Flow:
         if not more:
             heappop(self._todo)
             self._queued.discard(at)
-            self._tell(stratum.relations, work)
+            self._tell([at], work)
         seconds = time.perf_counter() - began
         work.seconds += seconds
         work.instances += self.engine.instances - instances
@@ -223,18 +224,22 @@ class Flow:
         engine = self.engine
         if at in self._pending:
             pending = self._pending.pop(at)
-            self._listening = at, engine.hold(pending.went), engine.hold(pending.came)
+            # It is told of more than it reads. What it does not read may have changed again since.
+            read = tuple(self.u.memory.known(self._strata[at]).read)
+            D = engine.collect(engine.hold(pending.went), read)
+            self._listening = at, D, engine.collect(engine.hold(pending.came), read)
         if self._listening is None:
             return False
         _, D, A = self._listening
         course = self._courses[at]
-        if len(D) + len(A) <= self.size or course.at_once(self, D, A):
+        portion = max(self.size, course.portion(self, D, A))
+        if len(D) + len(A) <= portion:
             self._listening = None
             course.hear(self, News(D, A, D, A))
             return True
-        news = News(D, A, engine.some(D, self.size), engine.none())
-        news.a |= engine.some(A, self.size - len(news.d))
-        self._handled = self.size
+        news = News(D, A, engine.some(D, portion), engine.none())
+        news.a |= engine.some(A, portion - len(news.d))
+        self._handled = portion
         course.hear(self, news)
         D -= news.d
         A -= news.a
@@ -253,20 +258,18 @@ class Flow:
         self._todo = [at for at in self._todo if not self._strata[at].given]
         heapify(self._todo)
         self._queued.difference_update(plain)
-        self._tell(tuple(name for at in plain for name in self._strata[at].relations))
+        self._tell(plain)
 
-    def _tell(self, relations: tuple[str, ...], work: Work | None = None) -> None:
-        """These relations are up to date: strata that read them shall hear what changed."""
+    def _tell(self, strata: Sequence[int], work: Work | None = None) -> None:
+        """These strata are up to date: those that read them shall hear what changed."""
         engine = self.engine
-        D = engine.collect(self.c - self.I, relations)
-        A = engine.collect(self.c & self.I, relations)
+        D, A = self._net([saved for at in strata for saved in self._noted.pop(at, ())])
         if not (D or A):
             return
-        self.c -= D
-        self.c -= A
         if work is not None:
             work.deleted, work.added = work.deleted + len(D), work.added + len(A)
         event = Pending(engine.save(D), engine.save(A))
+        self._told += (event.went, event.came)
         changed = {*engine.relations(D), *engine.relations(A)}
         heads = {head for name in changed for head in self._readers.get(name, ())}
         mine = {self._stratum_of[name] for name in changed}
@@ -310,24 +313,38 @@ class Flow:
         self.I |= F
 
     def note(self, F: FactSet) -> None:
-        """Facts have entered I or left it: once more, and they have not changed."""
-        for changed in (self.c, self.t):
-            back = self.engine.collect(changed & F)
+        """Facts of a stratum have entered I or left it."""
+        if F:
+            at = self._stratum_of[self.engine.relations(F)[0]]
+            self._noted.setdefault(at, []).append(self.engine.save(F))
+
+    def _net(self, noted: Iterable[Saved]) -> tuple[FactSet, FactSet]:
+        """Of facts that were noted, what went and what came."""
+        engine, changed = self.engine, self.engine.none()
+        for saved in noted:
+            F = engine.hold(saved)
+            back = engine.collect(changed & F)
             changed |= F
             changed -= back
+        return engine.collect(changed - self.I), engine.collect(changed & self.I)
 
     @contextmanager
-    def parked(self, names: str = "SRNct") -> Iterator[None]:
-        """An engine holds a limited number of sets: in the block these are not among them."""
+    def parked(self, names: str = "SRN") -> Iterator[None]:
+        """An engine holds a limited number of sets: in the block these are not among them. Nor are
+        they after an error, which ends all that is under way: sets of the block are still held."""
         saved = {}
         for name in names:
             saved[name] = self.engine.save(getattr(self, name))
             delattr(self, name)
+        waiting: Waiting | None = None
         try:
             yield
-        finally:
-            for name in names:
-                setattr(self, name, self.engine.hold(saved[name]))
+        except Waiting as error:
+            waiting = error
+        for name in names:
+            setattr(self, name, self.engine.hold(saved[name]))
+        if waiting is not None:
+            raise waiting
 
 
 class _Patient:

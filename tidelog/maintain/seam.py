@@ -13,6 +13,7 @@ a complement such as `~D` holds whatever facts an engine happens to know.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
@@ -271,3 +272,13 @@ class Engine(Protocol):
 
     def settle(self, facts: FactSet) -> FactSet:
         """Ends a round: an engine may tidy up what earlier rounds left behind."""
+
+
+class OverlapEngine(Engine, Protocol):
+    """An engine on which updates may overlap."""
+
+    def as_before(self, gone: FactSet, came: FactSet) -> AbstractContextManager[None]:
+        """In the block the materialisation is as it was before these facts went and came. Ages
+        stay, and what is undone if need be does not become more. The two sets take no place among
+        the sets then, and are not to be used; nor after an error. Their relations must not be set
+        aside."""

@@ -14,6 +14,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import neg
 from typing import Any
@@ -92,6 +93,7 @@ class LocalEngine:
         self._renumbered: set[int] = set()  # relations whose rows an update has put in again
         self._left: list[tuple[int, NDArray[np.uint32]]] = []  # facts that an update took out
         self._going: list[tuple[int, NDArray[np.uint32]]] = []  # rows to be taken away, as facts
+        self._not_yet: list[tuple[int, NDArray[np.uint32]]] = []  # that `as_before` leaves out
         self._free_bits = [1 << i for i in range(BITS - 1, -1, -1)]
         self.explicit = LocalSet(self, self._free_bits.pop(), whole=True)
         self.all = LocalSet(self, self._free_bits.pop(), whole=True)
@@ -196,10 +198,14 @@ class LocalEngine:
     def none(self) -> LocalSet:
         if not self._free_bits:
             raise RuntimeError(f"more than {BITS} sets at once")
-        bit = self._free_bits.pop()
-        made = LocalSet(self, bit)
-        self._held[bit] = weakref.ref(made)
+        made = LocalSet(self, 0)
+        self._admit(made)
         return made
+
+    def _admit(self, made: LocalSet) -> None:
+        """A set without a place gets one."""
+        bit = made.bit = self._free_bits.pop()
+        self._held[bit] = weakref.ref(made)
 
     def release(self, bit: int) -> None:
         del self._held[bit]
@@ -577,6 +583,33 @@ class LocalEngine:
             came.add(r, np.flatnonzero(is_now & ~was).astype(np.uint32))
         return gone, came
 
+    @contextmanager
+    def as_before(self, gone: FactSet, came: FactSet) -> Iterator[None]:
+        sets = _local(gone), _local(came)
+        back, off = ({r: mine.rows(r) for r in mine.relations()} for mine in sets)
+        for mine in sets:
+            mine.release()
+        self._put(back, off)
+        self._not_yet = [(r, self.store.rows(r)[rows]) for r, rows in off.items()]
+        try:
+            yield
+        finally:
+            self._not_yet = []
+            self._put(off, back)
+        for mine, rows_of in zip(sets, (back, off), strict=True):
+            self._admit(mine)
+            for r, rows in rows_of.items():
+                mine.add(r, rows)
+
+    def _put(self, there: Mapping[int, Rows], away: Mapping[int, Rows]) -> None:
+        """Facts enter and leave the materialisation without a note."""
+        with self.all.unnoticed():
+            for r, rows in there.items():
+                self.all.add(r, rows)
+            for r, rows in away.items():
+                self.all.remove(r, rows)
+                self.all.note_odd(r, rows)
+
     def save(self, facts: FactSet) -> Saved:
         """The facts of a set in a form that lasts."""
         mine = _local(facts)
@@ -617,7 +650,7 @@ class LocalEngine:
         fresh = np.flatnonzero((store.mask(r)[start:] & bit) == 0).astype(np.uint32)
         rows.append(fresh + np.uint32(start))
         gone = [data for move, q, data, _ in self.all.journal or () if q == r and move == "went"]
-        gone += [data for q, data in (*self._left, *self._going) if q == r]
+        gone += [data for q, data in (*self._left, *self._going, *self._not_yet) if q == r]
         if sum(map(len, rows)) + sum(map(len, gone)) > MOST_ODD:
             self._too_odd.add(r)
             return

@@ -7,6 +7,8 @@ materialisation, the explicit facts) only counts them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -143,9 +145,10 @@ class LocalSet(FactSet):
         self._total += count
         if not self.whole:
             self._parts.setdefault(r, []).append(rows)
-            self._note_odd(r, rows)
+            self.note_odd(r, rows)
 
-    def _note_odd(self, r: int, rows: slice | Rows) -> None:
+    def note_odd(self, r: int, rows: slice | Rows) -> None:
+        """Where a relation's odd rows are noted, these are among them."""
         store = self.engine.store
         if store.has_odd(r):
             store.note_odd(r, store.rows(r)[rows])
@@ -158,7 +161,7 @@ class LocalSet(FactSet):
                 return
             store = self.engine.store
             self.journal.append(("went", r, store.rows(r)[rows], store.ages(r, rows)))
-            self._note_odd(r, rows)
+            self.note_odd(r, rows)
         had = self._turn(r, rows, 0, self.bit)
         if not had:
             return
@@ -166,6 +169,16 @@ class LocalSet(FactSet):
         self._counts[r] -= had
         if not self.whole:
             self._parts[r] = [self.those(r, self.rows(r))]
+
+    @contextmanager
+    def unnoticed(self) -> Iterator[None]:
+        """Changes in the block are taken back later: they are not undone, and give no ages."""
+        journal, dated = self.journal, self.dated
+        self.journal, self.dated = None, False
+        try:
+            yield
+        finally:
+            self.journal, self.dated = journal, dated
 
     def pop(self, r: int, count: int) -> slice | Rows:
         """Rows of a relation that has some, at most so many, which leave the set."""
