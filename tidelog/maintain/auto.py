@@ -13,31 +13,50 @@ import math
 from collections.abc import Sequence
 
 from tidelog.maintain import aged, bf, counting, dred, dredc, modular, recompute
-from tidelog.maintain.counters import recount
+from tidelog.maintain.costs import Costs
+from tidelog.maintain.counters import recount, split
+from tidelog.maintain.memory import Kept
 from tidelog.maintain.seam import FactSet
-from tidelog.maintain.steps import losing
+from tidelog.maintain.steps import kept, losing
 from tidelog.maintain.update import Spent, Update
 from tidelog.program.rules import Rule, Stratum
 
 SMALL = 4_000  # facts of a stratum that is tried from scratch just to know
 BULK = 500  # facts that change: closures may become modules
+COUNT = 0.5  # of what recomputing takes: so long it takes to count all derivations
+MUCH = 8  # times what changes, where that is more than all facts: it is no reason to count
+QUICK = 0.001  # seconds: where there is no recursion, they are counted for less at once
+A_FACT = 1e-7  # seconds that it takes for each fact that rules read, where there is no recursion
 TINY = 500  # facts that its rules read and derive: plans for following deletions can wait
 
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     costs = u.memory.costs(stratum)
-    deletes = bool(u.D) or bool(gone) or (u.gives(stratum) and u.loses)
+    deletes = loses(u, stratum, gone)
     facts = len(u.D) + len(u.A) + len(u.X)
+    waits = deletes and costs.waits(facts, lambda: plans(u, stratum))
+    counts = deletes and not waits and begins_to_count(u, stratum, costs, facts)
+    if counts:
+        count(u, stratum, costs, gone, come)
     began = u.clock()
-    if is_bulk(u, stratum, facts) or costs.from_scratch(
-        deletes, facts, lambda: is_small(u, stratum), lambda: plans(u, stratum)
+    if (
+        waits
+        or is_bulk(u, stratum, facts)
+        or (not counts and is_better_from_scratch(u, stratum, costs, deletes, facts))
     ):
         recompute.maintain(u, stratum, gone, come)
-        costs.recomputed(u.clock() - began)
+        costs.recomputed(u.clock() - began, deletes)
         u.work.why = "quicker from scratch"
         return
     follow(u, stratum, gone, come)
     costs.followed(deletes, facts, u.clock() - began)
+
+
+def is_better_from_scratch(
+    u: Update, stratum: Stratum, costs: Costs, deletes: bool, facts: int
+) -> bool:
+    counted = u.memory.has(counters(stratum), stratum)
+    return costs.from_scratch(deletes, facts, counted, lambda: is_small(u, stratum))
 
 
 def is_small(u: Update, stratum: Stratum) -> bool:
@@ -66,15 +85,17 @@ def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rul
             counting.maintain(u, stratum, gone, come)
             u.work.why = "no recursion, and derivations are counted"
         else:
+            began = u.clock()
             bf.maintain(u, stratum, gone, come)
             u.work.why = "no recursion"
+            if loses(u, stratum, gone):
+                u.memory.costs(stratum).searched(u.clock() - began)
         return
     if u.memory.had_modules(stratum) and (found := modular.closures(u, stratum)):
         modular.by_modules(u, stratum, found, gone, come)
         u.work.why = u.work.why or "closures have their own algorithm"
         return
-    if count(u, stratum, gone, come):
-        u.work.why = "derivations are counted"
+    if u.memory.has("recursive", stratum) and by_counters(u, stratum, gone, come):
         return
     N = losing(u, stratum, gone, come)
     if not N:
@@ -88,41 +109,75 @@ def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rul
     if D is not None:
         u.memory.keep_ages(stratum)
         dred.insert(u, stratum, come, dred.rederive(u, stratum, D, come, dead), D)
-        u.memory.costs(stratum).searched(len(u.D) + len(u.X), u.clock() - began)
+        u.memory.costs(stratum).searched(u.clock() - began)
         return
     given_up = u.work.algorithm
     N -= N
     began = u.clock()
     recompute.maintain(u, stratum, gone, come)
-    u.memory.costs(stratum).recomputed(u.clock() - began)
+    u.memory.costs(stratum).recomputed(u.clock() - began, deletes=True)
     u.work.why = f"{given_up} takes longer"
 
 
-def count(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> bool:
-    """Maintain the stratum by its derivation counters, where that is worth while. False, and
-    nothing is changed, where it is not."""
-    costs, facts = u.memory.costs(stratum), len(u.D) + len(u.X)
-    deletes = bool(u.D) or (u.gives(stratum) and u.loses)
-    if gone or come or not costs.may_count(facts if deletes else 0):
+def loses(u: Update, stratum: Stratum, gone: Sequence[Rule]) -> bool:
+    """May the change take facts from the stratum, even if it negates nothing?"""
+    return bool(u.D) or bool(gone) or (u.gives(stratum) and u.loses)
+
+
+def begins_to_count(u: Update, stratum: Stratum, costs: Costs, facts: int) -> bool:
+    """Should derivations be counted from this deletion on? Counters tell at once whether a fact
+    has a derivation left, and cost a little with every change. So they are counted when deletions
+    have taken as long as that takes; not where so much changes that recomputing may be best."""
+    if costs.counts is not None or u.memory.has(counters(stratum), stratum):
         return False
-    if not u.memory.has("recursive", stratum):
-        began = u.clock()
-        recount(u, stratum, "nonrecursive", stratum.nonrecursive)
-        recount(u, stratum, "recursive", stratum.recursive)
-        u.memory.keep_ages(stratum, "nonrecursive", "recursive")
-        u.lasting += u.clock() - began
+    if MUCH * facts > len(u.I):
+        return False
+    if stratum.recursive:
+        if u.memory.had_modules(stratum) and modular.closures(u, stratum):
+            return False
+        return costs.due(COUNT * costs.recompute, len(stratum.rules))
+    counting = A_FACT * sum(map(u.engine.size, u.memory.known(stratum).read))
+    return counting < QUICK or costs.due(counting)
+
+
+def counters(stratum: Stratum) -> Kept:
+    """Which of the counters tell that those of a stratum are kept."""
+    return "recursive" if stratum.recursive else "nonrecursive"
+
+
+def count(
+    u: Update, stratum: Stratum, costs: Costs, gone: Sequence[Rule], come: Sequence[Rule]
+) -> None:
+    """Count all derivations, as they were before the update."""
     began = u.clock()
-    u.deadline = began + costs.counting(plans=len(stratum.rules))
+    costs.begin_to_count()
+    (gone_nr, gone_r), (come_nr, come_r) = split(stratum, gone), split(stratum, come)
+    recount(u, stratum, "nonrecursive", (*kept(stratum.nonrecursive, come_nr), *gone_nr))
+    if stratum.recursive:
+        recount(u, stratum, "recursive", (*kept(stratum.recursive, come_r), *gone_r))
+        u.memory.keep_ages(stratum, "nonrecursive", "recursive")
+    else:
+        u.memory.keep(stratum, "nonrecursive")
+    u.lasting += u.clock() - began
+
+
+def by_counters(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> bool:
+    """Maintain the stratum by its derivation counters. False, and nothing is changed, where that
+    takes too long."""
+    costs, facts = u.memory.costs(stratum), len(u.D) + len(u.A) + len(u.X)
+    began = u.clock()
+    u.deadline = began + costs.patience_with_counters(facts, plans=len(stratum.rules))
     try:
-        dredc.maintain(u, stratum, (), ())
+        dredc.maintain(u, stratum, gone, come)
     except Spent:
         costs.counts = False
         u.memory.keep_ages(stratum)
         return False
     finally:
         u.deadline = math.inf
-    if deletes:
+    if loses(u, stratum, gone):
         costs.counted(facts, u.clock() - began)
+    u.work.why = "derivations are counted"
     return True
 
 

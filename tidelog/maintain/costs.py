@@ -18,8 +18,6 @@ CLEARLY = 1.15  # times quicker is quicker
 SEEN = 2  # changes of a kind before they count as slow, unless one is very slow
 VERY = 1.0  # seconds, which loading kernels and making indexes does not take
 MEMORY = 10  # times what the other way takes: for so long it is remembered what that is
-BULK = 64  # facts that change: deletions of fewer are no reason to count derivations
-COUNT = 0.5  # of what recomputing takes: so long it takes to count all derivations
 PLAN = 0.0003  # seconds that it takes to plan a rule's part in following a deletion
 
 
@@ -32,35 +30,39 @@ class Costs:
     _hoped: float = 0.0  # what recomputing may take now, for all we know
     _spent: float = 0.0  # on recomputing, so far
     counts: bool | None = None  # whether derivations are counted; None while that is not decided
-    _searched: float = 0.0  # on bulk deletions without counters, so far
-    _search: float = 0.0  # what such a deletion took, since counters are tried
-    _tried: int = 0  # bulk deletions with counters
+    _searched: float = 0.0  # on deletions without counters, so far
+    _tried: int = 0  # deletions with counters
+    # What deletions took without, since counters are tried.
+    _before: dict[tuple[bool, int], float] = field(default_factory=dict)
     _usual: dict[tuple[bool, int], float] = field(default_factory=dict)  # by kind of change
     _seen: dict[tuple[bool, int], int] = field(default_factory=dict)
     _least: dict[tuple[bool, int], float] = field(default_factory=dict)  # the least so far
 
+    def waits(self, facts: int, plans: Callable[[], int]) -> bool:
+        """The first deletion of so many facts that is followed needs plans: that waits until they
+        would have paid for what recomputing has taken."""
+        return (True, _size(facts)) not in self._seen and self._spent < PLAN * plans()
+
     def from_scratch(
-        self, deletes: bool, facts: int, small: Callable[[], bool], plans: Callable[[], int]
+        self, deletes: bool, facts: int, counted: bool, small: Callable[[], bool]
     ) -> bool:
         """Should recomputing be quicker than following a change of so many facts?
 
-        The first deletion that is followed needs plans, so many of them: that waits until they
-        would have paid for what recomputing has taken. Where a stratum is small, recomputing is
-        tried. What is not done seems quicker and quicker, until it is tried again: the sooner,
-        the less that would cost in comparison.
+        Where a stratum is small, recomputing is tried. What is not done seems quicker and quicker,
+        until it is tried again: the sooner, the less that would cost in comparison. If derivations
+        are counted, that would be lost.
         """
         kind = deletes, _size(facts)
-        if deletes and kind not in self._seen and self._spent < PLAN * plans():
-            return True
         usual = self._usual.get(kind, 0.0)
-        if usual < LEAST:
+        if not usual or not (self.recompute or (usual >= LEAST and small())):
             return False
-        if not (self.recompute or small()):
-            return False
-        if CLEARLY * self._hoped < usual:
+        # What takes little is not worth a trial.
+        other = self._hoped if usual >= LEAST else math.inf if counted else self.recompute
+        if CLEARLY * other < usual:
             self._usual[kind] = usual * _faded(self.recompute, usual)
             return True
-        self._hoped *= _faded(usual, self.recompute)
+        if usual >= LEAST:
+            self._hoped *= _faded(usual, self.recompute)
         return False
 
     def usual(self, deletes: bool, facts: int) -> float | None:
@@ -83,31 +85,38 @@ class Costs:
         else:
             self._usual[kind] = _typical(self._usual[kind], seconds)
 
-    def may_count(self, facts: int) -> bool:
-        """Have deletions of many facts taken so long that counting all derivations would have
-        paid by now?"""
-        if self.counts is not None:
-            return self.counts
-        if not self._search and facts >= BULK and 0 < COUNT * self.recompute <= self._searched:
-            self._search = self._usual.get((True, _size(facts)), 0.0)
-        return self._search > 0
-
-    def searched(self, facts: int, seconds: float) -> None:
+    def searched(self, seconds: float) -> None:
         """What a deletion took without counters."""
-        if facts >= BULK:
-            self._searched += seconds
+        self._searched += seconds
+
+    def due(self, counting: float, plans: int = 0) -> bool:
+        """Have deletions without counters taken as long as counting, if that is known, and making
+        so many plans?"""
+        return counting > 0 and counting + PLAN * plans <= self._searched
+
+    def begin_to_count(self) -> None:
+        """Derivations are counted from now on: what deletions took is no guide any more, but for
+        whether it was a good idea."""
+        self._searched, self._tried = 0.0, 0
+        self._before = {kind: took for kind, took in self._usual.items() if kind[0] and took}
+        for kind in [kind for kind in self._seen if kind[0]]:
+            del self._seen[kind], self._least[kind], self._usual[kind]
 
     def counted(self, facts: int, seconds: float) -> None:
         """What a deletion took with counters."""
-        if facts >= BULK:
-            self._tried += 1
-            if self._tried >= SEEN:  # the first time, plans are made
-                self.counts = seconds < self._search
+        self._tried += 1
+        if self.counts is None and self._tried >= SEEN:  # the first time, plans are made
+            self.counts = seconds < self._without(facts)
 
-    def counting(self, plans: int) -> float:
-        """How long a deletion with counters may take. The first time, so many plans have to be
+    def patience_with_counters(self, facts: int, plans: int) -> float:
+        """How long a change may take with counters. The first time, so many plans have to be
         made."""
-        return max(LEAST, WORSE * self._search) + (0.0 if self._tried else PLAN * plans)
+        search = max(LEAST, WORSE * self._without(facts), self.recompute)
+        return search if self._tried else search + PLAN * plans
+
+    def _without(self, facts: int) -> float:
+        """What a deletion of so many facts took without counters; recomputing at most."""
+        return min(self._before.get((True, _size(facts)), self.recompute), self.recompute)
 
     def supported(self, some: int, checked: int) -> None:
         self.support += 0.3 * (some / checked - self.support)
@@ -119,9 +128,11 @@ class Costs:
         deletions = sum(times for (deletes, _), times in self._seen.items() if deletes)
         return search + min(PLAN * plans, self.recompute) if deletions < SEEN else search
 
-    def recomputed(self, seconds: float) -> None:
+    def recomputed(self, seconds: float, deletes: bool = False) -> None:
         self.recompute = self._hoped = _typical(self.recompute, seconds)
         self._spent += seconds
+        if deletes:
+            self._searched += seconds
 
 
 def _faded(spent: float, other: float) -> float:
