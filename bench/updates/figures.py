@@ -41,8 +41,12 @@ class Series:
     states: dict[int, State] = field(default_factory=dict)  # right after the change at a place
 
     def times(self) -> dict[int, float]:
-        """Seconds by the places of the changes; infinite for an update that was stopped."""
-        return {s.place: s.seconds for s in self.samples} | dict.fromkeys(self.stopped, math.inf)
+        """The least seconds by the places of the changes; infinite for an update that was
+        stopped."""
+        found: dict[int, float] = {}
+        for sample in self.samples:
+            found[sample.place] = min(sample.seconds, found.get(sample.place, math.inf))
+        return found | dict.fromkeys(self.stopped, math.inf)
 
     def number(self, name: str) -> float:
         """The average of one of the papers' numbers."""

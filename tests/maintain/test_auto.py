@@ -23,8 +23,13 @@ LINE: list[Fact] = [("edge", (i, i + 1)) for i in range(5)]
 
 @pytest.fixture(autouse=True)
 def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it pay to count derivations, or is any change much."""
     monkeypatch.setattr(auto, "SMALL", -1)
     monkeypatch.setattr(auto, "TINY", -1)
+    monkeypatch.setattr(auto, "QUICK", 0.0)
+    monkeypatch.setattr(auto, "COUNT", 1e9)
+    monkeypatch.setattr(auto, "A_FACT", 1e9)
+    monkeypatch.setattr(auto, "MUCH", 0)
     monkeypatch.setattr(costs, "PATIENCE", 1e9)
 
 
@@ -102,50 +107,89 @@ def test_small_strata_are_tried_from_scratch(on: str, monkeypatch: pytest.Monkey
 
 def test_what_is_quicker_is_done_and_the_other_not_forgotten() -> None:
     known = Costs()
-    assert not known.from_scratch(True, 10, small=lambda: True, plans=lambda: 0)  # nothing is known
+    assert not known.from_scratch(True, 10, counted=False, small=lambda: True)  # nothing is known
     known.followed(True, 10, 9.0)  # the first time says little
-    assert not known.from_scratch(True, 10, small=lambda: True, plans=lambda: 0)
+    assert not known.from_scratch(True, 10, counted=False, small=lambda: True)
     known.followed(True, 10, 1.0)
-    assert known.from_scratch(True, 10, small=lambda: True, plans=lambda: 0)
-    assert not known.from_scratch(True, 10, small=lambda: False, plans=lambda: 0)
+    assert known.from_scratch(True, 10, counted=False, small=lambda: True)
+    assert not known.from_scratch(True, 10, counted=False, small=lambda: False)
     known.recomputed(0.5)
-    assert known.from_scratch(True, 10, small=lambda: False, plans=lambda: 0)
-    assert not known.from_scratch(
-        False, 10, small=lambda: False, plans=lambda: 0
-    )  # another kind of change
+    assert known.from_scratch(True, 10, counted=False, small=lambda: False)
+    assert not known.from_scratch(False, 10, counted=False, small=lambda: False)  # another kind
     times = 0
-    while known.from_scratch(True, 10, small=lambda: False, plans=lambda: 0):
+    while known.from_scratch(True, 10, counted=False, small=lambda: False):
         times += 1
     assert 2 <= times <= 20
     known.followed(True, 10, 1.0)
-    assert known.from_scratch(True, 10, small=lambda: False, plans=lambda: 0)
+    assert known.from_scratch(True, 10, counted=False, small=lambda: False)
 
 
 def test_counters_stay_if_they_save_time_once_their_plans_are_made() -> None:
     for seconds, stay in ((0.2, True), (0.6, False)):
         known = Costs()
         known.recomputed(1.0)
+        assert not known.due(0.5)
         for _ in range(3):
             known.followed(True, 1000, 0.5)
-            known.searched(1000, 0.5)
-        assert known.may_count(1000)
+            known.searched(0.5)
+        assert known.due(0.5)
+        assert known.due(1.4, plans=2)
+        assert not known.due(1.5, plans=2)
+        known.begin_to_count()
+        assert not known.due(0.5)
         known.counted(1000, 2.0)  # the first time says nothing
-        assert known.may_count(0)
+        assert known.counts is None
         known.counted(1000, seconds)
-        assert known.may_count(0) is stay
+        assert known.counts is stay
+
+
+@engines
+def test_without_recursion_derivations_are_counted_where_that_is_quick(
+    on: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auto, "QUICK", 1e9)
+    monkeypatch.setattr(auto, "A_FACT", 1.0)
+    world = paths(on)
+    world.change("auto", insert=[("edge", (5, 6))])
+    assert choice(world, "far") == ("bf", "no recursion")
+    for change in ({"delete": [("edge", (2, 3))]}, {"insert": [("edge", (2, 3))]}):
+        world.change("auto", **change)
+        assert choice(world, "far") == ("counting", "no recursion, and derivations are counted")
+        assert world.miscounts() == []
+
+
+@engines
+def test_where_much_changes_nothing_is_counted(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "QUICK", 1e9)
+    monkeypatch.setattr(auto, "A_FACT", 1.0)
+    monkeypatch.setattr(auto, "MUCH", 1e9)
+    world = paths(on)
+    world.change("auto", delete=[("edge", (2, 3))])
+    assert choice(world, "far") == ("bf", "no recursion")
+
+
+def test_counters_are_not_given_up_for_little() -> None:
+    known = Costs()
+    known.recomputed(0.1 * costs.LEAST)
+    for _ in range(3):
+        known.followed(True, 10, 0.5 * costs.LEAST)
+    assert known.from_scratch(True, 10, counted=False, small=lambda: False)
+    assert not known.from_scratch(True, 10, counted=True, small=lambda: False)
+    for _ in range(9):
+        known.followed(True, 10, 9 * costs.LEAST)
+    assert known.from_scratch(True, 10, counted=True, small=lambda: False)
 
 
 def test_once_is_enough_where_a_change_is_very_slow() -> None:
     known = Costs()
     known.recomputed(0.5)
     known.followed(True, 10, 3.0)
-    assert known.from_scratch(True, 10, small=lambda: False, plans=lambda: 0)
+    assert known.from_scratch(True, 10, counted=False, small=lambda: False)
 
 
 @engines
 def test_many_deletions_are_a_reason_to_count(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "BULK", 1)
-    monkeypatch.setattr(costs, "COUNT", 1e-9)
+    monkeypatch.setattr(auto, "COUNT", 1e-9)
     monkeypatch.setattr(costs, "WORSE", 1e9)
     monkeypatch.setattr(costs, "CLEARLY", 1e9)
     monkeypatch.setattr(Costs, "counted", lambda *_: None)  # they are tried again and again
@@ -160,12 +204,10 @@ def test_many_deletions_are_a_reason_to_count(on: str, monkeypatch: pytest.Monke
 
 @engines
 def test_counting_that_takes_too_long_is_given_up(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "BULK", 1)
-    monkeypatch.setattr(costs, "COUNT", 1e-9)
-    monkeypatch.setattr(costs, "WORSE", -1.0)
-    monkeypatch.setattr(costs, "LEAST", -1.0)
+    monkeypatch.setattr(auto, "COUNT", 1e-9)
     monkeypatch.setattr(costs, "PLAN", 0.0)
     monkeypatch.setattr(costs, "CLEARLY", 1e9)
+    monkeypatch.setattr(Costs, "patience_with_counters", lambda *_, **__: -1.0)
     world = paths(on)
     for _ in range(4):
         D, A = world.change("auto", delete=[("edge", (2, 3))])
@@ -189,10 +231,9 @@ def test_closures_have_modules(on: str, monkeypatch: pytest.MonkeyPatch) -> None
 def test_plans_wait_until_recomputing_has_taken_as_long() -> None:
     known = Costs()
     known.recomputed(5 * costs.PLAN)
-    assert known.from_scratch(True, 10, small=lambda: False, plans=lambda: 10)
-    assert not known.from_scratch(False, 10, small=lambda: False, plans=lambda: 10)
+    assert known.waits(10, plans=lambda: 10)
     known.recomputed(6 * costs.PLAN)
-    assert not known.from_scratch(True, 10, small=lambda: False, plans=lambda: 10)
+    assert not known.waits(10, plans=lambda: 10)
 
 
 def test_a_search_that_needs_plans_may_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +250,7 @@ def test_a_search_that_needs_plans_may_take_longer(monkeypatch: pytest.MonkeyPat
 def test_once_it_has_plans_a_change_is_followed() -> None:
     known = Costs()
     known.followed(True, 10, 1.0)
-    assert not known.from_scratch(True, 10, small=lambda: False, plans=lambda: 10)
+    assert not known.waits(10, plans=lambda: 10)
 
 
 @engines

@@ -24,7 +24,8 @@ from tidelog.program.rules import Rule, Stratum
 SMALL = 4_000  # facts of a stratum that is tried from scratch just to know
 BULK = 500  # facts that change: closures may become modules
 COUNT = 0.5  # of what recomputing takes: so long it takes to count all derivations
-MUCH = 8  # times what changes, where that is more than all facts: it is no reason to count
+MUCH = 16  # times what changes, where that is more than all facts
+LONGER = 4  # times as long plans can wait where so much changes
 QUICK = 0.001  # seconds: where there is no recursion, they are counted for less at once
 A_FACT = 1e-7  # seconds that it takes for each fact that rules read, where there is no recursion
 TINY = 500  # facts that its rules read and derive: plans for following deletions can wait
@@ -34,7 +35,7 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     costs = u.memory.costs(stratum)
     deletes = loses(u, stratum, gone)
     facts = len(u.D) + len(u.A) + len(u.X)
-    waits = deletes and costs.waits(facts, lambda: plans(u, stratum))
+    waits = deletes and costs.waits(facts, lambda: plans(u, stratum, facts))
     counts = deletes and not waits and begins_to_count(u, stratum, costs, facts)
     if counts:
         count(u, stratum, costs, gone, come)
@@ -72,10 +73,16 @@ def is_bulk(u: Update, stratum: Stratum, facts: int) -> bool:
     return mine >= BULK and 4 * mine > sum(map(u.engine.size, read))
 
 
-def plans(u: Update, stratum: Stratum) -> int:
+def plans(u: Update, stratum: Stratum, facts: int) -> int:
     """Plans that following a deletion may need, where evaluation from scratch takes less."""
     known = u.memory.known(stratum)
-    return len(known.rules) if sum(map(u.engine.size, known.read)) <= TINY else 0
+    most, times = (SMALL, LONGER) if is_much(u, facts) else (TINY, 1)
+    return times * len(known.rules) if sum(map(u.engine.size, known.read)) <= most else 0
+
+
+def is_much(u: Update, facts: int) -> bool:
+    """Does so much change that recomputing may well be best?"""
+    return MUCH * facts > len(u.I)
 
 
 def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
@@ -130,7 +137,7 @@ def begins_to_count(u: Update, stratum: Stratum, costs: Costs, facts: int) -> bo
     have taken as long as that takes; not where so much changes that recomputing may be best."""
     if costs.counts is not None or u.memory.has(counters(stratum), stratum):
         return False
-    if MUCH * facts > len(u.I):
+    if is_much(u, facts):
         return False
     if stratum.recursive:
         if u.memory.had_modules(stratum) and modular.closures(u, stratum):

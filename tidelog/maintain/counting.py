@@ -35,9 +35,10 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     if recursive:
         # The recursion has ended: what it derived holds by its counter, or not at all.
         D |= engine.apply(recursive, within=u.old, guard=I)
-    D -= E
-    D -= engine.positive(engine.nonrecursive, D)
-    I -= D
+    if D:
+        D -= E
+        D -= engine.positive(engine.nonrecursive, D)
+        I -= D
     I |= A
     u.note("counts")
     u.net(D, A)
