@@ -8,7 +8,7 @@ import pytest
 
 from tests.pipeline.conftest import REACH
 from tidelog.cli import main
-from tidelog.pipeline import Pipeline, Source
+from tidelog.pipeline import Map, Pipeline, Source
 from tidelog.pipeline.sinks import _claim
 from tidelog.program.diagnostics import TidelogError
 
@@ -60,6 +60,38 @@ def refused(text: str) -> str:
             'state = "state"',
             "state = 3",
             "p.toml:2: error: state: it is text; 3 is none",
+        ),
+        (
+            'path = "changes"',
+            'path = ""',
+            "p.toml:6: error: source.edges.path: it is empty\n    it is the name of a folder",
+        ),
+        (
+            'path = "out/path"',
+            'path = "out\\u0000"',
+            "p.toml:13: error: sink.paths.path: no path has a NUL in it\n    it is the name of a folder",
+        ),
+        (
+            'schema = "op string, x long, y long"',
+            'schema = "op string, x lnog, y long"',
+            "p.toml:7: error: source.edges.schema: there is no 'lnog'\n    did you mean long?",
+        ),
+        (
+            'schema = "op string, x long, y long"',
+            'schema = "op string, x, y long"',
+            "p.toml:7: error: source.edges.schema: 'x' is no name with a type\n"
+            "    such as x long, y string",
+        ),
+        (
+            'mode = "signed"',
+            'mode = "cdc"\nvalues = {delete = []}',
+            "p.toml:9: error: source.edges.values: delete is spelt in no way\n"
+            '    such as delete = ["delete"]',
+        ),
+        (
+            'state = "state"',
+            'state = "state"\nmax_facts = 0',
+            "p.toml:3: error: max_facts: 0 is no limit\n    leave it out, or give more than 0",
         ),
         (
             'state = "state"\n',
@@ -235,3 +267,37 @@ def test_a_sink_of_another_relation_is_another_sink(tmp_path: Path) -> None:
     (tmp_path / ".tidelog").write_text("7 paths table parquet")  # as it was once written
     _claim(tmp_path, "7 paths table parquet edge", "paths")
     assert (tmp_path / ".tidelog").read_text() == "7 paths table parquet edge"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "op string, `a b` decimal(10, 2), y array<struct<a: int, b: map<string, long>>>",
+        "x: LONG NOT NULL, y string COMMENT 'one, two'",
+        '{"type": "struct", "fields": []}',
+    ],
+)
+def test_schemas_that_spark_knows(schema: str) -> None:
+    assert Source(name="s", format="csv", path="in", schema=schema, maps=(Map("edge"),))
+
+
+def test_a_program_that_no_pipeline_can_keep(folder: Path) -> None:
+    (folder / "reach.dl").write_text(
+        REACH + ".functor f(x: number): number\npath(@f(x), x) :- edge(x, x).\n"
+    )
+    assert "functor f has no function: a pipeline has none in Python" in refused(GOOD)
+    (folder / "reach.dl").write_text(REACH + ".decl n(x: number)\nn(autoinc()) :- edge(_, _).\n")
+    assert "autoinc() numbers facts once, and in a pipeline they change" in refused(GOOD)
+
+
+def test_tables_have_no_records(folder: Path) -> None:
+    records = ".type P = [x: number, y: number]\n.decl pair(p: P)\npair([x, y]) :- edge(x, y).\n"
+    (folder / "reach.dl").write_text(REACH + records)
+    for old in ('relation = "path"', 'relation = "edge"'):
+        told = refused(GOOD.replace(old, 'relation = "pair"'))
+        assert "pair has records or branches, and tables have not" in told
+    feed = GOOD.replace(
+        'relation = "path"', 'relation = "pair"\nkind = "changes"\nformat = "changes"'
+    )
+    Path("p.toml").write_text(feed)
+    Pipeline.load("p.toml").check()

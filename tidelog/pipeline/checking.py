@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 from tidelog.pipeline.settings import SettingError, Source
 from tidelog.pipeline.tables import refuse_nullary
 from tidelog.plan.draft import did_you_mean
+from tidelog.program.diagnostics import Diagnostic, ProgramError
+from tidelog.program.functors import calls
 from tidelog.program.rules import Relation
+from tidelog.program.terms import TermKind
 
 if TYPE_CHECKING:
+    from tidelog.accept import Accepted
     from tidelog.pipeline.pipeline import Pipeline
 
 
@@ -23,6 +27,8 @@ def check(pipeline: Pipeline, relations: Mapping[str, Relation]) -> None:
         _check_maps(source, shown)
     for sink in pipeline.sinks:
         relation = _relation(f"sink.{sink.name}", sink.relation, shown)
+        if sink.format != "changes":
+            _refuse_records(f"sink.{sink.name}", relation, "a feed in the format changes has them")
         if sink.kind == "table":
             refuse_nullary(relation, f"sink {sink.name}")
     if pipeline.facts is not None and not pipeline.facts.is_dir():
@@ -33,6 +39,7 @@ def _check_maps(source: Source, shown: Mapping[str, Relation]) -> None:
     key = f"source.{source.name}"
     for map_ in source.maps:
         relation = _relation(key, map_.relation, shown)
+        _refuse_records(key, relation, "a source in the format changes has them")
         if map_.columns is not None and len(map_.columns) != relation.arity:
             names = f"{relation.name}({', '.join(relation.attributes)})"
             given = len(map_.columns)
@@ -40,6 +47,29 @@ def _check_maps(source: Source, shown: Mapping[str, Relation]) -> None:
             raise SettingError(
                 f"{key}.columns", f"{given} {are} mapped to {names}, which has {relation.arity}"
             )
+
+
+def _refuse_records(key: str, relation: Relation, advice: str) -> None:
+    if any(isinstance(kind, TermKind) for kind in relation.kinds):
+        told = f"{relation.name} has records or branches, and tables have not"
+        raise SettingError(f"{key}.relation", told, advice)
+
+
+def refuse_functions(accepted: Accepted) -> None:
+    """A pipeline's program cannot call what is not in its files."""
+    found = [
+        Diagnostic(
+            "autoinc() numbers facts once, and in a pipeline they change"
+            if call.functor == "autoinc"
+            else f"functor {call.functor[1:]} has no function: a pipeline has none in Python",
+            call.at,
+            "let a source bring the results as a column",
+        )
+        for rule in accepted.checked.rules
+        for call in calls(rule)
+    ]
+    if found:
+        raise ProgramError(found, accepted.sources)
 
 
 def _relation(key: str, name: str, shown: Mapping[str, Relation]) -> Relation:

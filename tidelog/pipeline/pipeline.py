@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tidelog.accept import Accepted, accept
 from tidelog.limits import Limits
 from tidelog.pipeline import toml
-from tidelog.pipeline.checking import check, check_paths
+from tidelog.pipeline.checking import check, check_paths, refuse_functions
 from tidelog.pipeline.settings import ENGINES, SettingError, Sink, Source, Trigger, one_of
 from tidelog.program.diagnostics import TidelogError
 from tidelog.text import parse_file
@@ -86,6 +86,12 @@ class Pipeline:
         one_of("algorithm", self.algorithm, ALGORITHMS)
         if self.keep < 1:
             raise SettingError("keep", "at least the last version is kept", "such as keep = 10")
+        for key, most in (
+            ("max_facts", self.limits.max_facts),
+            ("max_seconds", self.limits.max_seconds),
+        ):
+            if most is not None and most <= 0:
+                raise SettingError(key, f"{most} is no limit", "leave it out, or give more than 0")
         for kind, listed in (("source", self.sources), ("sink", self.sinks)):
             names = [each.name for each in listed]
             for name in names:
@@ -116,6 +122,7 @@ class Pipeline:
             raise TidelogError(
                 f"error: {told} so nothing can keep it up to date\n    remove the directive"
             )
+        refuse_functions(accepted)
         try:
             check(self, accepted.checked.relations)
         except SettingError as error:

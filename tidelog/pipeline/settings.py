@@ -14,7 +14,15 @@ MODES = ("append", "signed", "cdc", "rules")
 ENGINES = ("local", "spark")
 OWN = ("parquet", "csv", "json")  # formats of sinks that Tidelog writes itself
 FILES = ("csv", "json", "parquet", "orc", "text", "changes")  # that Spark reads as files
+DDL_TYPES = (  # of columns, as Spark writes them
+    *("string", "char", "varchar", "binary", "boolean", "date"),
+    *("byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint"),
+    *("float", "real", "double", "decimal", "dec", "numeric"),
+    *("timestamp", "timestamp_ntz", "timestamp_ltz", "interval"),
+    *("array", "map", "struct", "variant", "void"),
+)
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
+_COLUMN = re.compile(r"\s*(?:`[^`]+`|\w+)\s*[:\s]\s*(\w+)")
 _INTERVAL = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*(ms|milliseconds?|s|seconds?|minutes?|hours?)\s*")
 
 # How change data capture spells what happened to a row: Debezium, Delta's change data feed,
@@ -89,8 +97,14 @@ class Source:
         if not _NAME.fullmatch(self.name):
             raise SettingError(key, "a name has letters, digits, - and _ only")
         one_of(f"{key}.mode", self.mode, MODES)
-        for name in self.values:
+        _check_path(key, self.path)
+        for name, spelt in self.values.items():
             one_of(f"{key}.values", name, SPELLINGS)
+            if not spelt:
+                advice = f'such as {name} = ["{SPELLINGS[name][0]}"]'
+                raise SettingError(f"{key}.values", f"{name} is spelt in no way", advice)
+        if self.schema is not None:
+            _check_schema(f"{key}.schema", self.schema)
         if not self.format and self.table is None:
             raise SettingError(key, "it has no format", 'such as format = "csv", or table = "NAME"')
         if self.path is not None and self.table is not None:
@@ -130,6 +144,7 @@ class Sink:
         if not _NAME.fullmatch(self.name):
             raise SettingError(key, "a name has letters, digits, - and _ only")
         one_of(f"{key}.kind", self.kind, ("table", "changes"))
+        _check_path(key, self.path)
         if self.format == "changes" and self.kind == "table":
             advice = f"a table is in {', '.join(OWN)}, or a format that Spark writes"
             raise SettingError(f"{key}.format", "the change notation is no table", advice)
@@ -142,6 +157,25 @@ class Sink:
     def own(self) -> bool:
         """Is it written by Tidelog itself, version by version?"""
         return self.format in (*OWN, "changes")
+
+
+def _check_schema(key: str, schema: str) -> None:
+    """Names and types, as far as that can be told without Spark, which has the last word."""
+    if schema.lstrip().startswith("{"):
+        return  # JSON
+    inner = re.sub(r"<[^<>]*>|\([^()]*\)|'[^']*'", "", re.sub(r"<.*>", "", schema))
+    for column in inner.split(","):
+        found = _COLUMN.match(column)
+        if found is None:
+            advice = "such as x long, y string"
+            raise SettingError(key, f"{column.strip()!r} is no name with a type", advice)
+        one_of(key, found[1].lower(), DDL_TYPES)
+
+
+def _check_path(key: str, path: str | None) -> None:
+    if path is not None and (not path or "\0" in path):
+        told = "it is empty" if not path else "no path has a NUL in it"
+        raise SettingError(f"{key}.path", told, "it is the name of a folder")
 
 
 @dataclass(frozen=True, slots=True)
