@@ -69,7 +69,8 @@ def refused(text: str) -> str:
         (
             'path = "out/path"',
             'path = "out\\u0000"',
-            "p.toml:13: error: sink.paths.path: no path has a NUL in it\n    it is the name of a folder",
+            "p.toml:13: error: sink.paths.path: no path has a NUL in it\n"
+            "    it is the name of a folder",
         ),
         (
             'schema = "op string, x long, y long"',
