@@ -22,7 +22,7 @@ WARM_UPS = 2  # times that every single change is made before it is measured
 WARM = 1.0  # seconds for what an algorithm does before it is measured
 LATER = 4  # insertions that are measured by themselves where deletions were stopped
 LONG = 5.0  # seconds: what takes longer by itself needs no first time that does not count
-TIMES = 3  # that every single change is measured; the best counts
+TIMES = 5  # that every single change is measured; the best counts
 
 
 def play(scene: Scene, algorithms: Sequence[str], limit: float) -> list[Row]:
