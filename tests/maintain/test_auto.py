@@ -133,8 +133,7 @@ def test_counters_stay_if_they_save_time_once_their_plans_are_made() -> None:
             known.followed(True, 1000, 0.5)
             known.searched(0.5)
         assert known.due(0.5)
-        assert known.due(1.4, plans=2)
-        assert not known.due(1.5, plans=2)
+        assert not known.due(2.0)
         known.begin_to_count()
         assert not known.due(0.5)
         known.counted(1000, 2.0)  # the first time says nothing

@@ -142,7 +142,7 @@ def begins_to_count(u: Update, stratum: Stratum, costs: Costs, facts: int) -> bo
     if stratum.recursive:
         if u.memory.had_modules(stratum) and modular.closures(u, stratum):
             return False
-        return costs.due(COUNT * costs.recompute, len(stratum.rules))
+        return costs.due(COUNT * costs.recompute)
     counting = A_FACT * sum(map(u.engine.size, u.memory.known(stratum).read))
     return counting < QUICK or costs.due(counting)
 

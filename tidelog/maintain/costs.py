@@ -89,10 +89,9 @@ class Costs:
         """What a deletion took without counters."""
         self._searched += seconds
 
-    def due(self, counting: float, plans: int = 0) -> bool:
-        """Have deletions without counters taken as long as counting, if that is known, and making
-        so many plans?"""
-        return counting > 0 and counting + PLAN * plans <= self._searched
+    def due(self, counting: float) -> bool:
+        """Have deletions without counters taken as long as counting, if that is known?"""
+        return 0 < counting <= self._searched
 
     def begin_to_count(self) -> None:
         """Derivations are counted from now on: what deletions took is no guide any more, but for
