@@ -1,8 +1,9 @@
 """Auto: for each stratum and update the way that should be cheapest there.
 
-Without recursion one step does it, closures have modules, and where nothing is lost, insertion
-does it. Otherwise what follows from the change is found by `aged`, or by `dred` while the ages of
-facts are not known.
+Without recursion one step does it, by derivation counters where they pay; closures have modules;
+and where nothing is lost, insertion does it. Otherwise what follows from the change is found by
+`aged`, by `dred` while the ages of facts are not known, or by counters (`dredc`) where that has
+turned out to be quicker.
 Evaluation from scratch is better where the change reaches most of the stratum: it is chosen
 where it took less before, and when overdeletion takes too long.
 """
@@ -142,7 +143,8 @@ def begins_to_count(u: Update, stratum: Stratum, costs: Costs, facts: int) -> bo
     if stratum.recursive:
         if u.memory.had_modules(stratum) and modular.closures(u, stratum):
             return False
-        return costs.due(COUNT * costs.recompute)
+        # What such a deletion takes without counters must be known, to be compared.
+        return costs.usual(True, facts) is not None and costs.due(COUNT * costs.recompute)
     counting = A_FACT * sum(map(u.engine.size, u.memory.known(stratum).read))
     return counting < QUICK or costs.due(counting)
 

@@ -14,6 +14,7 @@ TRIAL = 0.01  # seconds for overdeletion while it is not known what recomputing 
 LEAST = 0.0005  # seconds for it in any case: what takes less is quick enough
 PATIENCE = 0.3  # the part of what recomputing takes that overdeletion may take
 WORSE = 4  # times what a deletion takes without counters: for so long they are tried
+BETTER = 1.4  # times quicker must a deletion be by counters, which insertions pay for
 CLEARLY = 1.15  # times quicker is quicker
 SEEN = 2  # changes of a kind before they count as slow, unless one is very slow
 VERY = 1.0  # seconds, which loading kernels and making indexes does not take
@@ -105,7 +106,7 @@ class Costs:
         """What a deletion took with counters."""
         self._tried += 1
         if self.counts is None and self._tried >= SEEN:  # the first time, plans are made
-            self.counts = seconds < self._without(facts)
+            self.counts = BETTER * seconds < self._without(facts)
 
     def patience_with_counters(self, facts: int, plans: int) -> float:
         """How long a change may take with counters. The first time, so many plans have to be
