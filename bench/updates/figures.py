@@ -40,6 +40,14 @@ class Series:
     stopped: set[int] = field(default_factory=set)  # places of updates that took too long
     states: dict[int, State] = field(default_factory=dict)  # right after the change at a place
 
+    def add(self, other: Series) -> None:
+        """The same updates, made once more."""
+        self.detail = self.detail or other.detail
+        self.samples += other.samples
+        self.first += other.first
+        self.stopped |= other.stopped
+        self.states = {**other.states, **self.states}
+
     def times(self) -> dict[int, float]:
         """The least seconds by the places of the changes; infinite for an update that was
         stopped."""

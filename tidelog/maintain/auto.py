@@ -27,7 +27,7 @@ BULK = 500  # facts that change: closures may become modules
 COUNT = 0.5  # of what recomputing takes: so long it takes to count all derivations
 MUCH = 16  # times what changes, where that is more than all facts
 LONGER = 4  # times as long plans can wait where so much changes
-QUICK = 0.001  # seconds: where there is no recursion, they are counted for less at once
+QUICK = 0.001  # seconds: they are counted for less at once, where there is no recursion
 A_FACT = 1e-7  # seconds that it takes for each fact that rules read, where there is no recursion
 TINY = 500  # facts that its rules read and derive: plans for following deletions can wait
 
@@ -143,8 +143,9 @@ def begins_to_count(u: Update, stratum: Stratum, costs: Costs, facts: int) -> bo
     if stratum.recursive:
         if u.memory.had_modules(stratum) and modular.closures(u, stratum):
             return False
-        # What such a deletion takes without counters must be known, to be compared.
-        return costs.usual(True, facts) is not None and costs.due(COUNT * costs.recompute)
+        counting = COUNT * costs.recompute
+        # What such a deletion takes without counters must be known, unless a mistake costs little.
+        return costs.due(counting) and (counting < QUICK or costs.knows_deletions(facts))
     counting = A_FACT * sum(map(u.engine.size, u.memory.known(stratum).read))
     return counting < QUICK or costs.due(counting)
 

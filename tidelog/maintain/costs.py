@@ -94,11 +94,15 @@ class Costs:
         """Have deletions without counters taken as long as counting, if that is known?"""
         return 0 < counting <= self._searched
 
+    def knows_deletions(self, facts: int) -> bool:
+        """Have deletions of so many facts been followed often enough to tell what they take?"""
+        return self._seen.get((True, _size(facts)), 0) > SEEN
+
     def begin_to_count(self) -> None:
         """Derivations are counted from now on: what deletions took is no guide any more, but for
         whether it was a good idea."""
         self._searched, self._tried = 0.0, 0
-        self._before = {kind: took for kind, took in self._usual.items() if kind[0] and took}
+        self._before = {kind: took for kind, took in self._least.items() if kind[0]}
         for kind in [kind for kind in self._seen if kind[0]]:
             del self._seen[kind], self._least[kind], self._usual[kind]
 

@@ -41,7 +41,7 @@ def course_of(algorithm: str, stratum: Stratum, memory: Memory) -> Course:
     if algorithm == "counting":
         return CountingByRounds(stratum) if stratum.recursive else Counting(stratum)
     if algorithm == "auto":
-        return Modular(stratum) if memory.had_modules(stratum) else Auto(stratum)
+        return Modular(stratum) if memory.had_modules(stratum) else Auto(stratum, memory)
     return Whole(stratum, BY_STRATUM[algorithm])
 
 
@@ -543,13 +543,19 @@ class Modular(Whole):
 
 
 class Auto:
-    """As a whole where that usually takes less than a step, else in steps: by ages, or by checks
-    where there is no recursion."""
+    """As a whole where that usually takes less than a step, else in steps: by ages, or where there
+    is no recursion by counters, if there are some, and by checks."""
 
-    def __init__(self, stratum: Stratum) -> None:
+    def __init__(self, stratum: Stratum, memory: Memory) -> None:
         self.stratum = stratum
         self._whole = Whole(stratum, BY_STRATUM["auto"])
-        self._chasing = Aged(stratum) if stratum.recursive else BackwardForward(stratum)
+        self._chasing: Course
+        if stratum.recursive:
+            self._chasing = Aged(stratum)
+        elif memory.has("nonrecursive", stratum):
+            self._chasing = Counting(stratum)
+        else:
+            self._chasing = BackwardForward(stratum)
         self._heard = (0, 0)  # facts that went and that came
         self._seconds = 0.0  # of steps for them
 

@@ -25,6 +25,7 @@ from tidelog.maintain.update import Memory, Update
 from tidelog.plan.closures import Closure, paired
 from tidelog.program.rules import Rule, Stratum
 
+OWED, TIMES = 2048, 32  # facts that have come, and times that some have: so much may be owed
 SAMPLE = 1024  # edges that an estimate looks at
 
 
@@ -95,9 +96,11 @@ def is_exact(u: Update, stratum: Stratum) -> bool:
     return not u.memory.once(paired, stratum).generic
 
 
-def states(u: Update, stratum: Stratum, rules: Sequence[Rule]) -> list[Closed]:
+def states(
+    u: Update, stratum: Stratum, rules: Sequence[Rule], complete: bool = True
+) -> list[Closed]:
     """What the closures know: of the old state, where they are made anew; `rules` are those that
-    gave their external facts in it."""
+    gave their external facts in it. Complete, they have all of these."""
     if not u.memory.has("modules", stratum):
         found = [Closed(closure, u.watch) for closure in closures(u, stratum)]
         build(u.engine, found, rules, (u.E - u.X) | (u.X - u.E), u.old)
@@ -105,13 +108,33 @@ def states(u: Update, stratum: Stratum, rules: Sequence[Rule]) -> list[Closed]:
     known: list[Closed] = u.memory.closed[stratum.relations]
     for closed in known:
         closed.watch = u.watch
+        if complete and closed.owed:
+            P = u.engine.none()
+            for _, saved in closed.owed:
+                P |= u.engine.hold(saved)
+            closed.insert(u.engine, u.engine.derive(rules, touching=P, within=u.old))
+            closed.owed.clear()
     return known
+
+
+def may_owe(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> bool:
+    """Facts only come: those that a closure has already change nothing in it, and that they are
+    external, too, need not be known before something goes. So they are not looked for."""
+    if not stratum.nonrecursive or gone or come or u.D or u.marks is not None:
+        return False
+    if u.memory.known(stratum).complete or (u.gives(stratum) and u.loses):
+        return False
+    if not u.memory.has("modules", stratum):
+        return False
+    owed = u.memory.closed[stratum.relations][0].owed
+    return len(owed) < TIMES and sum(count for count, _ in owed) + len(u.A) <= OWED
 
 
 def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     """What the external facts lose and gain decides."""
     engine, I = u.engine, u.I
-    (closed,) = states(u, stratum, (*kept(stratum.nonrecursive, come), *gone))
+    owes = may_owe(u, stratum, gone, come)
+    (closed,) = states(u, stratum, (*kept(stratum.nonrecursive, come), *gone), complete=not owes)
     u.memory.keep(stratum, "modules")
     if closed.closure.base is not None:
         A, D = closed.insert(engine, u.A), closed.remove(engine, u.D)
@@ -119,6 +142,13 @@ def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule
         # Explicit facts are all that is external, and need not be collected.
         A = engine.none() if u.only_takes else closed.insert(engine, u.given)
         D = closed.remove(engine, u.removed) if u.loses else engine.none()
+    elif owes:
+        P = engine.collect(u.A, tuple(u.memory.known(stratum).read))
+        closed.owed.append((len(P), engine.save(P)))
+        G = engine.derive(stratum.nonrecursive, touching=u.A, within=I, guard=~I)
+        if u.gives(stratum):
+            G |= u.came(stratum)
+        A, D = closed.insert(engine, G) if G else G, engine.none()
     else:
         N, G = external(u, stratum, gone, come)
         A = closed.insert(engine, G) if G else engine.none()

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from tidelog.maintain.groups import unaffected
-from tidelog.maintain.seam import Engine, FactSet, Ids, Split, View
+from tidelog.maintain.seam import Engine, FactSet, Ids, Saved, Split, View
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.steps import gained, lost
 from tidelog.maintain.update import Update
@@ -121,6 +121,8 @@ class Closed:
         self.closure = closure
         self.watch = watch
         self.known = _new(closure, lambda count: self.watch.pairs(count))
+        # Lower facts that came: what is external because of them is in the closure, but not in X.
+        self.owed: list[tuple[int, Saved]] = []
 
     def edges(self, engine: Engine, facts: View) -> Ids:
         return edges(engine, self.closure, facts)
