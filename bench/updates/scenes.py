@@ -76,7 +76,7 @@ def single(
 
 
 def percent(name: str, title: str, program: str, facts: Facts) -> Scene:
-    changes = 12 * (share(facts, 0.01, seed=12),)
+    changes = 24 * (share(facts, 0.01, seed=12),)
     return Scene(f"{name}-percent", title, PERCENT, program, facts, changes, best=True)
 
 

@@ -10,7 +10,7 @@ from tests.algorithms import ALGORITHMS
 from tests.maintain.histories import checked
 from tests.maintain.reference import Fact
 from tests.maintain.worlds import World, naive
-from tidelog.maintain import materialise
+from tidelog.maintain import materialise, modular
 from tidelog.program.rules import Rule
 
 DECLARED = """
@@ -40,6 +40,14 @@ PROGRAMS = {
     "both transitive": """
         s(y, x) :- e(x, y), !f(x). r(x, z) :- r(x, y), r(y, z). s(b, a) :- r(a, b).
         s(x, z) :- s(y, z), s(x, y). r(x, y) :- s(y, x). r(x, y) :- e(x, y), g(x).
+    """,
+    "joined": """
+        r(x, z) :- e(x, y), e(z, y). r(x, y) :- e(x, y), f(y). r(x, z) :- r(x, y), r(y, z).
+        r(x, y) :- r(y, x).
+    """,
+    "joined, with its inverse": """
+        r(x, z) :- e(x, y), e(y, z). r(x, z) :- r(x, y), r(y, z). s(y, x) :- r(x, y).
+        r(y, x) :- s(x, y). s(x, y) :- e(x, y), f(x).
     """,
     "in a circle": """
         r(x, y) :- e(x, y), f(x). r(x, z) :- r(x, y), r(y, z). r(x, y) :- s(x, y).
@@ -113,6 +121,26 @@ def test_maintaining_equals_recomputing(on: str, seed: int, program: str, algori
     history = History(program, seed, on)
     for _ in range(12):
         history.step(algorithm)
+
+
+@pytest.mark.parametrize(
+    "program", ["transitive", "symmetric", "joined", "joined, with its inverse"]
+)
+@pytest.mark.parametrize(("on", "seed"), WAYS)
+def test_what_comes_is_looked_for_when_something_goes(
+    on: str, seed: int, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many facts come, one after the other, and then some go; also where little may be owed."""
+    history = History(program, 2000 + seed, on)
+    world, random = history.world, history.random
+    world.change("dredc-mod", insert=[("e", (8, 9))])
+    assert next(iter(world.memory.closed.values()))[0].owed
+    monkeypatch.setattr(modular, "TIMES", random.choice((1, 3, 32)))
+    for _ in range(6):
+        for _ in range(random.randrange(5)):
+            world.change("dredc-mod", insert=[history.fact()])
+            assert world.state == naive(world.relations, world.rules, world.E)
+        history.step("dredc-mod")
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
