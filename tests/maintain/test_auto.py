@@ -202,6 +202,22 @@ def test_many_deletions_are_a_reason_to_count(on: str, monkeypatch: pytest.Monke
 
 
 @engines
+def test_counters_that_do_not_pay_are_dropped(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "COUNT", 1e-9)
+    monkeypatch.setattr(costs, "WORSE", 1e9)
+    monkeypatch.setattr(costs, "CLEARLY", 1e9)
+    monkeypatch.setattr(costs, "BETTER", 1e9)
+    world = paths(on)
+    chosen = []
+    for _ in range(8):
+        world.change("auto", delete=[("edge", (2, 3))])
+        chosen.append(choice(world, "path")[0])
+        world.change("auto", insert=[("edge", (2, 3))])
+    assert chosen.count("dredc") == 2
+    assert chosen[-1] == "aged"
+
+
+@engines
 def test_counting_that_takes_too_long_is_given_up(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "COUNT", 1e-9)
     monkeypatch.setattr(costs, "PLAN", 0.0)

@@ -103,7 +103,7 @@ def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rul
         modular.by_modules(u, stratum, found, gone, come)
         u.work.why = u.work.why or "closures have their own algorithm"
         return
-    if u.memory.has("recursive", stratum) and by_counters(u, stratum, gone, come):
+    if keeps_counters(u, stratum) and by_counters(u, stratum, gone, come):
         return
     N = losing(u, stratum, gone, come)
     if not N:
@@ -148,6 +148,11 @@ def begins_to_count(u: Update, stratum: Stratum, costs: Costs, facts: int) -> bo
         return costs.due(counting) and (counting < QUICK or costs.knows_deletions(facts))
     counting = A_FACT * sum(map(u.engine.size, u.memory.known(stratum).read))
     return counting < QUICK or costs.due(counting)
+
+
+def keeps_counters(u: Update, stratum: Stratum) -> bool:
+    """Are there counters, and have they not turned out to be slower?"""
+    return u.memory.has("recursive", stratum) and u.memory.costs(stratum).counts is not False
 
 
 def counters(stratum: Stratum) -> Kept:
