@@ -284,11 +284,14 @@ class Transaction:
     def _note_explicit(self, op: Op, r: int, rows: Rows) -> None:
         """Facts have changed, that were not so just before."""
         X = self._explicit
-        self._takes = self._takes or op == "-"
-        self._gives = self._gives or op == "+"
+        self._note_sign(op)
         again, fresh = X.those(r, rows), X.others(r, rows)
         X.remove(r, again)
         X.add(r, fresh)
+
+    def _note_sign(self, op: Op) -> None:
+        self._takes = self._takes or op == "-"
+        self._gives = self._gives or op == "+"
 
     def _flush(self) -> None:
         """Set the facts that came one by one."""

@@ -83,6 +83,18 @@ def test_a_closure_that_is_not_linear(spark: SparkSession) -> None:
     assert change(mine, local, "path", [(40, 2)], [])
 
 
+@pytest.mark.parametrize("driver_facts", [100_000, 0])
+def test_what_goes_is_told_from_what_comes(spark: SparkSession, driver_facts: int) -> None:
+    """Explicit facts that go, alone and beside others, of a derived relation as well."""
+    edges = [(x, x + 1) for x in range(12)]
+    mine, local = beside(spark, PATHS, {"edge": edges}, driver_facts=driver_facts)
+    change(mine, local, "path", [], [(3, 30), (30, 2)])
+    change(mine, local, "path", [(30, 2)], [])
+    change(mine, local, "path", [(3, 30)], [(4, 30)])
+    change(mine, local, "edge", [(2, 3)], [])
+    change(mine, local, "edge", [], [(2, 3)])
+
+
 def test_components(spark: SparkSession) -> None:
     program = ".decl same(x: symbol, y: symbol) eqrel\n.decl told(x: symbol, y: symbol)\n"
     program += "same(x, y) :- told(x, y)."

@@ -79,6 +79,7 @@ class SparkTransaction(Transaction):
         changed = engine.collect(given - engine.explicit if op == "+" else given & engine.explicit)
         if not changed:
             return
+        self._note_sign(op)
         explicit, X = engine.explicit, cast("SparkSet", self._explicit)
         if op == "+":
             explicit |= changed
