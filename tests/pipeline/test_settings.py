@@ -79,6 +79,11 @@ def refused(text: str) -> str:
         ),
         (
             'schema = "op string, x long, y long"',
+            'schema = "op array<int>, x lnog, y map<int, array<int>>"',
+            "p.toml:7: error: source.edges.schema: there is no 'lnog'\n    did you mean long?",
+        ),
+        (
+            'schema = "op string, x long, y long"',
             'schema = "op string, x, y long"',
             "p.toml:7: error: source.edges.schema: 'x' is no name with a type\n"
             "    such as x long, y string",

@@ -143,8 +143,8 @@ def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule
         A = engine.none() if u.only_takes else closed.insert(engine, u.given)
         D = closed.remove(engine, u.removed) if u.loses else engine.none()
     elif owes:
-        P = engine.collect(u.A, tuple(u.memory.known(stratum).read))
-        closed.owed.append((len(P), engine.save(P)))
+        if P := engine.collect(u.A, tuple(u.memory.known(stratum).read)):
+            closed.owed.append((len(P), engine.save(P)))
         G = engine.derive(stratum.nonrecursive, touching=u.A, within=I, guard=~I)
         if u.gives(stratum):
             G |= u.came(stratum)

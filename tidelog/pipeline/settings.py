@@ -163,8 +163,10 @@ def _check_schema(key: str, schema: str) -> None:
     """Names and types, as far as that can be told without Spark, which has the last word."""
     if schema.lstrip().startswith("{"):
         return  # JSON
-    inner = re.sub(r"<[^<>]*>|\([^()]*\)|'[^']*'", "", re.sub(r"<.*>", "", schema))
-    for column in inner.split(","):
+    outer = re.sub(r"\([^()]*\)|'[^']*'", "", schema)
+    while outer != (less := re.sub(r"<[^<>]*>", "", outer)):
+        outer = less
+    for column in outer.split(","):
         found = _COLUMN.match(column)
         if found is None:
             advice = "such as x long, y string"
