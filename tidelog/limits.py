@@ -135,6 +135,12 @@ class Interrupts:
         if self._outer is not None:
             self._outer.check()
 
+    def heard(self) -> None:
+        """The Ctrl-C that was noted is on its way: what has to be done first is not ended by it."""
+        self.noted = False
+        if self._outer is not None:
+            self._outer.heard()
+
 
 def _shown(stratum: Stratum) -> str:
     """What a stratum is called: its first relation, as it is written."""

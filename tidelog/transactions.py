@@ -44,6 +44,8 @@ from tidelog.text.changes import change_text
 Row = tuple[Value, ...]
 Ids = NDArray[np.uint32]
 
+LOOK = 0.1  # seconds between two looks for Ctrl-C, while others are waited for
+
 
 @dataclass(slots=True)
 class State:
@@ -63,7 +65,7 @@ class State:
     def changing(self) -> Iterator[None]:
         """Nobody reads in the block, and no snapshot is open: it waits for those of others."""
         me = threading.get_ident()
-        with self.lock:
+        with self._locked():
             if self.changer == me:  # a block inside another one
                 yield
                 return
@@ -77,6 +79,16 @@ class State:
                 yield
             finally:
                 self.changer = 0
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Where a Ctrl-C is held back, it may still end the wait for others."""
+        while not self.lock.acquire(timeout=LOOK):
+            _look()
+        try:
+            yield
+        finally:
+            self.lock.release()
 
     def hold(self) -> int:
         """Nothing changes until this is released; returns what to release it by."""
@@ -98,11 +110,18 @@ class State:
         ticket = object()
         self.waiting.append(ticket)
         try:
-            self.lock.wait_for(lambda: self.waiting[0] is ticket and free())
+            while not self.lock.wait_for(lambda: self.waiting[0] is ticket and free(), LOOK):
+                _look()
         finally:
             self.waiting.remove(ticket)
             if self.waiting:
                 self.lock.notify_all()
+
+
+def _look() -> None:
+    """Has a block around this noted a Ctrl-C?"""
+    with Interrupts(quiet=True) as interrupts:
+        interrupts.check()
 
 
 def check_algorithm(name: str) -> None:

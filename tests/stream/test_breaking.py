@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import dis
+import gc
+import itertools
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import suppress
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import nullcontext, suppress
+from types import FrameType
+from typing import Self
 
 import pytest
 
-from tidelog import Database, FactChange, LimitError, Limits
+from tidelog import Database, FactChange, LimitError, Limits, limits, transactions
 from tidelog.maintain import flow, materialise
-from tidelog.stream import dynamic
+from tidelog.program.changes import Op
+from tidelog.stream import dynamic, processor
 
 PATHS = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
 
@@ -43,6 +51,82 @@ def test_no_update_is_lost_by_ctrl_c(policy: str) -> None:
                 stream.run(lambda done, given=given: given.append(done.number))  # type: ignore[misc]
         assert given == [1, 2, 3, 4, 5, 6]
         assert db.size("path") == 21
+
+
+class CtrlC:
+    """A SIGINT at a point that a stream's iteration passes, or at several: wherever Python looks
+    for signals, which is where a function begins, after a call, and when a loop begins again.
+    """
+
+    LOOKS = ("CALL", "JUMP_BACKWARD", "POP_JUMP_BACKWARD")
+    FILES = (processor.__file__, limits.__file__, transactions.__file__, contextlib.__file__)
+
+    def __init__(self, points: Collection[int]) -> None:
+        self.passed = 0
+        self._points = points
+        self._before: dict[FrameType, str] = {}
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> Self | None:
+        if event == "call":
+            if frame.f_code.co_filename not in self.FILES:
+                return None
+            frame.f_trace_opcodes = True
+            self._pass()
+        elif event == "opcode":
+            if self._before.get(frame, "").startswith(self.LOOKS):
+                self._pass()
+            self._before[frame] = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+        return self
+
+    def _pass(self) -> None:
+        self.passed += 1
+        if self.passed in self._points:
+            signal.raise_signal(signal.SIGINT)
+
+    def __enter__(self) -> Self:
+        gc.disable()  # what a finalizer raises is dropped
+        sys.settrace(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.settrace(None)
+        gc.enable()
+
+
+def play(db: Database, policy: str, ctrl_c: CtrlC) -> int:
+    """Two updates, there or back; returns how many Ctrl-C left the iteration."""
+    op: Op = "-" if (1, 2) in db["edge"] else "+"
+    before, times, over = db.size("edge"), 0, False
+    stream = db.stream([[FactChange(op, "edge", (i, i + 1))] for i in (1, 2)], policy)
+    given: list[int] = []
+    while not over:
+        try:
+            with nullcontext() if times else ctrl_c:
+                for done in stream:
+                    given.append(done.number)
+            over = True
+        except KeyboardInterrupt:
+            times += 1
+            if policy != "marking":  # which has only looked at the next one
+                assert stream.under_way == ()
+            assert abs(db.size("edge") - before) == stream.finished
+            assert not db._state.changer
+    assert given == [1, 2]
+    assert db.size("path") == (6 if op == "+" else 1)
+    return times
+
+
+@pytest.mark.parametrize("policy", ["sequential", "marking", "fully-dynamic"])
+def test_ctrl_c_at_any_point_leaves_nothing_half_done(policy: str) -> None:
+    """Nor is anything lost. It is pressed twice, at one point and at the next."""
+    db = Database(PATHS, facts={"edge": [(0, 1)]})
+    for point in itertools.count(1, 2):
+        ctrl_c = CtrlC((point, point + 1))
+        times = play(db, policy, ctrl_c)
+        if ctrl_c.passed < point:
+            break
+        assert times in (1, 2)
+    assert point > 300
 
 
 def test_what_is_gone_is_given_back_while_updates_keep_coming(

@@ -454,6 +454,35 @@ def test_ctrl_c_while_waiting() -> None:
     assert [done.number for done in stream] == [1]
 
 
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_while_another_thread_reads(presses: int) -> None:
+    """What is under way is undone when the reader is done; a second Ctrl-C does not wait."""
+    db = reach()
+    stream = db.stream((f"+edge({i}, {i})." for i in range(2)), "together", most=2)
+    _advance_until_under_way(stream, 2)
+    reads, over = threading.Event(), threading.Event()
+
+    def read() -> None:
+        with db.latest():
+            reads.set()
+            over.wait(30)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    reads.wait()
+    for press in range(presses):
+        threading.Timer(0.3 * (press + 1), ctrl_c_in_main).start()
+    if presses == 1:
+        threading.Timer(0.8, over.set).start()
+    with pytest.raises(KeyboardInterrupt):
+        next(stream)
+    assert over.is_set() == (presses == 1)
+    assert stream.under_way == (() if presses == 1 else (1, 2))
+    over.set()
+    reader.join()
+    assert [done.number for done in stream] == [1, 2]
+
+
 # Reading.
 
 

@@ -95,22 +95,25 @@ class Stream:
 
     def __next__(self) -> Finished:
         patience = None if self.on_idle is None else QUIET
-        while True:
-            with self._state.lock:
-                if self._ready:
-                    return self._ready.popleft()
-                if self._interrupted:
-                    self._interrupted = False
-                    raise KeyboardInterrupt
-                if self.closed:
-                    self._end()
-            with self._state.changing():
-                idle = not self._ready and self._advance()
+        while not self._ready:
+            try:
+                idle = self._turns()
+            except KeyboardInterrupt:
+                if not self._ready:
+                    raise
+                self._interrupted = True  # what has taken effect is told first
+                break
+            if self.closed and not self._ready:
+                self._end()
             if idle:
                 if patience is None and self.on_idle is not None:
                     self.on_idle()
                 self.arrivals.wait(patience)
                 patience = None
+        # At calls, Python looks for signals: by `popleft`, what is given could be lost.
+        done = self._ready[0]
+        del self._ready[0]
+        return done
 
     def _end(self) -> NoReturn:
         if self._fault is None:
@@ -143,6 +146,26 @@ class Stream:
 
     # The work. All of it happens under the lock of the database.
 
+    def _turns(self) -> bool:
+        """Turns until an update is ready, or all is over; True if nothing can be done until
+        something arrives. Ctrl-C between two turns undoes what is not finished, too."""
+        with Interrupts(whole=True) as interrupts:
+            try:
+                if self._interrupted:
+                    self._interrupted = False
+                    raise KeyboardInterrupt
+                while not (self._ready or self.closed):
+                    with self._state.changing():
+                        if not self._ready and self._advance():
+                            return True
+            except KeyboardInterrupt:
+                if self._under_way:
+                    interrupts.heard()
+                    with self._state.changing():  # readers are waited for, up to a second Ctrl-C
+                        self._put_back()
+                raise
+        return False
+
     def _advance(self) -> bool:
         """One turn; True if nothing can be done until something arrives."""
         if self.closed:
@@ -161,11 +184,6 @@ class Stream:
                     self.close()
                 else:
                     return True
-        except KeyboardInterrupt:
-            self._put_back()
-            if not self._ready:
-                raise
-            self._interrupted = True  # what has taken effect is told first
         except BaseException:
             self._put_back()
             raise
@@ -247,7 +265,8 @@ class Stream:
 
     def _put_back(self) -> None:
         """Undo what is not finished; if the stream goes on, it begins with that again."""
-        with suppress(KeyboardInterrupt), Interrupts(whole=True):  # the first one is on its way
+        with suppress(KeyboardInterrupt), Interrupts(whole=True) as interrupts:
+            interrupts.heard()
             self._todo.extendleft(reversed(self._under_way))
             self._under_way.clear()
             self._policy.give_up()
