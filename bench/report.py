@@ -218,14 +218,12 @@ def tables(rows: list[Row]) -> str:
     )
 
 
-BEGIN, END = "<!-- written by make bench: begin -->", "<!-- written by make bench: end -->"
-
-
-def write_part(path: Path, text: str) -> None:
-    """Replaces what stands between the marks, or appends it to a page without them."""
-    part = f"{BEGIN}\n\n{text}\n\n{END}"
+def write_part(path: Path, text: str, by: str = "make bench") -> None:
+    """Replaces what stands between the writer's marks, or appends it to a page without them."""
+    begin, end = (f"<!-- written by {by}: {place} -->" for place in ("begin", "end"))
+    part = f"{begin}\n\n{text}\n\n{end}"
     page = path.read_text(encoding="utf-8") if path.exists() else "# Benchmarks\n"
-    marked = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
+    marked = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
     page = marked.sub(lambda _: part, page) if marked.search(page) else f"{page}\n{part}\n"
     path.parent.mkdir(exist_ok=True)
     path.write_text(page, encoding="utf-8")

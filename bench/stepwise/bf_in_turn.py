@@ -36,11 +36,11 @@ class InTurn(BackwardForward):
     def iterate(self) -> str:
         if self.phase == 2:
             return "f" if self.add_derived() else self.prepare_next()
-        if self._first:
+        while self._first:
             fact = self._first.popleft()
             if fact not in self._state:
                 self._check(fact)
-            return "b"
+                return "b"
         if self.find_affected():
             return "c"
         self.finish_deletions()
@@ -78,16 +78,15 @@ class InTurn(BackwardForward):
     def _act(self, fact: Fact) -> Iterator[Fact]:
         """Chain back, then forward. Yields each fact that it has brought into another state."""
         states, state = self._state, self._state[fact]
-        find = self.rules.deriving if state == "C" else self.rules.touching
-        met = []
-        for r in self.counted(find(fact, self.I)):
-            met.append(r)
+        found = self.I.deriving(fact) if state == "C" else self.I.touching(fact)
+        self.looked(len(found))
+        for r in found:
             if states.get(r.head) == "C":
                 yield from self._chain_back(r)
                 if state == "C" and states[fact] != "C":
                     return
         if state != "Y":
-            yield from self._chain_forward(met)
+            yield from self._chain_forward(found)
 
     def _chain_back(self, r: Instance) -> Iterator[Fact]:
         """What is not proved of the body is checked, or proved if it is explicit or delayed."""
@@ -129,6 +128,5 @@ class MarkedFirst(InTurn):
         if not self._delays:
             self._delays = True
             for fact in [fact for fact, state in self._state.items() if state == "P"]:
-                found = self.counted(self.rules.touching(fact, self.I))
-                self._follow(self._chain_forward(found))
+                self._follow(self._chain_forward(self.I.touching(fact)))
         return super().find_affected()

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar
 
 from bench.stepwise.marking import Marking, Update
-from bench.stepwise.matching import Fact, Facts, Instance, Rules
+from bench.stepwise.matching import Fact, Instance, Rules
 
 
 class BackwardForward(Marking):
@@ -38,14 +38,14 @@ class BackwardForward(Marking):
         self.phase = 1
         self.C: set[Fact] = set()
         self.D = dict.fromkeys(gone)
-        self.P = Facts()
+        self.P: set[Fact] = set()
         self.W = dict.fromkeys(waiting)
         self.Y: set[Fact] = set()
         self._unproved: dict[Fact, None] = {}  # C \ P
         self._support: dict[Fact, Iterator[Instance]] = {}
-        self._forward = self.frontier(self.P)
-        self._affected = self.frontier(self.I, self.D)
-        self._new = self.frontier(self.I)
+        self._forward = self.frontier()
+        self._affected = self.frontier(self.D)
+        self._new = self.frontier()
 
     def begin(self, update: Update) -> None:  # line 6
         self._reset(update.gone)
@@ -73,7 +73,7 @@ class BackwardForward(Marking):
 
     def chain_forward(self) -> bool:
         """a) Derive one fact from proved ones."""
-        proof = self._forward.first(lambda r: r.head not in self.P and r.head not in self.Y)  # 11
+        proof = self._forward.first(self._is_proof)  # 11
         if proof is None:
             return False
         self.counts["forward"] += 1
@@ -83,6 +83,9 @@ class BackwardForward(Marking):
         else:  # 16
             self.Y.add(proof.head)
         return True
+
+    def _is_proof(self, r: Instance) -> bool:
+        return r.head not in self.P and r.head not in self.Y and self.P.issuperset(r.body)
 
     def chain_back(self) -> bool:
         """b) Prove the fact that waits on top, or make those wait that would derive it."""
@@ -155,11 +158,11 @@ class BackwardForward(Marking):
         What one search has passed over it need not see again: C ∪ W and D only grow.
         """
         if fact not in self._support:
-            self._support[fact] = self.counted(self.rules.deriving(fact, self.I))
+            self._support[fact] = iter(self.I.deriving(fact))
+        C, D, W = self.C, self.D, self.W
         for r in self._support[fact]:
-            if not any(f in self.D for f in r.body) and any(
-                f not in self.C and f not in self.W for f in r.body
-            ):
+            self.instances += 1
+            if not any(f in D for f in r.body) and any(f not in C and f not in W for f in r.body):
                 return r
         return None
 

@@ -42,9 +42,9 @@ class DeleteRederive(Marking):
         self.D = dict.fromkeys((*gone, *affected))
         self.R = deque[Fact]()
         self._back = tuple(back)
-        self._affected = self.frontier(self.I, self.D)
-        self._rederived = self.frontier(self.I)
-        self._new = self.frontier(self.I)
+        self._affected = self.frontier(self.D)
+        self._rederived = self.frontier()
+        self._new = self.frontier()
 
     def begin(self, update: Update) -> None:
         self._reset(update.gone, (), ())
@@ -63,15 +63,22 @@ class DeleteRederive(Marking):
             marked[fact] = None
             self.counts[kind] += 1
 
-    def _will_hold(self, fact: Fact) -> bool:
-        """After U2, for certain; of facts that were in I before U1."""
-        if fact in self.positive:
-            return True
-        return self.rules.is_explicit(fact) and fact not in self.D and fact not in self.negative
+    def _will_hold(self, instance: Instance) -> bool:
+        """All of its body after U2, for certain; of facts that were in I before U1."""
+        if not self.positive or not any(f in self.positive for f in instance.body):
+            return False  # some of the body is deleted, and not added again
+        is_explicit = self.rules.is_explicit
+        return all(
+            f in self.positive or (is_explicit(f) and f not in self.D and f not in self.negative)
+            for f in instance.body
+        )
 
     def _pass_on(self, instance: Instance) -> None:
-        if self.negative and not self.negative.keys().isdisjoint(instance.body):
-            self._mark(self.negative, instance.head, "negative implicit")
+        if self.negative:
+            for fact in instance.body:
+                if fact in self.negative:
+                    self._mark(self.negative, instance.head, "negative implicit")
+                    return
 
     def iterate(self) -> str:
         block = self.block
@@ -80,7 +87,7 @@ class DeleteRederive(Marking):
                 self._overdelete()
             case "d":
                 for fact in self.D:
-                    self.I.remove(fact)
+                    self.I.take_out(fact)
                 self.R.extend(fact for fact in self.D if not self.rules.is_explicit(fact))
                 self.block = "a"
             case "a":
@@ -99,7 +106,7 @@ class DeleteRederive(Marking):
             self.block = "d"
             return
         self.counts["overdeletion"] += 1
-        if self.U2 is not None and all(map(self._will_hold, r.body)):
+        if self._will_hold(r):
             self.positive[r.head] = None  # counted when it was not rederived
         self.D[r.head] = None
         self._affected.put(r.head)
@@ -110,16 +117,28 @@ class DeleteRederive(Marking):
         while self.R and r is None:
             fact = self.R.popleft()
             if fact not in self.I:
-                r = next(self.counted(self.rules.deriving(fact, self.I)), None)
+                r = self._proof(fact)
         if r is None:
-            r = self._rederived.first(lambda r: r.head in self.D and r.head not in self.I)
+            r = self._rederived.first(self._brings_back)
         if r is None:
+            self.I.settle()
             self.block = "e"
             return
         self.counts["rederivation"] += 1
         self._pass_on(r)
         self.I.add(r.head)
         self._rederived.put(r.head)
+
+    def _proof(self, fact: Fact) -> Instance | None:
+        for r in self.I.deriving(fact):
+            self.instances += 1
+            if all(f in self.I for f in r.body):
+                return r
+        return None
+
+    def _brings_back(self, r: Instance) -> bool:
+        I = self.I
+        return r.head in self.D and r.head not in I and all(f in I for f in r.body)
 
     def _prepare_insertion(self) -> None:
         assert self.U1 is not None

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from bench.stepwise.matching import Fact, Facts, Frontier, Instance, Rules
+from bench.stepwise.matching import Fact, Frontier, Known, Rules
 
 
 class Update(NamedTuple):
@@ -28,7 +28,7 @@ class Marking(ABC):
 
     def __init__(self, rules: Rules, facts: Iterable[Fact] = (), looks: bool = True) -> None:
         self.rules = rules
-        self.I = Facts(facts)
+        self.I = Known(rules, facts)
         self.looks = looks
         self.U1: Update | None = None
         self.U2: Update | None = None
@@ -71,13 +71,11 @@ class Marking(ABC):
             self._ended = True
             return None
 
-    def counted(self, instances: Iterator[Instance]) -> Iterator[Instance]:
-        for instance in instances:
-            self.instances += 1
-            yield instance
+    def looked(self, instances: int) -> None:
+        self.instances += instances
 
-    def frontier(self, within: Facts, facts: Iterable[Fact] = ()) -> Frontier:
-        return Frontier(self.rules, within, facts, self.counted)
+    def frontier(self, facts: Iterable[Fact] = ()) -> Frontier:
+        return Frontier(self.I, facts, self.looked)
 
     @abstractmethod
     def begin(self, update: Update) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from tidelog.naive_values import holds
 from tidelog.plan import analyse
@@ -26,9 +26,24 @@ Env = list[Value]
 Pairs = tuple[tuple[int, int], ...]  # of a column and a slot
 
 
-class Fact(NamedTuple):
+class Fact:
+    """There is one object of each fact, so that sets of facts need not look into them."""
+
+    __slots__ = ("relation", "values")
+    _all: ClassVar[dict[tuple[str, tuple[Value, ...]], Fact]] = {}
+
     relation: str
-    values: tuple[Value, ...] = ()
+    values: tuple[Value, ...]
+
+    def __new__(cls, relation: str, values: tuple[Value, ...] = ()) -> Fact:
+        fact = cls._all.get((relation, values))
+        if fact is None:
+            fact = cls._all[relation, values] = super().__new__(cls)
+            fact.relation, fact.values = relation, values
+        return fact
+
+    def __lt__(self, other: Fact) -> bool:
+        return (self.relation, self.values) < (other.relation, other.values)
 
     def __repr__(self) -> str:
         return f"{self.relation}({', '.join(map(str, self.values))})"
@@ -310,39 +325,95 @@ class Rules:
             yield from rule.run(rule.from_nowhere, None, within)
 
 
+class Known(Facts):
+    """Facts with the instances of rules among them, which are found once, when the last of their
+    facts comes, and forgotten when the first of them goes. So to look at one costs next to
+    nothing, and an algorithm's time is that of the rules it applies.
+    """
+
+    def __init__(self, rules: Rules, facts: Iterable[Fact] = ()) -> None:
+        self._rules = rules
+        self._uses: dict[Fact, dict[Instance, None]] = {}
+        self._proofs: dict[Fact, dict[Instance, None]] = {}
+        self._out: dict[Fact, None] = {}
+        super().__init__(facts)
+
+    def add(self, fact: Fact) -> None:
+        if fact in self:
+            return
+        super().add(fact)
+        if fact in self._out:
+            del self._out[fact]
+            return
+        for r in self._rules.touching(fact, self):
+            self._proofs.setdefault(r.head, {})[r] = None
+            for f in r.body:
+                self._uses.setdefault(f, {})[r] = None
+
+    def remove(self, fact: Fact) -> None:
+        super().remove(fact)
+        self._forget(fact)
+
+    def take_out(self, fact: Fact) -> None:
+        """It goes, and may come back before any other does: its instances stay until `settle`."""
+        super().remove(fact)
+        self._out[fact] = None
+
+    def settle(self) -> None:
+        """What was taken out and is not back does not come back."""
+        for fact in self._out:
+            self._forget(fact)
+        self._out = {}
+
+    def _forget(self, fact: Fact) -> None:
+        for r in self._uses.pop(fact, ()):
+            del self._proofs[r.head][r]
+            for f in r.body:
+                if f in self._uses:
+                    self._uses[f].pop(r, None)
+
+    def touching(self, fact: Fact) -> tuple[Instance, ...]:
+        """Instances with the fact in their body, as they are now."""
+        return tuple(self._uses.get(fact, ()))
+
+    def deriving(self, fact: Fact) -> tuple[Instance, ...]:
+        return tuple(self._proofs.get(fact, ()))
+
+
 class Frontier:
     """Facts whose instances have not been looked at, or not all of them.
 
     An instance that is not accepted is not offered again: what the algorithms ask of one
-    (a head that is not in a set which only grows) cannot come true later. Facts that join
-    `within` while a search is under way are put in themselves, so nothing is missed.
+    (a head that is not in a set which only grows) cannot come true later. Facts that come while
+    a search is under way are put in themselves, so nothing is missed.
     """
 
     def __init__(
         self,
-        rules: Rules,
-        within: Facts,
+        known: Known,
         facts: Iterable[Fact] = (),
-        counted: Callable[[Iterator[Instance]], Iterator[Instance]] = iter,
+        count: Callable[[int], None] = lambda looked: None,
     ) -> None:
-        self._rules = rules
-        self._within = within
+        self._known = known
         self._waiting = deque(facts)
-        self._counted = counted
+        self._count = count  # told how many instances were looked at
         self._open: Iterator[Instance] = iter(())
 
     def put(self, fact: Fact) -> None:
         self._waiting.append(fact)
 
     def first(self, accept: Callable[[Instance], bool]) -> Instance | None:
+        looked = 0
         while True:
             for instance in self._open:
+                looked += 1
                 if accept(instance):
+                    self._count(looked)
                     return instance
             if not self._waiting:
+                self._count(looked)
                 return None
-            found = self._rules.touching(self._waiting.popleft(), self._within)
-            self._open = self._counted(found)
+            self._open = iter(self._known.touching(self._waiting.popleft()))
 
 
 def closure(rules: Rules, explicit: Iterable[Fact]) -> set[Fact]:

@@ -21,7 +21,7 @@ from bench.stepwise.marking import Marking, Update
 from bench.stepwise.matching import Fact, Rules, closure
 
 Algorithm = type[Marking]
-ENOUGH = 0.3  # seconds that a stream is played for, if not longer
+ENOUGH = 1.0  # seconds that a stream is played for, if not longer
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@
 Prints what was checked and the tables in Markdown; `text` returns the same for a page. A full
 run writes `bench/results/stepwise.json`.
 
-A mark saves an application, that is one iteration of the algorithm's loop, but here no search:
-when a deleted fact has its turn, all its instances are looked at, those with a head that is
-already known to be affected too. The last columns count that, and CPU time follows them.
+A mark saves an application, that is one iteration of the algorithm's loop, but no look: when
+a deleted fact has its turn, all its instances are looked at, those with a head that is already
+known to be affected too. The last columns count both. A look costs little here (`matching.Known`),
+so that CPU time follows the applications, and what marks themselves take.
 """
 
 from __future__ import annotations
@@ -267,9 +268,10 @@ def _fewer(name: str, rows: Sequence[Row]) -> Target:
 def _sooner(name: str, rows: Sequence[Row]) -> Target:
     """The mean reduction over the streams of the smaller half of the updates, and of the larger.
 
-    It tells something if it is above twice its standard error.
+    It tells something if it is above twice its standard error. What the paper says is that all
+    small updates gain; large ones lost in its program, on trans, and gained, too, on seq.
     """
-    what = f"{name}, {TITLES[rows[0].algorithm]}: CPU time saved, and most with small updates"
+    what = f"{name}, {TITLES[rows[0].algorithm]}: CPU time saved with small updates"
     middle = len(rows) // 2
     if name == "ways" or min(len(rows) - middle, middle) * len(rows[0].reductions) < 2:
         saved = (f"{row.label}: {row.reduction():.1f} %, steps {row.steps():.1f} %" for row in rows)
@@ -277,13 +279,11 @@ def _sooner(name: str, rows: Sequence[Row]) -> Target:
     halves = (rows[:middle], rows[middle:])
     (small, by), (large, or_by) = map(_mean, halves)
     steps = [f"{statistics.fmean(row.steps() for row in half):.1f} %" for half in halves]
-    told = (
-        f"{small:.1f} ± {by:.1f} % with small ones and {large:.1f} ± {or_by:.1f} % with large ones"
-    )
+    told = f"{small:.1f} ± {by:.1f} %; {large:.1f} ± {or_by:.1f} % with large ones"
     told += f"; of steps, {steps[0]} and {steps[1]}"
-    if abs(small) < by and abs(large) < or_by:
+    if abs(small) < by:
         return Target(what, None, f"{told}: too little to tell")
-    return Target(what, small > by and small > large, told)
+    return Target(what, small > 0, told)
 
 
 def _mean(rows: Sequence[Row]) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from bench.stepwise.matching import Fact, Facts, Frontier, Instance, Rules, closure
+from bench.stepwise.matching import Fact, Facts, Frontier, Instance, Known, Rules, closure
 from tidelog.naive import evaluate
 from tidelog.plan import analyse
 from tidelog.text import parse
@@ -61,8 +61,8 @@ def test_searches_are_gradual() -> None:
 def test_a_frontier_grows_with_its_facts() -> None:
     rules = Rules.read(".decl e(x: number, y: number) p(x, z) :- e(x, y), e(y, z).")
     edges = [Fact("e", (n, n + 1)) for n in range(4)]
-    I = Facts()
-    frontier = Frontier(rules, I)
+    I = Known(rules)
+    frontier = Frontier(I)
     found = []
     for edge in edges:
         I.add(edge)
@@ -70,6 +70,30 @@ def test_a_frontier_grows_with_its_facts() -> None:
         while r := frontier.first(lambda r: r.head not in found):
             found.append(r.head)
     assert found == [Fact("p", (n, n + 2)) for n in range(3)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_known_instances_are_those_that_a_search_finds(seed: int) -> None:
+    """While facts come, go, and are taken out and put back."""
+    rng = random.Random(seed)
+    rules = Rules.read(TEXT)
+    every = [Fact(name, row) for name in "ep" for row in product(range(3), repeat=2)]
+    every += [Fact("f", row) for row in product(range(3), repeat=3)]
+    known = Known(rules)
+    for _ in range(30):
+        for fact in rng.sample(every, 3):
+            (known.remove if fact in known else known.add)(fact)
+        out = rng.sample(list(known), min(3, len(known)))
+        for fact in out:
+            known.take_out(fact)
+        for fact in out[:2]:
+            known.add(fact)
+        known.settle()
+        plain = Facts(known)
+        for fact in plain:
+            assert sorted(known.touching(fact)) == sorted(rules.touching(fact, plain))
+        for fact in every:
+            assert sorted(known.deriving(fact)) == sorted(rules.deriving(fact, plain))
 
 
 def test_removed_facts_leave_every_index() -> None:
