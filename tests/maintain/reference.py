@@ -8,9 +8,11 @@ from __future__ import annotations
 import weakref
 from collections import Counter as Tally
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import xor
 from typing import Any, Self
 
 import numpy as np
@@ -354,6 +356,17 @@ class PyEngine:
     def save(self, facts: FactSet) -> frozenset[Fact]:
         assert isinstance(facts, PySet)
         return frozenset(facts.facts)
+
+    def odd(self, saved: Sequence[frozenset[Fact]]) -> PySet:
+        return self._new(reduce(xor, saved, frozenset()))
+
+    def joined(self, saved: Sequence[frozenset[Fact]]) -> frozenset[Fact]:
+        found = frozenset[Fact]().union(*saved)
+        assert len(found) == sum(map(len, saved))
+        return found
+
+    def sizes_of(self, saved: frozenset[Fact]) -> Mapping[str, int]:
+        return Tally(name for name, _ in saved)
 
     def hold(self, saved: frozenset[Fact]) -> PySet:
         return self._new(saved)

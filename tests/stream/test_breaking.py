@@ -187,6 +187,18 @@ def test_a_check_serves_all_suspects() -> None:
     assert db.size("eq") == 17 * 17 + 23 * 23
 
 
+def test_auto_counts_derivations_where_that_is_quick() -> None:
+    """As it does where updates do not overlap."""
+    grid = [(i, i + j) for i in range(60) for j in (1, 2, 3)]
+    rule = "two(x, z) :- e(x, y), e(y, z)."
+    db = Database(rule, facts={"e": grid})
+    updates = [[FactChange("-", "e", row)] for row in grid[::30]]
+    *_, last = db.stream(updates, "fully-dynamic")
+    assert [work.algorithm for work in last.report.works] == ["counting"]
+    right = Database(rule, facts={"e": [row for row in grid if row not in grid[::30]]})
+    assert set(db["two"]) == set(right["two"])
+
+
 CLOSED = """
 .decl edge(x: number, y: number)
 .decl p(x: number, y: number)

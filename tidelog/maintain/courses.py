@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from tidelog.maintain.aged import ROUNDS, UNLIKELY
 from tidelog.maintain.algorithms import BY_STRATUM
+from tidelog.maintain.auto import begins_to_count, count
 from tidelog.maintain.bf import Check
 from tidelog.maintain.counters import recount
 from tidelog.maintain.flow import MOST, STEP, Course, Flow, News, Waiting
@@ -296,7 +297,13 @@ class Counting:
         u.note("counts")
         held = engine.positive(C, changed)
         changed -= held
-        flow.S |= changed & I
+        if news.A or u.memory.known(self.stratum).complete:
+            flow.S |= changed & I  # they may still get other derivations
+        else:
+            changed -= flow.E
+            changed -= ~I
+            flow.S -= changed
+            flow.leave(changed)
         held -= I
         flow.enter(held)
 
@@ -472,8 +479,8 @@ class Whole(_Remembering):
             del u, X
             went = engine.save(engine.collect(D, self.stratum.relations))
             came = engine.save(engine.collect(A, self.stratum.relations))
-        flow.note(engine.hold(went))
-        flow.note(engine.hold(came))
+        flow.went(engine.hold(went))
+        flow.came(engine.hold(came))
 
 
 def _is_quick(flow: Flow, stratum: Stratum, deletes: bool, facts: int) -> bool:
@@ -543,8 +550,8 @@ class Modular(Whole):
 
 
 class Auto:
-    """As a whole where that usually takes less than a step, else in steps: by ages, or where there
-    is no recursion by counters, if there are some, and by checks."""
+    """As a whole where that usually takes less than a step, else in steps: by ages; or where there
+    is no recursion by counters, if they are kept or pay from now on (see `auto`), and by checks."""
 
     def __init__(self, stratum: Stratum, memory: Memory) -> None:
         self.stratum = stratum
@@ -563,10 +570,12 @@ class Auto:
         return len(D) + len(A) if self.at_once(flow, D, A) else flow.size
 
     def at_once(self, flow: Flow, D: FactSet, A: FactSet) -> bool:
-        mine = self.stratum.relations
-        if any(name in mine for F in (flow.S, flow.R, flow.N) for name in flow.engine.relations(F)):
+        if any(self.has_some(flow, F) for F in (flow.S, flow.R, flow.N)):
             return False  # it is under way in steps
         return _is_quick(flow, self.stratum, bool(D), len(D) + len(A))
+
+    def has_some(self, flow: Flow, F: FactSet) -> bool:
+        return any(name in self.stratum.relations for name in flow.engine.relations(F))
 
     def explicit(self, flow: Flow, came: FactSet, went: FactSet) -> None:
         self._chasing.explicit(flow, came, went)
@@ -575,18 +584,48 @@ class Auto:
         if news.d is news.D and self.at_once(flow, news.D, news.A):
             self._whole.hear(flow, news)
             return
-        began = time.thread_time()
+        self.choose(flow, news.D, news.A)
         self._heard = self._heard[0] + len(news.d), self._heard[1] + len(news.a)
-        self._chasing.hear(flow, news)
-        self._seconds += time.thread_time() - began
+        with self.timed(flow):
+            self._chasing.hear(flow, news)
 
     def step(self, flow: Flow) -> bool:
-        began = time.thread_time()
-        more = self._chasing.step(flow)
-        self._seconds += time.thread_time() - began
+        nothing = flow.engine.none()
+        self.choose(flow, nothing, nothing)
+        with self.timed(flow):
+            more = self._chasing.step(flow)
         if not more and any(self._heard):
             went, came = self._heard
             costs = flow.u.memory.costs(self.stratum)
             costs.followed(went > 0, went + came, self._seconds)
             self._heard, self._seconds = (0, 0), 0.0
         return more
+
+    def choose(self, flow: Flow, D: FactSet, A: FactSet) -> None:
+        """Go on by counters instead of checks, if they are kept, or if they pay from now on: these
+        facts went and came, and are not heard of yet. Candidates would not be asked about."""
+        if isinstance(self._chasing, BackwardForward) and not self.has_some(flow, flow.R):
+            u, stratum = flow.u, self.stratum
+            if u.memory.has("nonrecursive", stratum) or self.begins_to_count(u, D, A):
+                self._chasing = Counting(stratum)
+                self._heard, self._seconds = (0, 0), 0.0
+
+    def begins_to_count(self, u: Update, D: FactSet, A: FactSet) -> bool:
+        went, came = self._heard[0] + len(D), self._heard[1] + len(A)
+        costs = u.memory.costs(self.stratum)
+        if not went or not begins_to_count(u, self.stratum, costs, went + came):
+            return False
+        u.D, u.A = D, A
+        count(u, self.stratum, costs, (), ())
+        u.D = u.A = u.E
+        return True
+
+    @contextmanager
+    def timed(self, flow: Flow) -> Iterator[None]:
+        """What is done in the block is part of following what was heard."""
+        began = flow.u.clock()
+        yield
+        seconds = flow.u.clock() - began
+        self._seconds += seconds
+        if self._heard[0] and isinstance(self._chasing, BackwardForward):
+            flow.u.memory.costs(self.stratum).searched(seconds)

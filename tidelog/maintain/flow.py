@@ -30,9 +30,9 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from typing import Protocol
+from typing import Protocol, Self
 
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.report import Report, Work
@@ -93,6 +93,19 @@ class Pending:
     came: Saved
 
 
+@dataclass(slots=True)
+class Noted:
+    """Facts that left I, and facts that entered it, each time that they did."""
+
+    went: list[Saved] = field(default_factory=list)
+    came: list[Saved] = field(default_factory=list)
+
+    def __iadd__(self, other: Noted) -> Self:
+        self.went += other.went
+        self.came += other.came
+        return self
+
+
 class Flow:
     """The materialisation while updates overlap."""
 
@@ -123,10 +136,10 @@ class Flow:
         self._course = course
         self._courses: dict[int, Course] = {}
         self._works: dict[int, Work] = {}
-        # Facts that entered I or left it, each time: an even number of times, and they have not
-        # changed. By stratum, what nobody was told of; and what has been told since all settled.
-        self._noted: dict[int, list[Saved]] = {}
-        self._told: list[Saved] = []
+        # By stratum, what nobody was told of; and what has been told since all settled.
+        self._noted: dict[int, Noted] = {}
+        self._told = Noted()
+        self._tellers: dict[int, bool] = {}  # strata that have told something: more than once?
         self._pending: dict[int, Pending] = {}
         self._listening: tuple[int, FactSet, FactSet] | None = None  # pending, as sets
         self._todo: list[int] = []
@@ -139,13 +152,15 @@ class Flow:
 
     def changes(self) -> tuple[Saved, Saved]:
         """What went and what came since all had settled."""
-        went, came = self._net(self._told)
-        return self.engine.save(went), self.engine.save(came)
+        again = any(self._tellers.values())
+        net = self._net(self._told) if again else self._all(self._told)
+        return net.went, net.came
 
     def restart(self, report: Report) -> None:
         """All has settled: what follows is told of apart."""
         assert self.settled
-        self._told, self.steps = [], 0
+        self._told, self.steps = Noted(), 0
+        self._tellers.clear()
         self._works.clear()
         self._courses.clear()
         self.u.report, self.u.work = report, Work(())
@@ -262,26 +277,33 @@ class Flow:
 
     def _tell(self, strata: Sequence[int], work: Work | None = None) -> None:
         """These strata are up to date: those that read them shall hear what changed."""
-        engine = self.engine
-        D, A = self._net([saved for at in strata for saved in self._noted.pop(at, ())])
-        if not (D or A):
+        engine, noted = self.engine, Noted()
+        for at in strata:
+            if at in self._noted:
+                noted += self._noted.pop(at)
+                self._tellers[at] = at in self._tellers
+        # Facts cannot leave twice if none have entered.
+        event = self._net(noted) if noted.went and noted.came else self._all(noted)
+        went, came = engine.sizes_of(event.went), engine.sizes_of(event.came)
+        if not (went or came):
             return
         if work is not None:
-            work.deleted, work.added = work.deleted + len(D), work.added + len(A)
-        event = Pending(engine.save(D), engine.save(A))
-        self._told += (event.went, event.came)
-        changed = {*engine.relations(D), *engine.relations(A)}
+            work.deleted += sum(went.values())
+            work.added += sum(came.values())
+        self._told += Noted([event.went], [event.came])
+        changed = {*went, *came}
         heads = {head for name in changed for head in self._readers.get(name, ())}
         mine = {self._stratum_of[name] for name in changed}
         for reader in sorted({self._stratum_of[head] for head in heads} - mine):
             known = self._pending.get(reader)
-            self._pending[reader] = event if known is None else self._both(known, D, A)
+            self._pending[reader] = event if known is None else self._both(known, event)
             self._queue(reader)
 
-    def _both(self, before: Pending, d: FactSet, a: FactSet) -> Pending:
+    def _both(self, before: Pending, event: Pending) -> Pending:
         """What went and came again, or came and went again, did neither."""
         engine = self.engine
         D, A = engine.hold(before.went), engine.hold(before.came)
+        d, a = engine.hold(event.went), engine.hold(event.came)
         back, off = engine.collect(D & a), engine.collect(A & d)
         D |= d - off
         D -= back
@@ -304,29 +326,38 @@ class Flow:
 
     def leave(self, F: FactSet) -> None:
         """Facts do not hold any more."""
-        self.note(F)
+        self.went(F)
         self.I -= F
 
     def enter(self, F: FactSet) -> None:
         """Facts hold from now on."""
-        self.note(F)
+        self.came(F)
         self.I |= F
 
-    def note(self, F: FactSet) -> None:
-        """Facts of a stratum have entered I or left it."""
+    def went(self, F: FactSet) -> None:
+        """Note that facts of a stratum leave I, or have left it."""
         if F:
-            at = self._stratum_of[self.engine.relations(F)[0]]
-            self._noted.setdefault(at, []).append(self.engine.save(F))
+            self._noted_of(F).went.append(self.engine.save(F))
 
-    def _net(self, noted: Iterable[Saved]) -> tuple[FactSet, FactSet]:
-        """Of facts that were noted, what went and what came."""
-        engine, changed = self.engine, self.engine.none()
-        for saved in noted:
-            F = engine.hold(saved)
-            back = engine.collect(changed & F)
-            changed |= F
-            changed -= back
-        return engine.collect(changed - self.I), engine.collect(changed & self.I)
+    def came(self, F: FactSet) -> None:
+        """Note that facts of a stratum enter I, or have entered it."""
+        if F:
+            self._noted_of(F).came.append(self.engine.save(F))
+
+    def _noted_of(self, F: FactSet) -> Noted:
+        at = self._stratum_of[self.engine.relations(F)[0]]
+        return self._noted.setdefault(at, Noted())
+
+    def _net(self, noted: Noted) -> Pending:
+        """What went and what came. A fact has changed if it did so an odd number of times."""
+        engine = self.engine
+        changed = engine.odd([*noted.went, *noted.came])
+        went, came = engine.collect(changed - self.I), engine.collect(changed & self.I)
+        return Pending(engine.save(went), engine.save(came))
+
+    def _all(self, noted: Noted) -> Pending:
+        """The same, where no fact has changed twice."""
+        return Pending(self.engine.joined(noted.went), self.engine.joined(noted.came))
 
     @contextmanager
     def parked(self, names: str = "SRN") -> Iterator[None]:

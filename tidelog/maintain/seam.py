@@ -277,6 +277,15 @@ class Engine(Protocol):
 class OverlapEngine(Engine, Protocol):
     """An engine on which updates may overlap."""
 
+    def odd(self, saved: Sequence[Saved]) -> FactSet:
+        """The facts that an odd number of these have."""
+
+    def joined(self, saved: Sequence[Saved]) -> Saved:
+        """The facts of all of these, of which no two have one in common."""
+
+    def sizes_of(self, saved: Saved) -> Mapping[str, int]:
+        """How many facts it has, by relations that it has some of."""
+
     def as_before(self, gone: FactSet, came: FactSet) -> AbstractContextManager[None]:
         """In the block the materialisation is as it was before these facts went and came. Ages
         stay, and what is undone if need be does not become more. The two sets take no place among

@@ -622,6 +622,29 @@ class LocalEngine:
             found.add(r, self.store.load(r, data, 0).astype(np.uint32))
         return found
 
+    def odd(self, saved: Sequence[Saved]) -> LocalSet:
+        """The facts that an odd number of these have."""
+        if len(saved) == 1:
+            return self.hold(saved[0])
+        found = self.none()
+        for r in dict.fromkeys(r for each in saved for r in each):
+            data = np.concatenate([each[r] for each in saved if r in each])
+            rows, times = np.unique(self.store.load(r, data, 0), return_counts=True)
+            found.add(r, rows[times % 2 == 1].astype(np.uint32))
+        return found
+
+    def joined(self, saved: Sequence[Saved]) -> Saved:
+        """The facts of all of these, of which no two have one in common."""
+        parts: dict[int, list[Ids]] = {}
+        for each in saved:
+            for r, data in each.items():
+                parts.setdefault(r, []).append(data)
+        return {r: mine[0] if len(mine) == 1 else np.concatenate(mine) for r, mine in parts.items()}
+
+    def sizes_of(self, saved: Saved) -> dict[str, int]:
+        """How many facts it has, by relations that it has some of."""
+        return {self._names[r]: len(data) for r, data in saved.items()}
+
     def begin(self) -> None:
         """An update begins: from now on, changes of the materialisation can be undone.
 
