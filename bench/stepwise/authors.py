@@ -66,7 +66,8 @@ def main(arguments: list[str] | None = None) -> int:
         sides = [played(options.folder, program, stream) for program in PROGRAMS.values()]
         rows.append(Row(size, *sides))
         print(f"{size:3} {rows[-1].saved():5.1f} % fewer inferences", file=sys.stderr, flush=True)
-    found = text(rows, machine())
+    prolog = subprocess.run(["swipl", "--version"], capture_output=True, text=True, check=True)
+    found = text(rows, f"{machine()} {prolog.stdout.strip()}.")
     print(found)
     if tuple(options.sizes) == streams.SIZES:
         write_part(PAGE, found, "bench.stepwise.authors")
