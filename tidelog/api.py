@@ -28,8 +28,6 @@ from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import Change, Commit
 from tidelog.program.diagnostics import (
     DataError,
-    Diagnostic,
-    ProgramError,
     Sources,
     TidelogError,
 )
@@ -82,30 +80,14 @@ class Place:
             raise TidelogError(
                 f"error: there is no engine {self.engine!r}\n    there are local, spark"
             )
-        for declared in accepted.typed.types:
-            if declared.branches:
-                found = Diagnostic(
-                    f"type {declared.name} is of records or branches, which Spark does not take",
-                    declared.at,
-                    "leave out the engine, or give relations one column per field",
-                )
-                raise ProgramError([found], accepted.sources)
-        from tidelog.engines.spark.session import session
-
-        spark = self.spark or session()
         from tidelog.engines.spark.engine import SparkEngine
-        from tidelog.engines.spark.expressions import (
-            refuse_functors,
-            refuse_numbers,
-            refuse_thinned,
-        )
         from tidelog.engines.spark.placing import DRIVER_FACTS, Options
-        from tidelog.spark import check_algorithm
+        from tidelog.engines.spark.session import session
+        from tidelog.spark import check_algorithm, check_program
 
         check_algorithm(algorithm)
-        refuse_numbers(accepted.checked.rules)
-        refuse_functors(accepted.checked.rules)
-        refuse_thinned(accepted.checked.relations.values())
+        check_program(accepted.typed.types, accepted.checked, accepted.sources)
+        spark = self.spark or session()
         most = DRIVER_FACTS if self.driver_facts is None else self.driver_facts
         return SparkEngine(spark, Options(self.strategy, most), modules)
 

@@ -409,3 +409,23 @@ def test_on_sparks_engine(folder: Folder, order: str | None) -> None:
     folder.run(source, engine="spark")
     left |= {(100, 101)}
     assert folder.rows() == closure(left) == folder.replayed()
+
+
+def test_a_nan_that_rules_derive_ends_a_run(folder: Folder) -> None:
+    """As docs/pipeline.md says; and how a rule leaves it out."""
+    (folder.path / "reach.dl").write_text(
+        ".decl given(x: float)\n.decl zero(x: float)\nzero(x - x) :- given(x).\n"
+        '.decl number(x: float)\nnumber(x) :- zero(x), x != to_float("nan").\n'
+    )
+    source = Source(
+        name="given", format="csv", path="changes", schema="x double", maps=(Map("given"),)
+    )
+    folder.arrive("1.5\n")
+    sinks = tuple(Sink(name=name, relation=name, path=f"out/{name}") for name in ("zero", "number"))
+    assert folder.run(source, sinks=sinks).version == 2
+    folder.arrive("Infinity\n")
+    with pytest.raises(TidelogError, match="zero: column x has a NaN"):
+        folder.run(source, sinks=sinks)
+    assert folder.pipeline(source, sinks=sinks).status().version == 2  # type: ignore[union-attr]
+    assert folder.run(source, sinks=sinks[1:]).version == 3
+    assert folder.rows("number") == {(0.0,)}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from tests.pipeline.conftest import REACH
 from tidelog.cli import main
@@ -31,7 +33,7 @@ path = "out/path"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "reach.dl").write_text(REACH)
+    (tmp_path / "reach.dl").write_text(REACH + ".decl some()\nsome() :- edge(_, _).\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -197,6 +199,132 @@ def refused(text: str) -> str:
             'mode = "signed"\nlate = 5',
             "p.toml:9: error: source.edges.late: it needs order, by which changes can be late",
         ),
+        (
+            'program = "reach.dl"',
+            'program = "reach\\u0000.dl"',
+            "p.toml:1: error: program: no path has a NUL in it\n    it is the name of a file",
+        ),
+        (
+            'state = "state"',
+            'state = "\\u0000"',
+            "p.toml:2: error: state: no path has a NUL in it\n    it is the name of a folder",
+        ),
+        (
+            'state = "state"',
+            'state = ""',
+            "p.toml:2: error: state: it is empty\n    it is the name of a folder",
+        ),
+        (
+            'state = "state"',
+            'state = "state"\nfacts = "a\\u0000b"',
+            "p.toml:3: error: facts: no path has a NUL in it\n    it is the name of a folder",
+        ),
+        (
+            'state = "state"',
+            'state = "changes"',
+            "p.toml:2: error: state: it overlaps with source.edges.path\n"
+            "    the state has a folder of its own",
+        ),
+        (
+            'state = "state"',
+            'state = "changes/state"',
+            "p.toml:2: error: state: it overlaps with source.edges.path\n"
+            "    the state has a folder of its own",
+        ),
+        (
+            'state = "state"',
+            'state = "."',
+            "p.toml:2: error: state: it overlaps with program\n"
+            "    the state has a folder of its own",
+        ),
+        (
+            'state = "state"',
+            'state = "reach.dl"',
+            "p.toml:2: error: state: reach.dl is a file\n    the state has a folder of its own",
+        ),
+        (
+            'mode = "signed"',
+            'mode = "signed"\nop = ""',
+            "p.toml:9: error: source.edges.op: it is empty\n"
+            "    it is the column that tells what happened",
+        ),
+        (
+            'mode = "signed"',
+            'mode = "signed"\norder = " "',
+            "p.toml:9: error: source.edges.order: it is empty\n    it is a column of whole numbers",
+        ),
+        (
+            'mode = "signed"',
+            'mode = "signed"\nwhere = ""',
+            "p.toml:9: error: source.edges.where: it is empty\n    it is an SQL condition",
+        ),
+        (
+            'mode = "signed"',
+            'mode = "rules"\nrule = ""',
+            "p.toml:9: error: source.edges.rule: it is empty\n"
+            "    it is the column with the text of a rule",
+        ),
+        (
+            'path = "changes"',
+            'table = ""',
+            "p.toml:6: error: source.edges.table: it is empty\n    it is the name of a table",
+        ),
+        (
+            'format = "csv"',
+            'format = ""',
+            "p.toml:4: error: source.edges: it has no format\n"
+            '    such as format = "csv", or table = "NAME"',
+        ),
+        (
+            'path = "out/path"',
+            'path = "out/path"\nformat = ""',
+            "p.toml:14: error: sink.paths.format: it is empty\n"
+            "    there are parquet, csv, json, and Spark's",
+        ),
+        (
+            'relation = "path"',
+            'relation = ""',
+            "p.toml:12: error: sink.paths.relation: it is empty\n"
+            "    it is a relation of the program",
+        ),
+        (
+            'relation = "edge"',
+            'relation = "edge"\ncolumns = ["x", ""]',
+            "p.toml:10: error: source.edges.columns: it is empty\n"
+            "    each is a column or an SQL expression",
+        ),
+        (
+            'mode = "signed"',
+            'mode = "cdc"\nvalues = {delete = ["", "d"]}',
+            "p.toml:9: error: source.edges.values: delete has an empty spelling\n"
+            '    such as delete = ["delete"]',
+        ),
+        (
+            "[source.edges]",
+            '[source."edges"]\nmood = 1',
+            "p.toml:5: error: source.edges.mood: there is no such setting\n    did you mean mode?",
+        ),
+        (
+            "[source.edges]",
+            '[source."my edges"]',
+            "p.toml:4: error: source.my edges: a name has letters, digits, - and _ only",
+        ),
+        (
+            "[source.edges]",
+            "[ source . 'a.b' ]",
+            "p.toml:4: error: source.a.b: a name has letters, digits, - and _ only",
+        ),
+        (
+            'mode = "signed"',
+            '"mode" = "singed"',
+            "p.toml:8: error: source.edges.mode: there is no 'singed'\n    did you mean signed?",
+        ),
+        (
+            'relation = "path"',
+            'relation = "some"',
+            "p.toml:12: error: sink.paths.relation: some has no columns, so no table can hold it\n"
+            '    a sink of the kind "changes" can',
+        ),
     ],
 )
 def test_mistakes(folder: Path, old: str, new: str, message: str) -> None:
@@ -262,7 +390,10 @@ def test_check_needs_no_spark(folder: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_a_program_that_ends_early_cannot_be_kept(folder: Path) -> None:
     (folder / "reach.dl").write_text(REACH + "\n.limitsize path(n=5)\n")
-    assert refused(GOOD).startswith("error: `.limitsize` ends the evaluation of path early")
+    assert refused(GOOD) == (
+        "reach.dl:6:12: error: `.limitsize` ends the evaluation of path early, so nothing can keep "
+        "it up to date\n  6 | .limitsize path(n=5)\n    |            ^^^^ remove the directive"
+    )
 
 
 def test_a_sink_of_another_relation_is_another_sink(tmp_path: Path) -> None:
@@ -275,16 +406,61 @@ def test_a_sink_of_another_relation_is_another_sink(tmp_path: Path) -> None:
     assert (tmp_path / ".tidelog").read_text() == "7 paths table parquet edge"
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        "op string, `a b` decimal(10, 2), y array<struct<a: int, b: map<string, long>>>",
-        "x: LONG NOT NULL, y string COMMENT 'one, two'",
+KNOWN = [
+    "op string, `a b` decimal(10, 2), y array<struct<a: int, b: map<string, long>>>",
+    "x LONG NOT NULL, y string COMMENT 'one, two'",
+    "`a,b` int, `c``d` int, e_1 interval day to second",
+    "x int COMMENT 'it\\'s, y', y int COMMENT \"a 'b', c\"",
+    "x struct<`a>b`: int COMMENT '>', c struct<>>, y timestamp without time zone",
+    "x string /* one, two */, y int -- and more",
+    "x int, X int",
+]
+UNKNOWN = [
+    ("x array", "the end stands where a < belongs", "such as array<int>"),
+    ("x array, y int", "',' stands where a < belongs", "such as array<int>"),
+    ("x map<int>", "'>' stands where a , belongs", "such as map<int, int>"),
+    ("x array<lnog>", "there is no 'lnog'", "did you mean long?"),
+    ("x struct<a: int", "the end stands where a > belongs", "such as struct<a: int>"),
+    ("x array<>", "'>' is no type", "such as x long, y string"),
+    ("x varchar", "varchar has no length", "such as varchar(10), or string"),
+    ("x decimal(10", "the bracket after decimal is not closed", "such as x long, y string"),
+    ("x int, `x` long", "column x is there twice", "each name stands for one column"),
+    ("x long y int", "'y' does not belong to column x", "columns have commas between them"),
+    ("x int)", "')' does not belong there", "such as x long, y string"),
+    ("x: int", "'x' is no name with a type", "no colon stands between the two"),
+    ("{", "'{' is no name with a type", "such as x long, y string; other names stand in `…`"),
+    ("x int,", "'' is no name with a type", "such as x long, y string; other names stand in `…`"),
+    (
         '{"type": "struct", "fields": []}',
-    ],
-)
+        "'{' is no name with a type",
+        "such as x long, y string; other names stand in `…`",
+    ),
+]
+
+
+def read(schema: str) -> Source:
+    return Source(name="s", format="csv", path="in", schema=schema, maps=(Map("edge"),))
+
+
+@pytest.mark.parametrize("schema", [*KNOWN, "x character(3), y char(3)"])
 def test_schemas_that_spark_knows(schema: str) -> None:
-    assert Source(name="s", format="csv", path="in", schema=schema, maps=(Map("edge"),))
+    assert read(schema).schema == schema
+
+
+@pytest.mark.parametrize(("schema", "message", "advice"), UNKNOWN)
+def test_schemas_that_spark_does_not_know(schema: str, message: str, advice: str) -> None:
+    with pytest.raises(TidelogError) as refusal:
+        read(schema)
+    assert str(refusal.value) == f"error: source.s.schema: {message}\n    {advice}"
+
+
+def test_spark_says_the_same_of_schemas(spark: SparkSession) -> None:
+    for schema in KNOWN:
+        spark.read.schema(schema)
+    for schema, message, _ in UNKNOWN:
+        if "twice" not in message:  # Spark says so when it reads
+            with pytest.raises(PySparkException):
+                spark.read.schema(schema)
 
 
 def test_a_program_that_no_pipeline_can_keep(folder: Path) -> None:
@@ -294,6 +470,47 @@ def test_a_program_that_no_pipeline_can_keep(folder: Path) -> None:
     assert "functor f has no function: a pipeline has none in Python" in refused(GOOD)
     (folder / "reach.dl").write_text(REACH + ".decl n(x: number)\nn(autoinc()) :- edge(_, _).\n")
     assert "autoinc() numbers facts once, and in a pipeline they change" in refused(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            ".type P = [x: number]\n.decl pair(p: P)\npair([x]) :- edge(x, _).\n",
+            "reach.dl:5:7: error: type P is of records or branches, which Spark does not take",
+        ),
+        (
+            ".decl least(x: number)\nleast(x) :- edge(x, _).\nleast(x) <= least(y) :- y < x.\n",
+            "reach.dl:5:7: error: least has a subsumption or a choice-domain",
+        ),
+        (
+            ".decl one(x: number, y: number) choice-domain x\none(x, y) :- edge(x, y).\n",
+            "reach.dl:5:7: error: one has a subsumption or a choice-domain",
+        ),
+        (
+            '.decl n(x: number)\nn(ord(cat("a", "b"))) :- edge(_, _).\n',
+            "reach.dl:6:3: error: symbols have no numbers on Spark",
+        ),
+    ],
+)
+def test_what_needs_the_local_engine_is_told_before_spark_starts(
+    folder: Path, more: str, message: str
+) -> None:
+    (folder / "reach.dl").write_text(REACH + more)
+    Path("p.toml").write_text(GOOD)
+    Pipeline.load("p.toml").check()
+    assert refused('engine = "spark"\n' + GOOD).startswith(message)
+
+
+def test_a_folder_of_facts_may_hold_the_state(folder: Path) -> None:
+    Path("data").mkdir()
+    inside = GOOD.replace('state = "state"', 'state = "data/state"\nfacts = "data"')
+    Path("p.toml").write_text(inside)
+    Pipeline.load("p.toml").check()
+    Path("state/facts").mkdir(parents=True)
+    assert refused('facts = "state/facts"\n' + GOOD) == (
+        "p.toml:3: error: state: it overlaps with facts\n    the state has a folder of its own"
+    )
 
 
 def test_tables_have_no_records(folder: Path) -> None:

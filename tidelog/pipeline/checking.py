@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.pipeline.settings import SettingError, Source
-from tidelog.pipeline.tables import refuse_nullary
+from tidelog.pipeline.faults import SettingError
+from tidelog.pipeline.settings import Source
 from tidelog.plan.draft import did_you_mean
 from tidelog.program.diagnostics import Diagnostic, ProgramError
 from tidelog.program.functors import calls
 from tidelog.program.rules import Relation
 from tidelog.program.terms import TermKind
+from tidelog.transactions import ends_early
 
 if TYPE_CHECKING:
     from tidelog.accept import Accepted
@@ -30,7 +31,7 @@ def check(pipeline: Pipeline, relations: Mapping[str, Relation]) -> None:
         if sink.format != "changes":
             _refuse_records(f"sink.{sink.name}", relation, "a feed in the format changes has them")
         if sink.kind == "table":
-            refuse_nullary(relation, f"sink {sink.name}")
+            _refuse_nullary(f"sink.{sink.name}", relation)
     if pipeline.facts is not None and not pipeline.facts.is_dir():
         raise SettingError("facts", f"there is no folder {pipeline.facts}")
 
@@ -53,6 +54,27 @@ def _refuse_records(key: str, relation: Relation, advice: str) -> None:
     if any(isinstance(kind, TermKind) for kind in relation.kinds):
         told = f"{relation.name} has records or branches, and tables have not"
         raise SettingError(f"{key}.relation", told, advice)
+
+
+def _refuse_nullary(key: str, relation: Relation) -> None:
+    if not relation.arity:
+        told = f"{relation.name} has no columns, so no table can hold it"
+        raise SettingError(f"{key}.relation", told, 'a sink of the kind "changes" can')
+
+
+def refuse_limits(accepted: Accepted) -> None:
+    """What `.limitsize` leaves out depends on rounds, and changes have rounds of their own."""
+    found = [
+        Diagnostic(
+            f"{ends_early([each.relation])} so nothing can keep it up to date",
+            each.at,
+            "remove the directive",
+        )
+        for each in accepted.checked.directives
+        if each.action == "limitsize"
+    ]
+    if found:
+        raise ProgramError(found, accepted.sources)
 
 
 def refuse_functions(accepted: Accepted) -> None:
@@ -80,8 +102,9 @@ def _relation(key: str, name: str, shown: Mapping[str, Relation]) -> Relation:
 
 
 def check_paths(pipeline: Pipeline) -> None:
-    """Folders that sinks write, and clean up, have nothing else in them."""
+    """Folders that sinks write, and clean up, have nothing else in them; nor has the state's."""
     taken = dict(_taken(pipeline))
+    _check_state(taken)
     for sink in pipeline.sinks:
         if not (sink.own and sink.path):
             continue
@@ -94,6 +117,19 @@ def check_paths(pipeline: Pipeline) -> None:
                 twice = mine == what and other.startswith("sink.")
                 message = "two sinks have this path" if twice else f"it overlaps with {other}"
                 raise SettingError(key, message, "a sink writes a folder of its own")
+
+
+def _check_state(taken: Mapping[str, Path]) -> None:
+    state, advice = taken["state"], "the state has a folder of its own"
+    if state.is_file():
+        raise SettingError("state", f"{state.name} is a file", advice)
+    for other, what in taken.items():
+        # Of a folder of facts, only files that the program names are read.
+        inside = state in (what, *what.parents)
+        if other.startswith(("program", "facts", "source.")) and (
+            inside or (other.startswith("source.") and what in state.parents)
+        ):
+            raise SettingError("state", f"it overlaps with {other}", advice)
 
 
 def _taken(pipeline: Pipeline) -> Iterator[tuple[str, Path]]:

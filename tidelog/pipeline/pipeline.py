@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Self
 from tidelog.accept import Accepted, accept
 from tidelog.limits import Limits
 from tidelog.pipeline import toml
-from tidelog.pipeline.checking import check, check_paths, refuse_functions
-from tidelog.pipeline.settings import ENGINES, SettingError, Sink, Source, Trigger, one_of
+from tidelog.pipeline.checking import check, check_paths, refuse_functions, refuse_limits
+from tidelog.pipeline.faults import SettingError, one_of
+from tidelog.pipeline.settings import ENGINES, Sink, Source, Trigger, check_path
 from tidelog.program.diagnostics import TidelogError
 from tidelog.text import parse_file
-from tidelog.transactions import ends_early
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,6 +62,12 @@ class Pipeline:
         spark: Mapping[str, str] | None = None,
         folder: str | Path = ".",
     ) -> None:
+        for key, path, what in (
+            ("program", program, "a file"),
+            ("state", state, "a folder"),
+            ("facts", facts, "a folder"),
+        ):
+            check_path(key, path, what)
         self.folder = Path(folder)
         self.program = self.folder / program
         self.state = self.folder / state
@@ -117,12 +123,12 @@ class Pipeline:
     def check(self) -> Accepted:
         """Look for errors in the settings and the program, without Spark and without data."""
         accepted = self.accept()
-        if accepted.checked.limits:
-            told = ends_early(accepted.checked.limits)
-            raise TidelogError(
-                f"error: {told} so nothing can keep it up to date\n    remove the directive"
-            )
+        refuse_limits(accepted)
         refuse_functions(accepted)
+        if self.engine == "spark":
+            from tidelog.spark import check_program
+
+            check_program(accepted.typed.types, accepted.checked, accepted.sources)
         try:
             check(self, accepted.checked.relations)
         except SettingError as error:

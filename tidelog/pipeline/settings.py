@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tidelog.plan.draft import did_you_mean
-from tidelog.program.diagnostics import TidelogError
+from tidelog.pipeline.faults import SettingError, one_of
+from tidelog.pipeline.schemas import check_schema
 
 TRIGGERS = ("available-now", "once", "continuous")
 MODES = ("append", "signed", "cdc", "rules")
 ENGINES = ("local", "spark")
 OWN = ("parquet", "csv", "json")  # formats of sinks that Tidelog writes itself
 FILES = ("csv", "json", "parquet", "orc", "text", "changes")  # that Spark reads as files
-DDL_TYPES = (  # of columns, as Spark writes them
-    *("string", "char", "varchar", "binary", "boolean", "date"),
-    *("byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint"),
-    *("float", "real", "double", "decimal", "dec", "numeric"),
-    *("timestamp", "timestamp_ntz", "timestamp_ltz", "interval"),
-    *("array", "map", "struct", "variant", "void"),
-)
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
-_COLUMN = re.compile(r"\s*(?:`[^`]+`|\w+)\s*[:\s]\s*(\w+)")
 _INTERVAL = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*(ms|milliseconds?|s|seconds?|minutes?|hours?)\s*")
+
+_RELATION = "it is a relation of the program"
+_FILLED = {  # settings of a source that are not empty where they are given
+    "table": "it is the name of a table",
+    "schema": "such as x long, y string",
+    "op": "it is the column that tells what happened",
+    "rule": "it is the column with the text of a rule",
+    "before": "it is the column with the row before an update",
+    "after": "it is the column with the row after an update",
+    "order": "it is a column of whole numbers",
+    "where": "it is an SQL condition",
+}
 
 # How change data capture spells what happened to a row: Debezium, Delta's change data feed,
 # Flink, and plain words. Compared in lower case.
@@ -34,21 +38,6 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "delete": ("delete", "d", "-", "-d", "-1"),
     "update": ("u", "update"),  # of both sides at once, where `before` and `after` are columns
 }
-
-
-class SettingError(TidelogError):
-    """A setting that is wrong; `key` says where it stands, as in source.roads.mode."""
-
-    def __init__(self, key: str, message: str, advice: str = "") -> None:
-        self.key, self.message, self.advice = key, message, advice
-        super().__init__(f"error: {key}: {message}" + (f"\n    {advice}" if advice else ""))
-
-
-def one_of(key: str, value: str, known: Iterable[str]) -> None:
-    known = tuple(known)
-    if value not in known:
-        listed = f"there are {', '.join(known)}"
-        raise SettingError(key, f"there is no {value!r}", did_you_mean(value, known, listed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +51,12 @@ class Map:
     relation: str
     columns: tuple[str, ...] | None = None
     where: str | None = None
+
+    def check(self, key: str) -> None:
+        _check_filled(f"{key}.relation", self.relation, _RELATION)
+        _check_filled(f"{key}.where", self.where, _FILLED["where"])
+        for column in self.columns or ():
+            _check_filled(f"{key}.columns", column, "each is a column or an SQL expression")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,15 +92,15 @@ class Source:
         if not _NAME.fullmatch(self.name):
             raise SettingError(key, "a name has letters, digits, - and _ only")
         one_of(f"{key}.mode", self.mode, MODES)
-        _check_path(key, self.path)
-        for name, spelt in self.values.items():
-            one_of(f"{key}.values", name, SPELLINGS)
-            if not spelt:
-                advice = f'such as {name} = ["{SPELLINGS[name][0]}"]'
-                raise SettingError(f"{key}.values", f"{name} is spelt in no way", advice)
+        check_path(f"{key}.path", self.path)
+        for name, advice in _FILLED.items():
+            _check_filled(f"{key}.{name}", getattr(self, name), advice)
+        for map_ in self.maps:
+            map_.check(key)
+        _check_values(f"{key}.values", self.values)
         if self.schema is not None:
-            _check_schema(f"{key}.schema", self.schema)
-        if not self.format and self.table is None:
+            check_schema(f"{key}.schema", self.schema)
+        if not self.format.strip() and self.table is None:
             raise SettingError(key, "it has no format", 'such as format = "csv", or table = "NAME"')
         if self.path is not None and self.table is not None:
             raise SettingError(key, "it has both path and table", "give one of them")
@@ -144,7 +139,9 @@ class Sink:
         if not _NAME.fullmatch(self.name):
             raise SettingError(key, "a name has letters, digits, - and _ only")
         one_of(f"{key}.kind", self.kind, ("table", "changes"))
-        _check_path(key, self.path)
+        check_path(f"{key}.path", self.path)
+        _check_filled(f"{key}.relation", self.relation, _RELATION)
+        _check_filled(f"{key}.format", self.format, f"there are {', '.join(OWN)}, and Spark's")
         if self.format == "changes" and self.kind == "table":
             advice = f"a table is in {', '.join(OWN)}, or a format that Spark writes"
             raise SettingError(f"{key}.format", "the change notation is no table", advice)
@@ -159,25 +156,24 @@ class Sink:
         return self.format in (*OWN, "changes")
 
 
-def _check_schema(key: str, schema: str) -> None:
-    """Names and types, as far as that can be told without Spark, which has the last word."""
-    if schema.lstrip().startswith("{"):
-        return  # JSON
-    outer = re.sub(r"\([^()]*\)|'[^']*'", "", schema)
-    while outer != (less := re.sub(r"<[^<>]*>", "", outer)):
-        outer = less
-    for column in outer.split(","):
-        found = _COLUMN.match(column)
-        if found is None:
-            advice = "such as x long, y string"
-            raise SettingError(key, f"{column.strip()!r} is no name with a type", advice)
-        one_of(key, found[1].lower(), DDL_TYPES)
+def check_path(key: str, path: object, what: str = "a folder") -> None:
+    """Can this be a name in the file system? It is if it is not given."""
+    _check_filled(key, path, f"it is the name of {what}")
+    if "\0" in str(path):
+        raise SettingError(key, "no path has a NUL in it", f"it is the name of {what}")
 
 
-def _check_path(key: str, path: str | None) -> None:
-    if path is not None and (not path or "\0" in path):
-        told = "it is empty" if not path else "no path has a NUL in it"
-        raise SettingError(f"{key}.path", told, "it is the name of a folder")
+def _check_filled(key: str, text: object, advice: str) -> None:
+    if isinstance(text, str) and not text.strip():
+        raise SettingError(key, "it is empty", advice)
+
+
+def _check_values(key: str, values: Mapping[str, tuple[str, ...]]) -> None:
+    for name, spelt in values.items():
+        one_of(key, name, SPELLINGS)
+        if not spelt or not all(map(str.strip, spelt)):
+            told = "is spelt in no way" if not spelt else "has an empty spelling"
+            raise SettingError(key, f"{name} {told}", f'such as {name} = ["{SPELLINGS[name][0]}"]')
 
 
 @dataclass(frozen=True, slots=True)

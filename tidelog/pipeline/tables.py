@@ -27,7 +27,6 @@ from tidelog.pipeline import files
 from tidelog.pipeline.changes import TYPES, arity_of, came, fold, insertions, names
 from tidelog.pipeline.files import Stamp, stamp_of
 from tidelog.pipeline.formats import ENDINGS, decode, encode
-from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Relation
 
 ROWS = 1 << 15  # of one file, about
@@ -159,14 +158,6 @@ class TableSink:
 
     def _folder(self, version: int) -> Path:
         return self.path / "versions" / f"{version:08d}"
-
-
-def refuse_nullary(relation: Relation, where: str) -> None:
-    if not relation.arity:
-        raise TidelogError(
-            f"error: {where}: {relation.name} has no columns, so no table can hold it\n"
-            '    a sink of the kind "changes" can'
-        )
 
 
 def _share(old: Path, new: Path) -> None:

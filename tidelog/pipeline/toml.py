@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tidelog.pipeline.settings import SPELLINGS, Map, SettingError, Sink, Source, Trigger, one_of
+from tidelog.pipeline.faults import SettingError, one_of
+from tidelog.pipeline.settings import SPELLINGS, Map, Sink, Source, Trigger
 from tidelog.plan.draft import did_you_mean
 from tidelog.program.diagnostics import TidelogError
 
@@ -200,29 +201,42 @@ def line_of(text: str, key: str) -> int | None:
     >>> line_of('state = "s"\\n[source.roads]\\nmode = "x"', "source.roads")
     2
     """
-    parts = key.split(".")
-    lines = text.split("\n")
-    for known in range(len(parts), 0, -1):
-        start = _header(lines, parts[: known - 1])
-        within = _assigned(lines, start, parts[known - 1]) if start is not None else None
-        found = within or _header(lines, parts[:known])
-        if found:
-            return found
-    return None
+    places = _places(text.split("\n"))
+    while key and key not in places:
+        key = key.rpartition(".")[0]
+    return places.get(key)
 
 
-def _header(lines: Iterable[str], table: list[str]) -> int | None:
-    """The line of a table's header; 0 stands for the top."""
-    if not table:
-        return 0
-    wanted = re.compile(r"\s*\[\[?\s*" + r"\s*\.\s*".join(map(re.escape, table)) + r"\s*\]")
-    return next((n for n, line in enumerate(lines, 1) if wanted.match(line)), None)
+def _places(lines: Iterable[str]) -> dict[str, int]:
+    """The lines on which settings, and tables that have some, are named first."""
+    places: dict[str, int] = {}
+    table: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if line.lstrip().startswith("["):
+            table = found = _names(line)
+        else:
+            name, equals, _ = line.partition("=")
+            found = [*table, *_names(f"{name}= 0")] if equals else []
+        for end in range(1, len(found) + 1):
+            places.setdefault(".".join(found[:end]), number)
+    return places
 
 
-def _assigned(lines: list[str], start: int, name: str) -> int | None:
-    for number in range(start, len(lines)):
-        if re.match(rf"\s*{re.escape(name)}\s*[=.]", lines[number]):
-            return number + 1
-        if lines[number].lstrip().startswith("["):
-            return None
-    return None
+def _names(line: str) -> list[str]:
+    """The names in a header, or before an equals sign, as TOML reads them.
+
+    >>> _names('[source."old roads"]')
+    ['source', 'old roads']
+    """
+    try:
+        found: Any = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return []
+    names = []
+    while found:
+        found = found[0] if isinstance(found, list) else found
+        if not isinstance(found, dict) or not found:
+            break
+        ((name, found),) = found.items()
+        names.append(name)
+    return names
