@@ -10,7 +10,8 @@ from tests.algorithms import ALGORITHMS
 from tests.maintain.histories import checked
 from tests.maintain.reference import Fact
 from tests.maintain.worlds import World, naive
-from tidelog.maintain import materialise, modular
+from tidelog.maintain import feeding, materialise, modular
+from tidelog.maintain.modules import Closed
 from tidelog.program.rules import Rule
 
 DECLARED = """
@@ -45,6 +46,10 @@ PROGRAMS = {
         r(x, z) :- e(x, y), e(z, y). r(x, y) :- e(x, y), f(y). r(x, z) :- r(x, y), r(y, z).
         r(x, y) :- r(y, x).
     """,
+    "chained": """
+        r(x, w) :- e(x, y), s(z, y), e(z, w). r(x, z) :- e(y, x), e(y, z). r(x, y) :- s(x, y).
+        r(x, z) :- r(x, y), r(y, z). r(x, y) :- r(y, x). s(x, y) :- e(y, x), g(x).
+    """,
     "joined, with its inverse": """
         r(x, z) :- e(x, y), e(y, z). r(x, z) :- r(x, y), r(y, z). s(y, x) :- r(x, y).
         r(y, x) :- s(x, y). s(x, y) :- e(x, y), f(x).
@@ -71,6 +76,7 @@ WAYS = [("python", seed) for seed in range(3)] + [("local", seed) for seed in ra
 @pytest.fixture(autouse=True)
 def modules_for_all_closures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(materialise, "LONG", 0)
+    monkeypatch.setattr(feeding, "FEW", 0)
 
 
 class History:
@@ -113,6 +119,11 @@ class History:
         assert {f for f in A if f[0] in mine} == after - before, said
         assert world.miscounts() == [], said
 
+    def closed(self) -> Closed:
+        """What the first closure knows."""
+        found: Closed = next(iter(self.world.memory.closed.values()))[0]
+        return found
+
 
 @pytest.mark.parametrize("algorithm", MODULAR)
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -131,16 +142,39 @@ def test_what_comes_is_looked_for_when_something_goes(
     on: str, seed: int, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many facts come, one after the other, and then some go; also where little may be owed."""
+    monkeypatch.setattr(feeding, "FEW", 1000)
     history = History(program, 2000 + seed, on)
     world, random = history.world, history.random
     world.change("dredc-mod", insert=[("e", (8, 9))])
-    assert next(iter(world.memory.closed.values()))[0].owed
+    assert history.closed().owed
     monkeypatch.setattr(modular, "TIMES", random.choice((1, 3, 32)))
     for _ in range(6):
         for _ in range(random.randrange(5)):
             world.change("dredc-mod", insert=[history.fact()])
             assert world.state == naive(world.relations, world.rules, world.E)
         history.step("dredc-mod")
+
+
+@pytest.mark.parametrize("program", ["joined", "chained"])
+@pytest.mark.parametrize("algorithm", MODULAR)
+@pytest.mark.parametrize(("on", "seed"), WAYS)
+def test_what_connects_is_enough_until_something_goes(
+    on: str, seed: int, program: str, algorithm: str
+) -> None:
+    """Facts come, and then some go, or rules do: what rules derive themselves is known by then."""
+    history = History(program, 3000 + seed, on)
+    world, random = history.world, history.random
+    world.change("recompute", insert=[("e", (8, 9)), ("e", (7, 9))])
+    for _ in range(random.randrange(4)):
+        world.change("dredc-mod", insert=[history.fact()])
+        assert world.state == naive(world.relations, world.rules, world.E)
+    assert history.closed().connects
+    if random.random() < 0.5:
+        world.change("dredc-mod", delete=[("e", (8, 9))])
+        assert world.state == naive(world.relations, world.rules, world.E)
+        assert not history.closed().connects
+    for _ in range(4):
+        history.step(algorithm)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -153,6 +187,7 @@ def test_modules_come_and_go(
     for _ in range(16):
         history.world.memory.modules = history.random.random() < 0.8
         monkeypatch.setattr(materialise, "LONG", history.random.choice((0, 5, 1000)))
+        monkeypatch.setattr(feeding, "FEW", history.random.choice((0, 1000)))
         history.step(history.random.choice([*ALGORITHMS, *MODULAR]))
 
 

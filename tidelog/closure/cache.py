@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tidelog.closure.kernels import (
     asking,
+    chains,
     classes,
     cutting,
     emission,
@@ -18,7 +19,10 @@ from tidelog.closure.kernels import (
 )
 from tidelog.compiled import is_cached, kernels_of, load_quickly, load_safely
 
-MODULES = (asking, classes, cutting, emission, joining, lists, nodes, order, rows, strong)
+MODULES = (
+    *(asking, chains, classes, cutting, emission, joining),
+    *(lists, nodes, order, rows, strong),
+)
 KERNELS = kernels_of(MODULES)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from tidelog.maintain import modular, thinning
+from tidelog.maintain import feeding, modular, thinning
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.seam import Engine, FactSet
 from tidelog.maintain.seminaive import Watch
@@ -57,6 +57,10 @@ def evaluate(
     if found and memory.had_modules(stratum):
         modular.close(engine, memory, stratum, found, E, I, watch)
         return
+    X = feeding.connecting(engine, memory, stratum, E, I) if found else None
+    if X is not None and feeding.triples(X) > LONG:
+        modular.exactly(engine, memory, stratum, found, X, I, watch, connects=True)
+        return
     if stratum.recursive and engine.date(stratum.relations):
         memory.keep(stratum, "ages")
     else:
@@ -70,10 +74,10 @@ def evaluate(
         N = engine.apply(memory.known(stratum).rules, within=I, guard=~I)
         engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each)
         return
-    N = modular.seeds(engine, stratum, E, I)
-    X = modular.certain(engine, memory, stratum, N)
+    N = feeding.seeds(engine, stratum, E, I)
+    X = feeding.certain(engine, memory, stratum, N)
     # No more pairs meet than there are: of a few edges, this says enough.
-    if X is None or len(X) ** 2 <= LONG or modular.meeting(X) <= LONG:
+    if X is None or len(X) ** 2 <= LONG or feeding.meeting(X) <= LONG:
         engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each, most=LONG)
     if N:
         N -= N

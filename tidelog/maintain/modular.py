@@ -13,11 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tidelog.maintain import bf, bfc, dredc
 from tidelog.maintain.counters import recount, split
-from tidelog.maintain.modules import Closed, Closures, Module, Seminaive, build, edges
+from tidelog.maintain.feeding import connecting, seeds
+from tidelog.maintain.modules import (
+    Closed,
+    Closures,
+    Module,
+    Seminaive,
+    build,
+    edges,
+    external_of,
+)
 from tidelog.maintain.seam import Engine, FactSet, Ids
 from tidelog.maintain.seminaive import Watch, saturate
 from tidelog.maintain.steps import gaining, kept, lost
@@ -26,7 +33,6 @@ from tidelog.plan.closures import Closure, paired
 from tidelog.program.rules import Rule, Stratum
 
 OWED, TIMES = 2048, 32  # facts that have come, and times that some have: so much may be owed
-SAMPLE = 1024  # edges that an estimate looks at
 
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
@@ -101,14 +107,19 @@ def states(
 ) -> list[Closed]:
     """What the closures know: of the old state, where they are made anew; `rules` are those that
     gave their external facts in it. Complete, they have all of these."""
+    explicit = (u.E - u.X) | (u.X - u.E)
     if not u.memory.has("modules", stratum):
         found = [Closed(closure, u.watch) for closure in closures(u, stratum)]
-        build(u.engine, found, rules, (u.E - u.X) | (u.X - u.E), u.old)
+        build(u.engine, found, rules, explicit, u.old)
         u.memory.closed[stratum.relations] = found
     known: list[Closed] = u.memory.closed[stratum.relations]
     for closed in known:
         closed.watch = u.watch
-        if complete and closed.owed:
+        if complete and closed.connects:
+            began = u.clock()
+            closed.settle(u.engine, external_of(u.engine, closed, rules, explicit, u.old))
+            u.lasting += u.clock() - began
+        elif complete and closed.owed:
             P = u.engine.none()
             for _, saved in closed.owed:
                 P |= u.engine.hold(saved)
@@ -126,8 +137,10 @@ def may_owe(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Ru
         return False
     if not u.memory.has("modules", stratum):
         return False
-    owed = u.memory.closed[stratum.relations][0].owed
-    return len(owed) < TIMES and sum(count for count, _ in owed) + len(u.A) <= OWED
+    closed: Closed = u.memory.closed[stratum.relations][0]
+    if closed.connects:
+        return True
+    return len(closed.owed) < TIMES and sum(n for n, _ in closed.owed) + len(u.A) <= OWED
 
 
 def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
@@ -143,8 +156,7 @@ def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule
         A = engine.none() if u.only_takes else closed.insert(engine, u.given)
         D = closed.remove(engine, u.removed) if u.loses else engine.none()
     elif owes:
-        if P := engine.collect(u.A, tuple(u.memory.known(stratum).read)):
-            closed.owed.append((len(P), engine.save(P)))
+        closed.owe(engine, engine.collect(u.A, tuple(u.memory.known(stratum).read)))
         G = engine.derive(stratum.nonrecursive, touching=u.A, within=I, guard=~I)
         if u.gives(stratum):
             G |= u.came(stratum)
@@ -340,6 +352,9 @@ def close(
     if found[0].base is not None:
         exactly(engine, memory, stratum, found, edges(engine, found[0], I), I, watch)
         return
+    if not rules and (X := connecting(engine, memory, stratum, E, I)) is not None:
+        exactly(engine, memory, stratum, found, X, I, watch, connects=True)
+        return
     N = seeds(engine, stratum, E, I)
     if not rules:
         exactly(engine, memory, stratum, found, edges(engine, found[0], N), I, watch)
@@ -350,35 +365,6 @@ def close(
     insert(engine, (Closures(parts), Seminaive(rules)), own, I, N, watch)
 
 
-def seeds(engine: Engine, stratum: Stratum, E: FactSet, I: FactSet) -> FactSet:
-    """What recursive rules begin with, where I has just the explicit facts of the stratum."""
-    N = engine.apply(stratum.nonrecursive, within=I, guard=~I)
-    N |= engine.collect(E, stratum.relations)
-    return N
-
-
-def certain(engine: Engine, memory: Memory, stratum: Stratum, N: FactSet) -> Ids | None:
-    """X, if one closure is all the recursion of the stratum, which begins with N."""
-    found = memory.once(paired, stratum)
-    if found.generic or found.closures[0].base is not None:
-        return None
-    return edges(engine, found.closures[0], N)
-
-
-def meeting(X: Ids) -> int:
-    """How many pairs of edges meet, from a sample: what the first round of a join would take.
-
-    >>> meeting(np.array([(1, 2), (2, 3), (2, 4)]))
-    2
-    """
-    step = max(1, len(X) // SAMPLE)
-    some = X[::step]
-    ends, into = np.unique(some[:, 1], return_counts=True)
-    starts, out = np.unique(some[:, 0], return_counts=True)
-    _, i, j = np.intersect1d(ends, starts, assume_unique=True, return_indices=True)
-    return int(into[i] @ out[j]) * step * step
-
-
 def exactly(
     engine: Engine,
     memory: Memory,
@@ -387,9 +373,12 @@ def exactly(
     X: Ids,
     I: FactSet,
     watch: Watch,
+    connects: bool = False,
 ) -> None:
-    """The same for one closure that is all the recursion, of which I may have some facts more."""
+    """The same for one closure that is all the recursion, of which I may have some facts more; X
+    is what it is made from, or connects the same."""
     (closed,) = _begin(engine, memory, stratum, found, watch)
+    closed.connects = connects
     I |= closed.grow(engine, X)
 
 

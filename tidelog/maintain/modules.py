@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -123,6 +123,7 @@ class Closed:
         self.known = _new(closure, lambda count: self.watch.pairs(count))
         # Lower facts that came: what is external because of them is in the closure, but not in X.
         self.owed: list[tuple[int, Saved]] = []
+        self.connects = False  # its edges connect what X does, and are not X
 
     def edges(self, engine: Engine, facts: View) -> Ids:
         return edges(engine, self.closure, facts)
@@ -152,6 +153,17 @@ class Closed:
         J = self.facts(engine, self.known.insert(X)) if len(X) else engine.none()
         engine.worked(self.closure.rules[0], time.perf_counter() - began, len(J))
         return J
+
+    def owe(self, engine: Engine, P: FactSet) -> None:
+        """Lower facts came, and what is external because of them is not looked for."""
+        if P and not self.connects:
+            self.owed.append((len(P), engine.save(P)))
+
+    def settle(self, engine: Engine, X: View) -> None:
+        """From now on X is what the closure is made from, which connects the same."""
+        cast("Components", self.known).become(self.edges(engine, X))
+        self.connects = False
+        self.owed.clear()
 
     def remove(self, engine: Engine, facts: View) -> FactSet:
         """The facts leave X; returns what the closure loses."""
@@ -230,8 +242,16 @@ def build(
         if closed.closure.base is not None:
             X = engine.collect(state, (closed.closure.source,))
         else:
-            names = closed.closure.relations
-            mine = [rule for rule in rules if rule.head.relation in names]
-            X = engine.apply(mine, within=state)
-            X |= engine.collect(explicit, names)
+            X = external_of(engine, closed, rules, explicit, state)
         closed.known.insert(closed.edges(engine, X))
+
+
+def external_of(
+    engine: Engine, closed: Closed, rules: Sequence[Rule], explicit: View, state: View
+) -> FactSet:
+    """X, where these rules derive it in a state."""
+    names = closed.closure.relations
+    mine = [rule for rule in rules if rule.head.relation in names]
+    X = engine.apply(mine, within=state)
+    X |= engine.collect(explicit, names)
+    return X

@@ -141,6 +141,65 @@ def copies(rules: Iterable[Rule], base: str, swapped: bool) -> bool:
     return all(_shape(rule) == copy for rule in rules)
 
 
+Chain = tuple[tuple[str, bool], ...]  # relations, and whether their columns are swapped
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """How rules without recursion feed a symmetric-transitive closure, all the recursion that its
+    stratum has."""
+
+    closure: Closure
+    chains: tuple[Chain, ...]
+    others: tuple[Rule, ...]
+
+
+def feed(stratum: Stratum) -> Feed | None:
+    """None where no rule joins facts in a chain."""
+    found = paired(stratum)
+    if found.generic or [c.kind for c in found.closures] != ["symmetric-transitive"]:
+        return None
+    chains: list[Chain] = []
+    others: list[Rule] = []
+    for rule in stratum.nonrecursive:
+        steps = chain(rule)
+        if steps is not None and len(steps) > 1:
+            chains.append(steps)
+        else:
+            others.append(rule)
+    return Feed(found.closures[0], tuple(chains), tuple(others)) if chains else None
+
+
+def chain(rule: Rule) -> Chain | None:
+    """Relations that lead from the head's first variable to its second, one after the other; None
+    if the body is anything else.
+
+    >>> from tidelog.text import parse
+    >>> from tidelog.plan import analyse
+    >>> text = "p(1, 2). q(x, y) :- p(x, u), p(v, u), p(v, y). r(x) :- p(x, _)."
+    >>> [chain(rule) for rule in analyse(parse(text).program).checked.rules]
+    [(('p', False), ('p', True), ('p', False)), None]
+    """
+    shape = _shape(rule)
+    if shape is None or shape.head != (0, 1):
+        return None
+    left, seen, at = set(shape.body), {0}, 0
+    steps: list[tuple[str, bool]] = []
+    while left:
+        here = [part for part in left if at in part[1]]
+        if len(here) != 1:
+            return None
+        ((name, (x, y)),) = here
+        swapped = at == y
+        at = x if swapped else y
+        if at in seen:
+            return None
+        left.discard(here[0])
+        seen.add(at)
+        steps.append((name, swapped))
+    return tuple(steps) if at == 1 else None
+
+
 # A rule as a graph: its variables are nodes, in numbers, and its atoms are edges. The head leads
 # from 0 to 1, and the first node that is not in it is 2; if it repeats a variable, from 0 to 0.
 Edge = tuple[int, int]

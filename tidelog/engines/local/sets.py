@@ -101,6 +101,9 @@ class LocalSet(FactSet):
 
     def span(self, r: int) -> slice | None:
         """The rows as one unbroken range, where they are one."""
+        if self.whole:
+            size = self.engine.store.size(r)
+            return slice(0, size) if self.count(r) == size else None
         parts = self._parts.get(r)
         if parts is not None and len(parts) == 1 and isinstance(parts[0], slice):
             return parts[0]

@@ -1,0 +1,72 @@
+"""Chains of facts, level by level: which of them lead from end to end, and what they connect.
+
+A step between two levels is an array of pairs, one after the other; if it is turned, the pairs
+lead from their second ids to their first ones. On a level, ids count from `low` on. Sets of nodes
+are as in `classes`: an entry of `parent` is a number plus one, and 0 where no chain comes by.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tidelog.closure.kernels.classes import holder
+from tidelog.closure.kernels.pointers import bare
+
+
+@njit(cache=True)
+def bounds(step):
+    """The least and the largest first id, and the same for second ids; there is a pair."""
+    ids = bare(step)
+    low, high = np.int64(ids[0]), np.int64(ids[0])
+    back_low, back_high = np.int64(ids[1]), np.int64(ids[1])
+    for i in range(0, len(step), 2):
+        x, y = np.int64(ids[i]), np.int64(ids[i + 1])
+        low, high = min(low, x), max(high, x)
+        back_low, back_high = min(back_low, y), max(back_high, y)
+    return low, high, back_low, back_high
+
+
+@njit(cache=True)
+def mark(step, turned, here, low, there, there_low):
+    """Mark where a step leads from marked nodes."""
+    ids, marked, marks = bare(step), bare(here), bare(there)
+    for i in range(0, len(step), 2):
+        if marked[np.int64(ids[i + turned]) - low]:
+            marks[np.int64(ids[i + 1 - turned]) - there_low] = 1
+
+
+@njit
+def entered(parent, x):
+    if parent[x] == 0:
+        parent[x] = x + 1
+        return x
+    return holder(parent, x)
+
+
+@njit(cache=True)
+def unite(step, turned, here, low, there, there_low, parents, first, there_first):
+    """Bring the ends of a step together where both are marked; nodes of a level count from `first`
+    on. The first node of a set stands for it."""
+    ids, marked, marks, parent = bare(step), bare(here), bare(there), bare(parents)
+    for i in range(0, len(step), 2):
+        x = np.int64(ids[i + turned]) - low
+        y = np.int64(ids[i + 1 - turned]) - there_low
+        if marked[x] and marks[y]:
+            x, y = entered(parent, first + x), entered(parent, there_first + y)
+            if x < y:
+                parent[y] = x + 1
+            elif y < x:
+                parent[x] = y + 1
+
+
+@njit(cache=True)
+def list_stars(parents, ends, low, pairs):
+    """For each of the first nodes that is in a set, the pair of it and the set's first node."""
+    parent = bare(parents)
+    k = 0
+    for x in range(ends):
+        if parent[x] != 0:
+            pairs[k] = low + x
+            pairs[k + 1] = low + holder(parent, x)
+            k += 2

@@ -1,0 +1,91 @@
+"""What a closure begins with: the facts of its relation that need no recursion.
+
+Rules that feed a symmetric-transitive closure are often joins that connect the same things many
+times over: all courses of a student, two by two. Where their bodies are chains of facts, what they
+connect is known without the join, and is enough to say which facts there are. Which of these the
+rules derive themselves is needed when something goes, and looked for then.
+
+# X external facts of a closure: explicit ones, and those that other rules derive
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from tidelog.maintain.memory import Memory
+from tidelog.maintain.modules import edges
+from tidelog.maintain.seam import Engine, FactSet, Ids
+from tidelog.plan.closures import Feed, feed, paired
+from tidelog.program.rules import Rule, Stratum
+
+SAMPLE = 1024  # edges that an estimate looks at
+FEW, MANY = 1 << 12, 1 << 24  # facts of chains: of fewer, a join is quick; more are not copied
+
+
+def seeds(engine: Engine, stratum: Stratum, E: FactSet, I: FactSet) -> FactSet:
+    """What recursive rules begin with, where I has just the explicit facts of the stratum."""
+    return _begun(engine, stratum, stratum.nonrecursive, E, I)
+
+
+def _begun(
+    engine: Engine, stratum: Stratum, rules: tuple[Rule, ...], E: FactSet, I: FactSet
+) -> FactSet:
+    N = engine.apply(rules, within=I, guard=~I)
+    N |= engine.collect(E, stratum.relations)
+    return N
+
+
+def certain(engine: Engine, memory: Memory, stratum: Stratum, N: FactSet) -> Ids | None:
+    """X, if one closure is all the recursion of the stratum, which begins with N."""
+    found = memory.once(paired, stratum)
+    if found.generic or found.closures[0].base is not None:
+        return None
+    return edges(engine, found.closures[0], N)
+
+
+def meeting(X: Ids) -> int:
+    """How many pairs of edges meet, from a sample: what the first round of a join would take.
+
+    >>> meeting(np.array([(1, 2), (2, 3), (2, 4)]))
+    2
+    """
+    step = max(1, len(X) // SAMPLE)
+    some = X[::step]
+    ends, into = np.unique(some[:, 1], return_counts=True)
+    starts, out = np.unique(some[:, 0], return_counts=True)
+    _, i, j = np.intersect1d(ends, starts, assume_unique=True, return_indices=True)
+    return int(into[i] @ out[j]) * step * step
+
+
+def connecting(
+    engine: Engine, memory: Memory, stratum: Stratum, E: FactSet, I: FactSet
+) -> Ids | None:
+    """Pairs that connect what X connects, of each node with the first one of its component; None
+    where X is to be known itself. I has just the explicit facts of the stratum."""
+    fed: Feed | None = memory.once(feed, stratum)
+    if fed is None:
+        return None
+    if not FEW <= sum(engine.size(name) for chain in fed.chains for name, _ in chain) <= MANY:
+        return None
+    # Loading the kernels takes a while.
+    from tidelog.closure import Step, spanning
+
+    N = edges(engine, fed.closure, _begun(engine, stratum, fed.others, E, I))
+    began = time.perf_counter()
+    read = {name: engine.ids(I, name) for chain in fed.chains for name, _ in chain}
+    chains = [[Step(read[name], swapped) for name, swapped in chain] for chain in fed.chains]
+    found = spanning([*chains, [Step(N)]])
+    engine.worked(fed.closure.rules[0], time.perf_counter() - began, 0)
+    return found
+
+
+def triples(stars: Ids) -> int:
+    """How many instances a transitive rule has in the components of such pairs.
+
+    >>> triples(np.array([(1, 1), (2, 1), (3, 3)]))
+    9
+    """
+    _, nodes = np.unique(stars[:, 1], return_counts=True)
+    return int((nodes.astype(np.float64) ** 3).sum())
