@@ -226,14 +226,14 @@ class Components:
         try:
             self._graph.tidy()
             if self._graph.asleep > self._nodes // 2 + SPARE:
-                self.become(self.edges())
+                self._renew()
         except (LimitError, MemoryError):
             pass
 
-    def become(self, edges: ArrayLike) -> None:
-        """Have other edges, which connect the same ids. Nodes without edges are forgotten."""
+    def _renew(self) -> None:
+        """Build everything anew from the edges: nodes without edges are forgotten."""
         fresh = Components()
-        ways = fresh._graph.absent(as_pairs(edges))
+        ways = fresh._graph.absent(self.edges())
         fresh._fit()
         plan, count = fresh._union(fresh._united(ways))
         fresh._graph.add(ways, fresh._graph.reserve(ways))

@@ -11,14 +11,19 @@ rules derive themselves is needed when something goes, and looked for then.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.modules import edges
 from tidelog.maintain.seam import Engine, FactSet, Ids
-from tidelog.plan.closures import Feed, feed, paired
+from tidelog.plan.closures import Closure, Feed, feed, paired
 from tidelog.program.rules import Rule, Stratum
+
+if TYPE_CHECKING:
+    from tidelog.closure import Step
 
 SAMPLE = 1024  # edges that an estimate looks at
 FEW, MANY = 1 << 12, 1 << 24  # facts of chains: of fewer, a join is quick; more are not copied
@@ -26,13 +31,7 @@ FEW, MANY = 1 << 12, 1 << 24  # facts of chains: of fewer, a join is quick; more
 
 def seeds(engine: Engine, stratum: Stratum, E: FactSet, I: FactSet) -> FactSet:
     """What recursive rules begin with, where I has just the explicit facts of the stratum."""
-    return _begun(engine, stratum, stratum.nonrecursive, E, I)
-
-
-def _begun(
-    engine: Engine, stratum: Stratum, rules: tuple[Rule, ...], E: FactSet, I: FactSet
-) -> FactSet:
-    N = engine.apply(rules, within=I, guard=~I)
+    N = engine.apply(stratum.nonrecursive, within=I, guard=~I)
     N |= engine.collect(E, stratum.relations)
     return N
 
@@ -63,22 +62,58 @@ def connecting(
     engine: Engine, memory: Memory, stratum: Stratum, E: FactSet, I: FactSet
 ) -> Ids | None:
     """Pairs that connect what X connects, of each node with the first one of its component; None
-    where X is to be known itself. I has just the explicit facts of the stratum."""
+    where X is to be known itself."""
     fed: Feed | None = memory.once(feed, stratum)
-    if fed is None:
-        return None
-    if not FEW <= sum(engine.size(name) for chain in fed.chains for name, _ in chain) <= MANY:
+    if fed is None or not FEW <= _facts(engine, fed) <= MANY:
         return None
     # Loading the kernels takes a while.
     from tidelog.closure import Step, spanning
 
-    N = edges(engine, fed.closure, _begun(engine, stratum, fed.others, E, I))
+    given = _others(engine, fed, E, I)
     began = time.perf_counter()
-    read = {name: engine.ids(I, name) for chain in fed.chains for name, _ in chain}
-    chains = [[Step(read[name], swapped) for name, swapped in chain] for chain in fed.chains]
-    found = spanning([*chains, [Step(N)]])
+    found = spanning([*_chains(engine, fed, I), [Step(given)]])
     engine.worked(fed.closure.rules[0], time.perf_counter() - began, 0)
     return found
+
+
+def external(engine: Engine, memory: Memory, stratum: Stratum, E: FactSet, I: FactSet) -> Ids:
+    """X itself, of a stratum with one closure."""
+    from tidelog.closure import joined
+
+    fed: Feed | None = memory.once(feed, stratum)
+    if fed is not None and _facts(engine, fed) <= MANY:
+        pairs = joined(_chains(engine, fed, I))
+        if pairs is not None:
+            return np.concatenate([pairs, _others(engine, fed, E, I)])
+    (closure,) = memory.once(paired, stratum).closures
+    return _derived(engine, closure, stratum.nonrecursive, E, I)
+
+
+def _facts(engine: Engine, fed: Feed) -> int:
+    """How many facts chains are made of."""
+    return sum(engine.size(name) for chain in fed.chains for name, _ in chain)
+
+
+def _chains(engine: Engine, fed: Feed, I: FactSet) -> list[list[Step]]:
+    """The chains of facts in I."""
+    from tidelog.closure import Step
+
+    read = {name: engine.ids(I, name) for chain in fed.chains for name, _ in chain}
+    return [[Step(read[name], swapped) for name, swapped in chain] for chain in fed.chains]
+
+
+def _others(engine: Engine, fed: Feed, E: FactSet, I: FactSet) -> Ids:
+    """What else is external."""
+    return _derived(engine, fed.closure, fed.others, E, I)
+
+
+def _derived(
+    engine: Engine, closure: Closure, rules: Sequence[Rule], E: FactSet, I: FactSet
+) -> Ids:
+    """Explicit facts of a closure, and what the rules derive."""
+    N = engine.apply(rules, within=I)
+    N |= engine.collect(E, closure.relations)
+    return edges(engine, closure, N)
 
 
 def triples(stars: Ids) -> int:

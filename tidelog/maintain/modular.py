@@ -13,18 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidelog.maintain import bf, bfc, dredc
+from tidelog.maintain import bf, bfc, dredc, feeding
 from tidelog.maintain.counters import recount, split
-from tidelog.maintain.feeding import connecting, seeds
-from tidelog.maintain.modules import (
-    Closed,
-    Closures,
-    Module,
-    Seminaive,
-    build,
-    edges,
-    external_of,
-)
+from tidelog.maintain.modules import Closed, Closures, Module, Seminaive, build, edges
 from tidelog.maintain.seam import Engine, FactSet, Ids
 from tidelog.maintain.seminaive import Watch, saturate
 from tidelog.maintain.steps import gaining, kept, lost
@@ -107,19 +98,14 @@ def states(
 ) -> list[Closed]:
     """What the closures know: of the old state, where they are made anew; `rules` are those that
     gave their external facts in it. Complete, they have all of these."""
-    explicit = (u.E - u.X) | (u.X - u.E)
     if not u.memory.has("modules", stratum):
         found = [Closed(closure, u.watch) for closure in closures(u, stratum)]
-        build(u.engine, found, rules, explicit, u.old)
+        build(u.engine, found, rules, (u.E - u.X) | (u.X - u.E), u.old)
         u.memory.closed[stratum.relations] = found
     known: list[Closed] = u.memory.closed[stratum.relations]
     for closed in known:
         closed.watch = u.watch
-        if complete and closed.connects:
-            began = u.clock()
-            closed.settle(u.engine, external_of(u.engine, closed, rules, explicit, u.old))
-            u.lasting += u.clock() - began
-        elif complete and closed.owed:
+        if complete and closed.owed:
             P = u.engine.none()
             for _, saved in closed.owed:
                 P |= u.engine.hold(saved)
@@ -149,7 +135,13 @@ def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule
     owes = may_owe(u, stratum, gone, come)
     (closed,) = states(u, stratum, (*kept(stratum.nonrecursive, come), *gone), complete=not owes)
     u.memory.keep(stratum, "modules")
-    if closed.closure.base is not None:
+    if closed.connects and not owes:
+        u.glance()
+        began = u.clock()
+        X = feeding.external(engine, u.memory, stratum, u.E, I)
+        u.lasting += u.clock() - began
+        A, D = closed.become(engine, X)
+    elif closed.closure.base is not None:
         A, D = closed.insert(engine, u.A), closed.remove(engine, u.D)
     elif not (stratum.nonrecursive or gone or come or u.marks or closed.closure.inverse):
         # Explicit facts are all that is external, and need not be collected.
@@ -352,10 +344,10 @@ def close(
     if found[0].base is not None:
         exactly(engine, memory, stratum, found, edges(engine, found[0], I), I, watch)
         return
-    if not rules and (X := connecting(engine, memory, stratum, E, I)) is not None:
+    if not rules and (X := feeding.connecting(engine, memory, stratum, E, I)) is not None:
         exactly(engine, memory, stratum, found, X, I, watch, connects=True)
         return
-    N = seeds(engine, stratum, E, I)
+    N = feeding.seeds(engine, stratum, E, I)
     if not rules:
         exactly(engine, memory, stratum, found, edges(engine, found[0], N), I, watch)
         return

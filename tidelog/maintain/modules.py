@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidelog.maintain.groups import unaffected
 from tidelog.maintain.seam import Engine, FactSet, Ids, Saved, Split, View
@@ -159,11 +160,15 @@ class Closed:
         if P and not self.connects:
             self.owed.append((len(P), engine.save(P)))
 
-    def settle(self, engine: Engine, X: View) -> None:
-        """From now on X is what the closure is made from, which connects the same."""
-        cast("Components", self.known).become(self.edges(engine, X))
+    def become(self, engine: Engine, X: Ids) -> tuple[FactSet, FactSet]:
+        """From now on X is what the closure is made from; returns what came and went by that, where
+        a fact that did both may be in either."""
+        before = self.known.edges()
+        A = self.grow(engine, X)
+        others = before[~np.isin(_packed(before), _packed(X))]
+        D = self.facts(engine, self.known.delete(others))
         self.connects = False
-        self.owed.clear()
+        return A, D
 
     def remove(self, engine: Engine, facts: View) -> FactSet:
         """The facts leave X; returns what the closure loses."""
@@ -242,16 +247,14 @@ def build(
         if closed.closure.base is not None:
             X = engine.collect(state, (closed.closure.source,))
         else:
-            X = external_of(engine, closed, rules, explicit, state)
+            names = closed.closure.relations
+            mine = [rule for rule in rules if rule.head.relation in names]
+            X = engine.apply(mine, within=state)
+            X |= engine.collect(explicit, names)
         closed.known.insert(closed.edges(engine, X))
 
 
-def external_of(
-    engine: Engine, closed: Closed, rules: Sequence[Rule], explicit: View, state: View
-) -> FactSet:
-    """X, where these rules derive it in a state."""
-    names = closed.closure.relations
-    mine = [rule for rule in rules if rule.head.relation in names]
-    X = engine.apply(mine, within=state)
-    X |= engine.collect(explicit, names)
-    return X
+def _packed(pairs: Ids) -> NDArray[np.uint64]:
+    """Each pair as one word."""
+    wide = pairs.astype(np.uint64)
+    return np.asarray(wide[:, 0] << np.uint64(32) | wide[:, 1])

@@ -1,8 +1,9 @@
 """Chains of facts, level by level: which of them lead from end to end, and what they connect.
 
 A step between two levels is an array of pairs, one after the other; if it is turned, the pairs
-lead from their second ids to their first ones. On a level, ids count from `low` on. Sets of nodes
-are as in `classes`: an entry of `parent` is a number plus one, and 0 where no chain comes by.
+lead from their second ids to their first ones. On a level, ids count from `low` on, and nodes from
+`first` on: those of the first and the last level are the same, and come before all others. Sets of
+nodes are as in `classes`: an entry of `parent` is a number plus one, and 0 where no chain comes by.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def entered(parent, x):
 
 @njit(cache=True)
 def unite(step, turned, here, low, there, there_low, parents, first, there_first):
-    """Bring the ends of a step together where both are marked; nodes of a level count from `first`
-    on. The first node of a set stands for it."""
+    """Bring the ends of a step together where both are marked. The first node of a set stands for
+    it, so that it is an end of chains."""
     ids, marked, marks, parent = bare(step), bare(here), bare(there), bare(parents)
     for i in range(0, len(step), 2):
         x = np.int64(ids[i + turned]) - low
@@ -70,3 +71,53 @@ def list_stars(parents, ends, low, pairs):
             pairs[k] = low + x
             pairs[k + 1] = low + holder(parent, x)
             k += 2
+
+
+@njit(cache=True)
+def count(step, turned, low, first, bounds):
+    """Count the pairs of each node, one place after it."""
+    ids, counts = bare(step), bare(bounds)
+    for i in range(0, len(step), 2):
+        counts[first + np.int64(ids[i + turned]) - low + 1] += 1
+
+
+@njit(cache=True)
+def arrange(step, turned, low, first, there_low, there_first, bounds, after):
+    """Write the nodes down that a step leads to, node by node; `bounds` are where those of a node
+    begin, and then where they end."""
+    ids, end, nodes = bare(step), bare(bounds), bare(after)
+    for i in range(0, len(step), 2):
+        x = first + np.int64(ids[i + turned]) - low
+        nodes[end[x]] = there_first + np.int64(ids[i + 1 - turned]) - there_low
+        end[x] += 1
+
+
+@njit(cache=True)
+def join(bounds, after, steps, ends, low, marks, queue, pairs, x, n):
+    """List the ends that chains lead to, from end x on, each once for an end. Returns how far it
+    came, not to the last end where there is no room, and how many ids are listed."""
+    end, nodes, mark, found, ids = bare(bounds), bare(after), bare(marks), bare(queue), bare(pairs)
+    while x < ends:
+        found[0] = x
+        start, stop = 0, 1
+        for _ in range(steps):
+            top = stop
+            for i in range(start, stop):
+                z = np.int64(found[i])
+                for j in range(end[z - 1] if z > 0 else 0, end[z]):
+                    y = nodes[j]
+                    if mark[y] != x + 1:
+                        mark[y] = x + 1
+                        found[top] = y
+                        top += 1
+            start, stop = stop, top
+        if n + 2 * (stop - start) > len(pairs):
+            for i in range(stop):
+                mark[found[i]] = 0
+            return x, n
+        for i in range(start, stop):
+            ids[n] = low + x
+            ids[n + 1] = low + found[i]
+            n += 2
+        x += 1
+    return x, n
