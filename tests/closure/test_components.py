@@ -190,3 +190,19 @@ def test_nodes_without_edges_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> N
         edges = [(x, x + 1) for x in range(start, start + 499)]
         assert len(closure.insert(edges)) == len(closure.delete(edges)) == 500**2
     assert closure.memory() < 2 * built([(x, x + 1) for x in range(999)]).memory()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_it_may_have_other_edges(seed: int) -> None:
+    rng = random.Random(seed)
+    closure, edges = Components(), set[Pair]()
+    for _ in range(6):
+        nodes, count = rng.choice((3, 10, 30)), rng.choice((0, 1, 8, 40))
+        others = {(rng.randrange(nodes), rng.randrange(nodes)) for _ in range(count)}
+        others |= {edge for edge in edges if rng.random() < 0.5}
+        before = pairs_of(closure.pairs())
+        came, went = (pairs_of(some) for some in closure.become(sorted(others)))
+        assert_is(closure, others, connected(others))
+        assert (before | came) - went == pairs_of(closure.pairs())
+        assert not came & before
+        edges = others

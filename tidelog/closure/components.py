@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tidelog.closure.arrays import NO_PAIRS, Pairs, as_pairs, grown, new
 from tidelog.closure.bundles import Numbers, Scratch
-from tidelog.closure.graph import Graph, Ways, turned
+from tidelog.closure.graph import HALF, Graph, Ways, turned
 from tidelog.closure.kernels import classes as kernels
 from tidelog.program.diagnostics import LimitError
 
@@ -185,6 +185,22 @@ class Components:
         self._size -= count
         self._tidy()
         return went
+
+    def become(self, edges: ArrayLike) -> tuple[Pairs, Pairs]:
+        """Have these edges and no others. Returns the pairs that came by the new ones, and those
+        that went then: a pair may have done both.
+
+        >>> closure = Components()
+        >>> closure.insert([(1, 2), (1, 3)]).shape
+        (9, 2)
+        >>> came, went = closure.become([(1, 2), (2, 3), (3, 3)])
+        >>> len(came), len(went), closure.edges().tolist()
+        (0, 0, [[1, 2], [2, 3], [3, 3]])
+        """
+        given, before = as_pairs(edges), self.edges()
+        numbers = self._graph.numbers(before).astype(np.uint64)
+        kept = np.isin(numbers[0::2] << HALF | numbers[1::2], self._graph.present(given))
+        return self.insert(given), self.delete(before[~kept])
 
     def _pieces(self, changed: Ways, nodes: int) -> tuple[Plan, int]:
         """What the classes that changed fall apart into, and how many pairs go."""

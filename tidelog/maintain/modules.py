@@ -20,10 +20,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidelog.maintain.groups import unaffected
 from tidelog.maintain.seam import Engine, FactSet, Ids, Saved, Split, View
@@ -163,12 +162,9 @@ class Closed:
     def become(self, engine: Engine, X: Ids) -> tuple[FactSet, FactSet]:
         """From now on X is what the closure is made from; returns what came and went by that, where
         a fact that did both may be in either."""
-        before = self.known.edges()
-        A = self.grow(engine, X)
-        others = before[~np.isin(_packed(before), _packed(X))]
-        D = self.facts(engine, self.known.delete(others))
+        came, went = cast("Components", self.known).become(X)
         self.connects = False
-        return A, D
+        return self.facts(engine, came), self.facts(engine, went)
 
     def remove(self, engine: Engine, facts: View) -> FactSet:
         """The facts leave X; returns what the closure loses."""
@@ -252,9 +248,3 @@ def build(
             X = engine.apply(mine, within=state)
             X |= engine.collect(explicit, names)
         closed.known.insert(closed.edges(engine, X))
-
-
-def _packed(pairs: Ids) -> NDArray[np.uint64]:
-    """Each pair as one word."""
-    wide = pairs.astype(np.uint64)
-    return np.asarray(wide[:, 0] << np.uint64(32) | wide[:, 1])
