@@ -41,6 +41,8 @@ MULTIPLIERS = tuple(
 LARGE = 1 << 22  # bytes of an array that gets large pages
 MANY = 1 << 20  # rows between two looks at the clock
 SAMPLE = 1024  # rows that an estimate looks at
+# Where these are: not at equal distances, which would miss what rows next to each other share.
+_ANYWHERE = np.random.default_rng(1).random(SAMPLE)
 MOST_ROWS = (1 << 32) - 2
 AGE = at.R_AGE - at.R_COUNT
 LAST_AGE = (1 << 31) - 1
@@ -485,7 +487,9 @@ class Store:
         if known is not None and known[0] == n.bit_length():
             return known[1]
         rows = self.rows(r)
-        sample = np.ascontiguousarray(rows[:: max(1, n // SAMPLE)][:, list(key)])
+        if n > 2 * SAMPLE:
+            rows = rows[np.unique((_ANYWHERE * n).astype(np.int64))]
+        sample = np.ascontiguousarray(rows[:, list(key)])
         estimate = 1.0
         if len(sample) > 1:
             whole = sample.view([("", sample.dtype)] * len(key)).ravel()
