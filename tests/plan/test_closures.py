@@ -13,7 +13,7 @@ import pytest
 from tests.law.metamorphic import permute_bodies, rename_variables, variant
 from tidelog import naive
 from tidelog.plan import analyse
-from tidelog.plan.closures import Closure, Modules, modules, paired
+from tidelog.plan.closures import Chain, Closure, Modules, chain, feed, modules, paired
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.rules import CheckedProgram
 from tidelog.text import parse
@@ -305,6 +305,52 @@ def test_both_may_be_transitive() -> None:
 @pytest.mark.parametrize("rule", INVERSE)
 def test_an_inverse_must_lead_both_ways(rule: str) -> None:
     assert as_pairs(TRANSITIVE, rule) == ["transitive r"]
+
+
+CLOSED = "r(x, z) :- r(x, y), r(y, z). r(x, y) :- r(y, x)."
+CHAINED = """
+.decl e(x: number, y: number)
+.decl s(x: number, y: number)
+.decl r(x: number, y: number)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "steps"),
+    [
+        ("e(x, y)", (("e", False),)),
+        ("e(u, y), e(u, x)", (("e", True), ("e", False))),
+        ("e(v, y), e(x, u), s(v, u)", (("e", False), ("s", True), ("e", False))),
+        ("e(x, u), e(u, y), e(x, u)", (("e", False), ("e", False))),
+        ("e(x, u), e(u, y), e(u, v)", None),
+        ("e(x, u), e(u, y), e(x, y)", None),
+        ("e(x, u), e(u, y), u < 3", None),
+        ("e(x, u), e(u, y), !e(y, x)", None),
+        ("e(x, 1), e(1, y)", None),
+        ("e(x, _), e(_, y)", None),
+        ("e(x, x), e(x, y)", None),
+        ("e(x, u), e(v, y)", None),
+    ],
+)
+def test_chains(body: str, steps: Chain | None) -> None:
+    program = checked(CHAINED + f"r(x, y) :- {body}.")
+    (rule,) = (r for r in program.rules if r.head.relation == "r")
+    assert chain(rule) == steps
+
+
+def test_what_feeds_a_closure() -> None:
+    fed = of_feed("r(x, z) :- e(x, y), s(z, y). r(x, y) :- e(x, y). " + CLOSED)
+    assert fed == ([(("e", False), ("s", True))], ["r(x, y) :- e(x, y)."])
+    assert of_feed("r(x, y) :- e(x, y). " + CLOSED) is None
+    assert of_feed("r(x, z) :- e(x, y), s(z, y). r(x, z) :- r(x, y), r(y, z).") is None
+    others = "r(x, z) :- e(x, y), s(z, y). r(x, z) :- r(x, y), e(y, z). "
+    assert of_feed(others + CLOSED) is None
+
+
+def of_feed(text: str) -> tuple[list[Chain], list[str]] | None:
+    (stratum,) = (s for s in checked(CHAINED + text).strata if "r" in s.relations)
+    fed = feed(stratum)
+    return None if fed is None else ([*fed.chains], [rule.text for rule in fed.others])
 
 
 def test_rules_that_come_and_go_form_and_dissolve_modules() -> None:
