@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 
 def main() -> int:
-    """Ctrl-C ends quietly even while modules are being loaded."""
+    """Ctrl-C ends quietly even while modules are being loaded, or put away."""
     try:
         from tidelog.cli import main as run
 
-        return run()
+        code = run()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return code
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import pty
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -134,6 +137,79 @@ def test_a_reader_that_has_seen_enough(folder: Path) -> None:
     assert running.stderr.read() == b""
     running.stderr.close()
     assert running.wait(60) == 0
+
+
+STREAMED = ".decl e(x: number)\n.decl p(x: number)\np(x) :- e(x).\n"
+
+
+def stopped_while_printing(folder: Path, policy: str, presses: int) -> tuple[int, bytes]:
+    """`apply`, with Ctrl-C when it waits for a reader of its deltas; the code, and what it says."""
+    (folder / "p.dl").write_text(STREAMED)
+    (folder / "many.changes").write_text("".join(f"+e({i}). commit.\n" for i in range(900)))
+    options = ["--policy", policy, "--deltas", "-", "--deltas", "d.changes", "--stats", "s.json"]
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    running = subprocess.Popen(
+        [*COMMAND, "apply", "p.dl", "many.changes", *options],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+    )
+    os.close(writer)
+    while int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder) < 4000:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    for _ in range(presses):
+        running.send_signal(signal.SIGINT)
+        time.sleep(0.002)
+    time.sleep(0.1)
+    while os.read(reader, 1 << 16):
+        pass
+    os.close(reader)
+    _, told = running.communicate(timeout=60)
+    return running.returncode, told
+
+
+@pytest.mark.parametrize("policy", ["sequential", "fully-dynamic"])
+@pytest.mark.parametrize("presses", [1, 2])
+def test_files_tell_what_was_applied_before_ctrl_c(folder: Path, policy: str, presses: int) -> None:
+    """Of updates that settled together all, with their delta, or none; a second one waits."""
+    code, told = stopped_while_printing(folder, policy, presses)
+    updates = int(told.split()[1].replace(b",", b""))
+    assert (code, told[:13]) == (130, b"interrupted: ")
+    assert b"updates were applied before; no outputs were written" in told
+    lines = (folder / "d.changes").read_text().splitlines()
+    assert (lines.count("commit."), len(lines)) == (updates, 3 * updates)
+    assert len(json.loads((folder / "s.json").read_text())["commits"]) == updates
+
+
+def test_a_delta_that_cannot_be_written_leaves_none_of_its_group(folder: Path) -> None:
+    (folder / "q.dl").write_text(".decl s(x: symbol)\n.decl t(x: symbol)\nt(x) :- s(x).\n")
+    (folder / "q.changes").write_text('+s("a"). commit.\n+s("b\\tc"). commit.\n')
+    apply = [*COMMAND, "apply", "q.dl", "q.changes"]
+    options = ["--policy", "fully-dynamic", "--deltas", "t.tsv", "--deltas", "-"]
+    done = subprocess.run([*apply, *options], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no update was applied before" in done.stderr
+    assert (folder / "t.tsv").read_text().count("\n") == 1
+
+
+def test_ctrl_c_when_all_is_written_breaks_nothing_off(folder: Path) -> None:
+    (folder / "p.dl").write_text(f"{STREAMED}.output p\n")
+    (folder / "some.changes").write_text("".join(f"+e({i}). commit.\n" for i in range(300)))
+    for wait in range(5):
+        (folder / "p.csv").unlink(missing_ok=True)
+        running = subprocess.Popen(
+            [*COMMAND, "apply", "p.dl", "some.changes"],
+            stderr=subprocess.PIPE,
+        )
+        while running.poll() is None and not (folder / "p.csv").exists():
+            time.sleep(0.0005)
+        time.sleep(0.004 * wait)
+        if running.poll() is None:
+            running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+        assert told in (b"", b"interrupted\n")  # this while the file gets its name
+        assert running.returncode in (0, 130)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")

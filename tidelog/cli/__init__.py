@@ -14,9 +14,18 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from tidelog import __version__
-from tidelog.cli.terminal import Interrupted, Unread, drop_stdout, fault, flush_stdout, say
+from tidelog.cli.terminal import (
+    Interrupted,
+    Unread,
+    drop_stdout,
+    fault,
+    flush_stdout,
+    open_ears,
+    say,
+)
 from tidelog.program.diagnostics import TidelogError
 
 __all__ = ["main"]
@@ -85,7 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     # and again for garbage would cost a tenth of the start.
     gc.set_threshold(200_000, 50, 50)
     try:
-        return _guarded(argv)
+        with nullcontext() if argv is None else open_ears():  # the process ends after its own
+            return _guarded(argv)
     finally:
         gc.set_threshold(*before)
 

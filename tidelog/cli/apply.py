@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from tidelog.accept import Accepted, accept, read_program
@@ -185,7 +185,9 @@ def _told(stream: Stream, reports: Reports, files: Files) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        stream.close()
+        with suppress(KeyboardInterrupt):
+            reports.save(stream)
+            stream.close()
         raise Interrupted(_applied(reports.updates, " before")) from None
     except BrokenPipeError:
         stream.close()

@@ -11,7 +11,7 @@ from tidelog.accept import Accepted
 from tidelog.cli import arguments
 from tidelog.cli.files import Files
 from tidelog.cli.functors import functors_of
-from tidelog.cli.terminal import say, stdin
+from tidelog.cli.terminal import close_ears, say, stdin
 from tidelog.io.directives import read_inputs, write_outputs
 from tidelog.plan.closures import modules
 from tidelog.program.diagnostics import Diagnostic, ProgramError, render
@@ -72,11 +72,14 @@ def write_all(
     if database._spark is not None:
         from tidelog.spark import outputs
 
-        return outputs.write_outputs(
+        warnings = outputs.write_outputs(
             database._spark, database, files.outputs, printed, sources=accepted.sources
         )
-    tables = {each.relation.name: database.table(each.relation.name) for each in files.outputs}
-    return write_outputs(files.outputs, tables, printed, sources=accepted.sources)
+    else:
+        tables = {each.relation.name: database.table(each.relation.name) for each in files.outputs}
+        warnings = write_outputs(files.outputs, tables, printed, sources=accepted.sources)
+    close_ears()
+    return warnings
 
 
 def announce(accepted: Accepted, options: argparse.Namespace) -> None:

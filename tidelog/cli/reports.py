@@ -16,6 +16,7 @@ from tidelog.io.atomic import Staged, check_target
 from tidelog.io.changes import Place, place_of
 from tidelog.io.deltas import delta_writer
 from tidelog.io.source import FileFault
+from tidelog.limits import Interrupts
 from tidelog.program.diagnostics import TidelogError
 from tidelog.text.rows import known_alike
 
@@ -39,34 +40,49 @@ class Reports:
         if options.stats is not None:
             named.append(options.stats)
         _refuse_overwriting(named, changes, accepted, files)
-        live = sum(place.live for place in deltas)
-        if live > 1:
+        if sum(place.live for place in deltas) > 1:
             raise TidelogError("error: deltas can be printed only once")
-        printed = stdout() if live else None
+        printed = stdout() if any(place.live for place in deltas) else None
         relations = accepted.checked.relations
         for place in deltas:
             if place.relation:
                 _require_told(place, accepted, files)
-        # The printed ones come last: files tell of an update also if nobody reads it.
-        deltas.sort(key=lambda place: place.live)
-        self._deltas = [delta_writer(p, relations.get(p.relation), printed) for p in deltas]
+        writers = [(p.live, delta_writer(p, relations.get(p.relation), printed)) for p in deltas]
+        self._deltas = [writer for _, writer in writers]
+        self._files = [writer for live, writer in writers if not live]
+        self._printed = [writer for live, writer in writers if live]
         self.filed = bool(named)  # does a file tell of the updates?
         self.updates = 0  # how many of them are told
         self._stats = options.stats
         self._program = options.program
         self._records: list[dict[str, Any]] = []
+        self._group: list[Finished] = []  # that settled together, up to now
+        self._saved = False
 
     def add(self, done: Finished) -> None:
-        """Tell of an update, everywhere; if one place cannot hold its delta, nowhere."""
-        changes = list(done.delta) if self._deltas else []
+        """Tell of an update, everywhere; if one place cannot hold its delta, nowhere.
+
+        Those that settled together are told together: the delta comes with the last of them.
+        """
+        self._group.append(done)
+        if len(self._group) < done.together:
+            return
+        group, self._group = self._group, []
+        told = [list(each.delta) if self._deltas else [] for each in group]
         for writer in self._deltas:
-            writer.require(changes)
-        self.updates += 1
-        if self._stats is not None:
-            self._records.append(_record(done))
-        for writer in self._deltas:
+            for changes in told:
+                writer.require(changes)
+        with Interrupts(whole=True):  # files tell of an update also if nobody reads it
+            self.updates += len(group)
+            if self._stats is not None:
+                self._records += map(_record, group)
+            for writer in self._files:
+                for changes in told:
+                    writer.add(changes)
+        for writer in self._printed:
             try:
-                writer.add(changes)
+                for changes in told:
+                    writer.add(changes)
             except BrokenPipeError:
                 drop_stdout()
                 raise
@@ -77,6 +93,14 @@ class Reports:
         try:
             yield
         finally:
+            self.save(stream)
+
+    def save(self, stream: Stream) -> None:
+        """Write the files, if that is not done; a Ctrl-C waits for it."""
+        with Interrupts(whole=True):
+            if self._saved:
+                return
+            self._saved = True
             with Staged() as staged:
                 for writer in self._deltas:
                     writer.save(staged)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
 from typing import BinaryIO
 
 from tidelog.program.diagnostics import TidelogError
@@ -58,6 +61,25 @@ def stdin() -> BinaryIO | None:
 def flush_stdout() -> None:
     if sys.stdout is not None:
         sys.stdout.flush()
+
+
+def close_ears() -> None:
+    """All is done: a Ctrl-C that comes now would only break off how things are put away."""
+    if threading.current_thread() is threading.main_thread():
+        flush_stdout()  # that may wait for a reader
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def open_ears() -> Iterator[None]:
+    """Ctrl-C is heard after the block as it was before."""
+    heard = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is not heard:
+            signal.signal(signal.SIGINT, heard)
 
 
 def drop_stdout() -> None:
