@@ -50,10 +50,34 @@ def test_chains(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len({a for a, _ in found.tolist()}) == len(found)
     assert {b for _, b in found.tolist()} <= {a for a, b in found.tolist() if a == b}
     monkeypatch.setattr(chains, "ROOM", rng.choice((1, 8, 1 << 16)))
+    monkeypatch.setattr(chains, "WORK", rng.choice((1, 8, 1 << 16)))
     for chain in facts:
         pairs = joined([steps(chain)])
         assert pairs is not None
         assert words(pairs).tolist() == words(all_ends(chain)).tolist()
+
+
+def test_what_leads_nowhere_is_not_followed() -> None:
+    """From a thousand ends to a thousand dead ends: that would be a million steps."""
+    into = [*((i, 0) for i in range(1, 1000)), (1000, 1)]
+    on = [*((0, j) for j in range(2, 1000)), (1, 1)]
+    chain: Facts = [(into, False), (on, False), ([(1, 1000)], False)]
+    looks: list[int] = []
+    pairs = joined([steps(chain)], lambda: looks.append(1))
+    assert pairs is not None
+    assert pairs.tolist() == [[1000, 1000]]
+    few = len(looks)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chains, "WORK", 500)
+        joined([steps(chain)], lambda: looks.append(1))
+    assert (few, len(looks) - few <= 5) == (1, True)  # an end is a step, too
+
+
+def test_chains_without_an_end() -> None:
+    chain: Facts = [([(1, 2)], False), ([(3, 4)], False)]
+    pairs = joined([steps(chain)])
+    assert pairs is not None
+    assert pairs.tolist() == []
 
 
 def test_ids_that_are_far_apart_are_left_to_a_join() -> None:

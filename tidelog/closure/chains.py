@@ -12,7 +12,7 @@ to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from tidelog.closure.kernels import chains as kernels
 SPREAD, SPARE = 16, 1 << 16  # so many nodes for each fact, and more: ids may be so far apart
 MOST = 1 << 30
 ROOM = 1 << 16  # ids of pairs that are listed
+WORK = 1 << 24  # facts that are followed between two looks at limits
 
 
 class Step(NamedTuple):
@@ -79,15 +80,20 @@ def spanning(chains: Sequence[Sequence[Step]]) -> Pairs | None:
     return pairs
 
 
-def joined(chains: Sequence[Sequence[Step]]) -> Pairs | None:
+def joined(
+    chains: Sequence[Sequence[Step]], look: Callable[[], None] = lambda: None
+) -> Pairs | None:
     """All pairs that the chains connect, once for a chain; None where ids are too far apart.
+    `look` is called now and then.
 
     >>> likes = np.array([(1, 7), (2, 7), (3, 8)], dtype=np.uint32)
     >>> joined([[Step(likes), Step(likes, turned=True)]]).tolist()
     [[1, 1], [1, 2], [2, 1], [2, 2], [3, 3]]
     """
     laid = _laid(chains)
-    return None if laid is None else np.concatenate([NO_PAIRS, *map(_joined, laid)])
+    if laid is None:
+        return None
+    return np.concatenate([NO_PAIRS, *(_joined(chain, look) for chain in laid)])
 
 
 def _laid(chains: Sequence[Sequence[Step]]) -> list[Laid] | None:
@@ -123,12 +129,10 @@ def _level(sides: Sequence[tuple[int, int]]) -> Level:
 
 def _unite(chain: Laid, parents: NDArray[np.int32]) -> None:
     """Unite the nodes of facts that lie on a chain from end to end."""
-    ahead, back = _marks(chain.levels), _marks(chain.levels)
+    ahead, back = _marks(chain.levels), _leading(chain)
     steps = [*chain.each()]
     for i, (ids, turned, here, there) in enumerate(steps[:-1]):
         kernels.mark(ids, turned, ahead[i], here.low, ahead[i + 1], there.low)
-    for i, (ids, turned, here, there) in reversed([*enumerate(steps)][1:]):
-        kernels.mark(ids, 1 - turned, back[i + 1], there.low, back[i], here.low)
     for i, (ids, turned, here, there) in enumerate(steps):
         nodes = parents, here.first, there.first
         kernels.unite(ids, turned, ahead[i], here.low, back[i + 1], there.low, *nodes)
@@ -142,24 +146,36 @@ def _marks(levels: Sequence[Level]) -> list[NDArray[np.uint8]]:
     return [outer, *inner, outer]
 
 
-def _joined(chain: Laid) -> Pairs:
-    """All pairs of ends that the chain connects."""
+def _leading(chain: Laid) -> list[NDArray[np.uint8]]:
+    """Marks of the ids, level by level, that lead on to the end of the chain."""
+    marks = _marks(chain.levels)
+    for i, (ids, turned, here, there) in reversed([*enumerate(chain.each())][1:]):
+        kernels.mark(ids, 1 - turned, marks[i + 1], there.low, marks[i], here.low)
+    return marks
+
+
+def _joined(chain: Laid, look: Callable[[], None]) -> Pairs:
+    """All pairs of ends that the chain connects; what leads nowhere is not followed."""
     bounds: NDArray[np.int64] = new(chain.nodes + 1, np.int64)
-    for ids, turned, here, _ in chain.each():
-        kernels.count(ids, turned, here.low, here.first, bounds)
+    leading = _leading(chain)[1:]
+    steps = [*zip(chain.each(), leading, strict=True)]
+    for (ids, turned, here, there), marks in steps:
+        kernels.count(ids, turned, marks, there.low, here.low, here.first, bounds)
     np.cumsum(bounds, out=bounds)
     after = new(int(bounds[-1]), np.int32, clear=False)
-    for ids, turned, here, there in chain.each():
-        levels = here.low, here.first, there.low, there.first
-        kernels.arrange(ids, turned, *levels, bounds, after)
+    for (ids, turned, here, there), marks in steps:
+        places = there.low, here.low, here.first, there.first
+        kernels.arrange(ids, turned, marks, *places, bounds, after)
     ends = chain.levels[0]
-    marks, queue = new(chain.nodes, np.int32), new(chain.nodes + 1, np.int32, clear=False)
+    seen, queue = new(chain.nodes, np.int32), new(chain.nodes + 1, np.int32, clear=False)
     pairs: NDArray[np.uint32] = new(ROOM, np.uint32, clear=False)
     x = n = 0
     while x < ends.size:
+        before = x
         x, n = kernels.join(
-            *(bounds, after, len(chain.steps), ends.size, ends.low, marks, queue, pairs, x, n)
+            *(bounds, after, len(chain.steps), ends.size, ends.low, seen, queue, pairs, x, n, WORK)
         )
-        if x < ends.size:
+        look()
+        if x == before:
             pairs = grown(pairs, 4 * len(pairs), clear=False)
     return pairs[:n].reshape(-1, 2)

@@ -19,6 +19,7 @@ import numpy as np
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.modules import edges
 from tidelog.maintain.seam import Engine, FactSet, Ids
+from tidelog.maintain.seminaive import Watch
 from tidelog.plan.closures import Closure, Feed, feed, paired
 from tidelog.program.rules import Rule, Stratum
 
@@ -76,13 +77,15 @@ def connecting(
     return found
 
 
-def external(engine: Engine, memory: Memory, stratum: Stratum, E: FactSet, I: FactSet) -> Ids:
+def external(
+    engine: Engine, memory: Memory, stratum: Stratum, E: FactSet, I: FactSet, watch: Watch
+) -> Ids:
     """X itself, of a stratum with one closure."""
     from tidelog.closure import joined
 
     fed: Feed | None = memory.once(feed, stratum)
     if fed is not None and _facts(engine, fed) <= MANY:
-        pairs = joined(_chains(engine, fed, I))
+        pairs = joined(_chains(engine, fed, I), lambda: watch.pairs(0))
         if pairs is not None:
             return np.concatenate([pairs, _others(engine, fed, E, I)])
     (closure,) = memory.once(paired, stratum).closures

@@ -138,7 +138,7 @@ def exact(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule
     if closed.connects and not owes:
         u.glance()
         began = u.clock()
-        X = feeding.external(engine, u.memory, stratum, u.E, I)
+        X = feeding.external(engine, u.memory, stratum, u.E, I, u.watch)
         u.lasting += u.clock() - began
         A, D = closed.become(engine, X)
     elif closed.closure.base is not None:

@@ -74,37 +74,44 @@ def list_stars(parents, ends, low, pairs):
 
 
 @njit(cache=True)
-def count(step, turned, low, first, bounds):
-    """Count the pairs of each node, one place after it."""
-    ids, counts = bare(step), bare(bounds)
+def count(step, turned, there, there_low, low, first, bounds):
+    """Count the pairs of each node that lead to marked ones, one place after it."""
+    ids, marks, counts = bare(step), bare(there), bare(bounds)
     for i in range(0, len(step), 2):
-        counts[first + np.int64(ids[i + turned]) - low + 1] += 1
+        if marks[np.int64(ids[i + 1 - turned]) - there_low]:
+            counts[first + np.int64(ids[i + turned]) - low + 1] += 1
 
 
 @njit(cache=True)
-def arrange(step, turned, low, first, there_low, there_first, bounds, after):
-    """Write the nodes down that a step leads to, node by node; `bounds` are where those of a node
-    begin, and then where they end."""
-    ids, end, nodes = bare(step), bare(bounds), bare(after)
+def arrange(step, turned, there, there_low, low, first, there_first, bounds, after):
+    """Write the marked nodes down that a step leads to, node by node; `bounds` are where those of
+    a node begin, and then where they end."""
+    ids, marks, end, nodes = bare(step), bare(there), bare(bounds), bare(after)
     for i in range(0, len(step), 2):
-        x = first + np.int64(ids[i + turned]) - low
-        nodes[end[x]] = there_first + np.int64(ids[i + 1 - turned]) - there_low
-        end[x] += 1
+        y = np.int64(ids[i + 1 - turned]) - there_low
+        if marks[y]:
+            x = first + np.int64(ids[i + turned]) - low
+            nodes[end[x]] = there_first + y
+            end[x] += 1
 
 
 @njit(cache=True)
-def join(bounds, after, steps, ends, low, marks, queue, pairs, x, n):
+def join(bounds, after, steps, ends, low, marks, queue, pairs, x, n, work):
     """List the ends that chains lead to, from end x on, each once for an end. Returns how far it
-    came, not to the last end where there is no room, and how many ids are listed."""
+    came, not to the last end where there is no room or so much work is done, and how many ids are
+    listed."""
     end, nodes, mark, found, ids = bare(bounds), bare(after), bare(marks), bare(queue), bare(pairs)
-    while x < ends:
+    while x < ends and work > 0:
+        work -= 1
         found[0] = x
         start, stop = 0, 1
         for _ in range(steps):
             top = stop
             for i in range(start, stop):
                 z = np.int64(found[i])
-                for j in range(end[z - 1] if z > 0 else 0, end[z]):
+                begin = end[z - 1] if z > 0 else 0
+                work -= end[z] - begin
+                for j in range(begin, end[z]):
                     y = nodes[j]
                     if mark[y] != x + 1:
                         mark[y] = x + 1
