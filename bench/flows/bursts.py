@@ -145,6 +145,8 @@ def rows(scene: Scene, algorithm: str, count: int, bursts: int) -> list[Row]:
         for policy, database in databases.items()
     }
     pace = together["sequential"].seconds / count / FASTER
+    for policy, database in databases.items():
+        steadily(database, policy, algorithm, first, pace)
     steady = {
         policy: joined([steadily(database, policy, algorithm, each, pace) for each in some])
         for policy, database in databases.items()
