@@ -39,7 +39,6 @@ from tidelog.program.table import Table
 BITS = 16  # sets at a time
 FEW_ROWS = 1 << 12  # of which masks are at hand: whether a row is odd need not be known
 FEW_INSTANCES = 1 << 12  # of an update for which finding odd rows does not pay
-MOST_ODD = 1 << 18  # rows; of more, too many others would share a bit with one
 
 DTYPES = {"number": np.int64, "unsigned": np.uint64, "float": np.float64}
 
@@ -87,7 +86,6 @@ class LocalEngine:
         self.nonrecursive, self.recursive = LocalCounter(0), LocalCounter(1)
         self.kinds: dict[str, Relation] = {}
         self._begun = np.empty(0, dtype=np.int64)
-        self._too_odd: set[int] = set()
         self._small_until = 0
         self._thinned: set[int] = set()  # relations whose explicit facts need not hold
         self._renumbered: set[int] = set()  # relations whose rows an update has put in again
@@ -541,8 +539,7 @@ class LocalEngine:
         before = self.store.size(r)
         numbers = self.store.load(r, self._encode(table), 0)
         rows = _distinct(numbers.astype(np.uint32))
-        if self.store.has_odd(r):
-            self.store.note_odd(r, self.store.rows(r)[before:])
+        self.store.note_odd(r, slice(before, self.store.size(r)))
         return r, rows, (self.store.mask(r)[rows] & np.uint16(self.explicit.bit)) != 0
 
     def take(self, relations: Sequence[str]) -> LocalTaken:
@@ -608,7 +605,7 @@ class LocalEngine:
                 self.all.add(r, rows)
             for r, rows in away.items():
                 self.all.remove(r, rows)
-                self.all.note_odd(r, rows)
+                self.store.note_odd(r, rows)
 
     def save(self, facts: FactSet) -> Saved:
         """The facts of a set in a form that lasts."""
@@ -656,14 +653,14 @@ class LocalEngine:
         self.store.renew_ages()
         self._begun = self.sizes()
         self._small_until = self.counters.instances + FEW_INSTANCES
-        self._too_odd.clear()
+        self.store.too_odd.clear()
         self._renumbered.clear()
         self._runner.odd = self._find_odd
 
     def _find_odd(self, r: int) -> None:
         """Note a relation's odd rows: in sets of the update, gone from the materialisation, or
         new and not in it."""
-        if r in self._too_odd or r in self._thinned or self.store.size(r) < FEW_ROWS:
+        if r in self.store.too_odd or r in self._thinned or self.store.size(r) < FEW_ROWS:
             return
         if self.counters.instances < self._small_until:
             return
@@ -674,14 +671,12 @@ class LocalEngine:
         rows.append(fresh + np.uint32(start))
         gone = [data for move, q, data, _ in self.all.journal or () if q == r and move == "went"]
         gone += [data for q, data in (*self._left, *self._going, *self._not_yet) if q == r]
-        if sum(map(len, rows)) + sum(map(len, gone)) > MOST_ODD:
-            self._too_odd.add(r)
+        if not store.keep_odd(r, sum(map(len, rows)) + sum(map(len, gone))):
             return
-        store.keep_odd(r)
         for numbers in rows:
-            store.note_odd(r, store.rows(r)[numbers])
+            store.note_odd(r, numbers)
         for data in gone:
-            store.note_odd(r, data)
+            store.note_facts(r, data)
 
     def end(self, undo: bool) -> None:
         """Let go of all sets but the two that stay, after undoing what was changed if asked."""

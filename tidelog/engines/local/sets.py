@@ -148,13 +148,7 @@ class LocalSet(FactSet):
         self._total += count
         if not self.whole:
             self._parts.setdefault(r, []).append(rows)
-            self.note_odd(r, rows)
-
-    def note_odd(self, r: int, rows: slice | Rows) -> None:
-        """Where a relation's odd rows are noted, these are among them."""
-        store = self.engine.store
-        if store.has_odd(r):
-            store.note_odd(r, store.rows(r)[rows])
+            self.engine.store.note_odd(r, rows)
 
     def remove(self, r: int, rows: slice | Rows) -> None:
         if self.journal is not None:
@@ -164,7 +158,7 @@ class LocalSet(FactSet):
                 return
             store = self.engine.store
             self.journal.append(("went", r, store.rows(r)[rows], store.ages(r, rows)))
-            self.note_odd(r, rows)
+            store.note_odd(r, rows)
         had = self._turn(r, rows, 0, self.bit)
         if not had:
             return

@@ -39,7 +39,10 @@ MULTIPLIERS = tuple(
     np.uint64(m) for m in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
 )
 LARGE = 1 << 22  # bytes of an array that gets large pages
+PART = 8  # where more than one row in so many goes, the others are put in again
 MANY = 1 << 20  # rows between two looks at the clock
+MOST_ODD = 1 << 18  # rows; of more, too many others would share a bit with one
+AGAIN = 4  # times as many notes, as rows are noted again for every set that they enter
 SAMPLE = 1024  # rows that an estimate looks at
 # Where these are: not at equal distances, which would miss what rows next to each other share.
 _ANYWHERE = np.random.default_rng(1).random(SAMPLE)
@@ -111,6 +114,8 @@ class Store:
         self._indexes: list[_Index] = []
         self.scratch: NDArray[np.int64] = np.zeros(64, dtype=np.int64)
         self._odd: dict[int, NDArray[np.uint8]] = {}
+        self._noted: dict[int, int] = {}  # how many odd rows
+        self.too_odd: set[int] = set()  # relations of which too many are
         self._now = 1
         self.lasting = 0.0  # seconds in which indexes and row numbers were made
         self._fanouts: dict[tuple[int, tuple[int, ...]], tuple[int, float]] = {}
@@ -247,17 +252,40 @@ class Store:
         """Are the relation's odd rows known?"""
         return bool(self.rels[r, at.R_ODD])
 
-    def keep_odd(self, r: int) -> None:
-        """From now on the relation's odd rows are noted."""
+    def keep_odd(self, r: int, count: int) -> bool:
+        """From now on the relation's odd rows are noted, unless so many are too many."""
+        if count > MOST_ODD:
+            self.too_odd.add(r)
+            return False
         bits = self._odd.get(r)
         if bits is None:
             bits = self._odd[r] = np.zeros(1 << (at.FRESH_BITS - 3), dtype=np.uint8)
         else:
             bits.fill(0)
         self.rels[r, at.R_ODD] = bits.ctypes.data
+        self._noted[r] = 0
+        return True
 
-    def note_odd(self, r: int, data: NDArray[np.uint32]) -> None:
-        note_odd(self.rels_at, r, data)
+    def note_odd(self, r: int, rows: slice | NDArray[np.uint32]) -> None:
+        """Note these rows as odd, where odd rows are noted and not too many."""
+        if self.has_odd(r):
+            count = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+            if self._may_note(r, count):
+                note_odd(self.rels_at, r, self.rows(r)[rows])
+
+    def note_facts(self, r: int, data: NDArray[np.uint32]) -> None:
+        """The same for facts that may have no rows."""
+        if self.has_odd(r) and self._may_note(r, len(data)):
+            note_odd(self.rels_at, r, data)
+
+    def _may_note(self, r: int, count: int) -> bool:
+        """May so many more rows be noted, some for the second time? If not, none are any longer."""
+        self._noted[r] += count
+        if count > MOST_ODD or self._noted[r] > AGAIN * MOST_ODD:
+            self.too_odd.add(r)
+            self.forget_odd(r)
+            return False
+        return True
 
     def forget_odd(self, r: int | None = None) -> None:
         """Odd rows of the relation, or of all, are no longer known."""
@@ -346,7 +374,7 @@ class Store:
         n = self.size(r)
         if not len(rows):
             return
-        if 2 * len(rows) > n:  # most of them: put what stays in again
+        if PART * len(rows) > n:  # many of them: put what stays in again
             self._keep(r, np.delete(np.arange(n), rows))
             return
         self.fill(r)
@@ -363,7 +391,7 @@ class Store:
         data, masks = self.rows(r)[kept], self.mask(r)[kept]
         counts = {c: self.counts(r, c)[kept] for c in self._rows[r].counts}
         self.clear(r)
-        self.load(r, data, 0)
+        self.enter(r, data, 0, lambda: None)
         self.mask(r)[:] = masks
         for c, numbers in counts.items():
             self.counts(r, c)[:] = numbers
@@ -508,4 +536,8 @@ def _by_key(rows: NDArray[np.uint32], key: tuple[int, ...]) -> NDArray[np.int64]
     """An order of the rows in which those with equal values in these columns are together."""
     if len(rows) == 1 or not key:
         return np.arange(len(rows))
-    return np.lexsort([rows[:, c] for c in reversed(key)])
+    if len(key) == 1:
+        return np.argsort(rows[:, key[0]])
+    if len(key) == 2:
+        return np.argsort(rows[:, key[0]].astype(np.uint64) << np.uint64(32) | rows[:, key[1]])
+    return np.lexsort([rows[:, c] for c in key])

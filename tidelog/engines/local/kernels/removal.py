@@ -12,7 +12,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.engines.local.kernels.hashing import EMPTY, find_slot, home, key_of, mix, pack
+from tidelog.engines.local.kernels.hashing import (
+    AHEAD,
+    EMPTY,
+    find_slot,
+    home,
+    key_of,
+    mix,
+    pack,
+)
 from tidelog.engines.local.kernels.index import NO_CHUNK, find_key, index_key, size_class, spread
 from tidelog.engines.local.kernels.layout import (
     COUNTERS,
@@ -45,6 +53,7 @@ from tidelog.engines.local.kernels.layout import (
     X_WIDTH,
 )
 from tidelog.engines.local.kernels.memory import i32, i64, u16, u32, u64
+from tidelog.prefetching import prefetch
 
 FEW = 4  # rows with one key that are looked for one by one in their vector
 
@@ -271,6 +280,17 @@ def unindex_rows(relations, indexes, x, going, scratch):
         start = stop
 
 
+@njit
+def ask_for(rels, r, rows, row, arity, t):
+    """Prefetch the entry of a row in the relation's table."""
+    for c in range(arity):
+        t[c] = np.int64(rows[row * arity + c])
+    multiplier = np.uint64(rels[r * R_WIDTH + R_MULT])
+    slot = home(key_of(t, arity), multiplier, rels[r * R_WIDTH + R_HSIZE])
+    prefetch(rels[r * R_WIDTH + R_HKEYS] + 8 * slot)
+    prefetch(rels[r * R_WIDTH + R_HROWS] + 4 * slot)
+
+
 @njit(cache=True)
 def remove_rows(relations, indexes, r, going, which, scratch):
     """Take rows away, given in falling order; `which` are the relation's indexes, which have been
@@ -285,6 +305,9 @@ def remove_rows(relations, indexes, r, going, which, scratch):
     for g in range(len(going)):
         row = np.int64(going[g])
         base = row * arity
+        if g + AHEAD < len(going):
+            ask_for(rels, r, rows, np.int64(going[g + AHEAD]), arity, t)
+            ask_for(rels, r, rows, n - 1 - AHEAD, arity, t)  # that may move then
         for c in range(arity):
             t[c] = np.int64(rows[base + c])
         close_gap(rels, r, find_slot(rels, r, key_of(t, arity), t))
