@@ -49,15 +49,17 @@ def test_questions(seed: int) -> None:
         assert len(found) == len(set(found))
         assert expected <= set(found)
         assert {p for p in found if p[0] in with_node and p[1] in with_node} <= expected
-        found = [tuple(pair) for pair in classes.affected(through).tolist()]
+        found = [tuple(pair) for pair in classes.around(through).tolist()]
         assert len(found) == len(set(found))
-        ends = {c for edge in through for c in edge}
-        assert set(found) == {(x, y) for x, y in both if any((x, c) in both for c in ends)}
+        ends = {c for edge in through if edge in edges for c in edge}
+        assert set(found) == {(x, y) for x, y in edges if any((x, c) in both for c in ends)}
 
 
 def test_nothing_is_known_of_strangers() -> None:
-    for structure in (Reachability(), Components()):
+    known, classes = Reachability(), Components()
+    for structure in (known, classes):
         structure.insert([(1, 2)])
         assert structure.contains([(7, 8), (1, 7), (1, 2)]).tolist() == [False, False, True]
         assert structure.contains(np.empty((0, 2), dtype=np.uint32)).tolist() == []
-        assert structure.affected([(7, 8)]).tolist() == []
+    assert known.affected([(7, 8)]).tolist() == []
+    assert classes.around([(7, 8), (2, 1)]).tolist() == []

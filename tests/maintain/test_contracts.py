@@ -118,7 +118,8 @@ def test_add_closes(program: str, way: str, seed: int) -> None:
 @ways
 @seeds
 def test_delete_stays_within_its_bounds(program: str, way: str, seed: int) -> None:
-    """Definition 6: at least what DRed^c overdeletes, at most what DRed does."""
+    """Definition 6: at least what DRed^c overdeletes, at most what DRed does. A closure that is
+    symmetric, too, keeps what certain facts connect, and facts of components that lose nothing."""
     case = Case(program, way, seed)
     rules, I = case.rules, case.I
     going = frozenset(case.some(sorted(case.X), 3))
@@ -136,7 +137,14 @@ def test_delete_stays_within_its_bounds(program: str, way: str, seed: int) -> No
 
     u = case.update()
     found = case.module.delete(u, case.stratum, case.set(going), case.engine.none())
-    assert overdeleted(counted) <= extent(found) <= overdeleted(NOTHING)
+    assert extent(found) <= overdeleted(NOTHING)
+    if isinstance(case.module, Closed) and program == "symmetric-transitive":
+        touched = {node for _, pair in overdeleted(NOTHING) | going for node in pair}
+        certain = counted | {fact for fact in case.X if touched.isdisjoint(fact[1])}
+        mine = frozenset(fact for fact in I if fact[0] == "r")
+        assert extent(found) == mine - going - closed_under(rules, certain)
+    else:
+        assert overdeleted(counted) <= extent(found)
 
 
 @ways

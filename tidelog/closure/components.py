@@ -92,28 +92,26 @@ class Components:
         found = kernels.plan_all(self._classes, self._nodes, plan)
         return self._listed(plan._replace(classes=plan.classes[: found + 1]), self._size)
 
-    def members(self, x: int) -> NDArray[np.uint32]:
-        """The ids of the component of x; none if x has no edge."""
-        number = self._graph.number(x)
-        root = int(self._classes.root[number]) if 0 <= number < self._nodes else -1
-        names = new(int(self._classes.members[root]) if root >= 0 else 0, np.uint32, clear=False)
-        if root >= 0:
-            kernels.list_members(self._classes, self._graph.ids, number, names)
-        return names
-
     def contains(self, pairs: ArrayLike) -> NDArray[np.bool_]:
         """Of each pair, whether it is there."""
         roots = self._roots(as_pairs(pairs))
         return np.asarray((roots[0::2] == roots[1::2]) & (roots[0::2] >= 0))
 
-    def affected(self, edges: ArrayLike) -> Pairs:
-        """All pairs of the components of these edges."""
-        asked = as_pairs(edges)
-        roots = self._roots(asked)
-        _, first = np.unique(roots, return_index=True)
-        names = (self.members(int(asked.ravel()[i])) for i in first if roots[i] >= 0)
-        each = [np.stack([np.repeat(m, len(m)), np.tile(m, len(m))], axis=1) for m in names]
-        return np.concatenate([NO_PAIRS, *each])
+    def around(self, edges: ArrayLike) -> Pairs:
+        """All edges of the components that these edges are in; of those that are there.
+
+        >>> closure = Components()
+        >>> _ = closure.insert([(1, 2), (3, 2), (4, 5)])
+        >>> closure.around([(2, 1), (1, 2)]).tolist()
+        [[1, 2], [3, 2]]
+        """
+        ways = self._graph.present(as_pairs(edges))
+        roots = np.unique(self._classes.root[ways >> HALF]).astype(np.int32)
+        found: Pairs = new(
+            (kernels.count_edges(self._classes, self._graph.out, roots), 2), np.uint32
+        )
+        kernels.list_edges(self._classes, self._graph.out, self._graph.ids, roots, found)
+        return found
 
     def _roots(self, pairs: Pairs) -> NDArray[np.int32]:
         """The classes of all ids, one after the other; -1 where there is none."""

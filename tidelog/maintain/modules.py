@@ -9,9 +9,12 @@ split into modules, and each is asked by four functions. With I the facts there 
   most those that DRed would.
 - `red`: of the facts that were overdeleted, those that follow from what is left (Definition 7).
 
-A module may keep what it likes between calls. Departure: where no other recursive rule derives
+A module may keep what it likes between calls. Departures: where no other recursive rule derives
 the relation of a closure, its external facts are certain, and `exact` tells what changes at
-once; nothing is overdeleted.
+once; nothing is overdeleted. Where others do, a symmetric-transitive closure overdeletes less than
+DRed^c, which takes every fact of a component that has no nonrecursive derivation: what such facts
+connect holds for certain, too, and stays. A fact that other rules derive, and that they connect, is
+then no longer in X: should they go, it is overdeleted and asked for like any other.
 
 # X external facts of a closure: explicit ones, and those that other rules derive
 """
@@ -186,14 +189,29 @@ class Closed:
         u.round()
         engine = u.engine
         mine = engine.ids(N, self.relation)
-        J = engine.pick(self.relation, self.known.affected(mine))
+        connected = self.closure.kind == "symmetric-transitive"
+        if connected:
+            pairs = self.known.delete(self._uncertain(u, mine))
+        else:
+            pairs = cast("Reachability", self.known).affected(mine)
+        J = engine.pick(self.relation, pairs)
         J -= ~u.I
         J -= Ds
         J -= N
         J -= u.E
         J -= engine.positive(engine.nonrecursive, J)
-        self.known.delete(np.concatenate([mine, engine.ids(J, self.relation)]))
+        if not connected:
+            self.known.delete(np.concatenate([mine, engine.ids(J, self.relation)]))
         return J
+
+    def _uncertain(self, u: Update, going: Ids) -> Ids:
+        """Edges that go; and of the components that these are in, all edges that recursive rules
+        derive, for what they connect may be what they rest on."""
+        engine = u.engine
+        F = engine.pick(self.relation, cast("Components", self.known).around(going))
+        F -= u.E
+        F -= engine.positive(engine.nonrecursive, F)
+        return engine.ids(F, self.relation)
 
     def red(self, u: Update, stratum: Stratum, Ds: FactSet) -> FactSet:
         pairs = u.engine.ids(Ds, self.relation)

@@ -435,8 +435,30 @@ def plan_pieces(out, into, keys, ends, plan):
 
 
 @njit(cache=True)
-def list_members(bundle, ids, c, names):
-    x = c
-    for i in range(len(names)):
-        names[i] = ids[x]
-        x = bundle.ring[x]
+def count_edges(bundle, out, roots):
+    """How many edges the classes have."""
+    n = 0
+    for c in roots:
+        x = c
+        while True:
+            n += out.used[x]
+            x = bundle.ring[x]
+            if x == c:
+                break
+    return n
+
+
+@njit(cache=True)
+def list_edges(bundle, out, ids, roots, edges):
+    """The edges that `count_edges` counted."""
+    n = 0
+    for c in roots:
+        x = c
+        while True:
+            for j in range(out.at[x], out.at[x] + out.used[x]):
+                edges[n, 0] = ids[x]
+                edges[n, 1] = ids[out.data[j]]
+                n += 1
+            x = bundle.ring[x]
+            if x == c:
+                break

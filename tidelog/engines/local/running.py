@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.engines.local.bitmap import Bitmap
 from tidelog.engines.local.calling import call as call_function
 from tidelog.engines.local.functors import compute
 from tidelog.engines.local.kernels import layout as at
@@ -141,7 +142,7 @@ class Runner:
         self._state_at: int = self._state.ctypes.data
         self._make_buffer(0)
         self._env_at: int = dictionary.env.ctypes.data
-        self._fresh: dict[int, NDArray[np.uint8]] = {}
+        self._fresh: dict[int, Bitmap] = {}
         self._used: set[int] = set()  # relations of which these bits are not all zero
         self.runs = 0
         self._read: Tables | None = None  # alive as long as the kernel may read them
@@ -416,11 +417,11 @@ class Runner:
         for r in batch.both:
             bits = self._fresh.get(r)
             if bits is None:
-                bits = self._fresh[r] = np.zeros(1 << (at.FRESH_BITS - 3), dtype=np.uint8)
+                bits = self._fresh[r] = Bitmap()
             elif r in self._used:
-                bits.fill(0)
+                bits.clear()
                 self._used.remove(r)
-            self._store.rels[r, at.R_FRESH] = bits.ctypes.data
+            self._store.rels[r, at.R_FRESH] = bits.address
 
     def _fill(self, batch: Batch) -> None:
         """Row numbers are needed where single facts are looked up or masks are read."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.engines.local.bitmap import Bitmap
 from tidelog.engines.local.kernels import layout as at
 from tidelog.engines.local.kernels.bits import select
 from tidelog.engines.local.kernels.hashing import (
@@ -41,8 +42,8 @@ MULTIPLIERS = tuple(
 LARGE = 1 << 22  # bytes of an array that gets large pages
 PART = 8  # where more than one row in so many goes, the others are put in again
 MANY = 1 << 20  # rows between two looks at the clock
-MOST_ODD = 1 << 18  # rows; of more, too many others would share a bit with one
-AGAIN = 4  # times as many notes, as rows are noted again for every set that they enter
+MOST_ODD = 1 << 19  # rows; of more, too many others would share a bit with one
+AGAIN = 2  # times as many notes, as rows are noted again for every set that they enter
 SAMPLE = 1024  # rows that an estimate looks at
 # Where these are: not at equal distances, which would miss what rows next to each other share.
 _ANYWHERE = np.random.default_rng(1).random(SAMPLE)
@@ -113,7 +114,7 @@ class Store:
         self._rows: list[_Rows] = []
         self._indexes: list[_Index] = []
         self.scratch: NDArray[np.int64] = np.zeros(64, dtype=np.int64)
-        self._odd: dict[int, NDArray[np.uint8]] = {}
+        self._odd: dict[int, Bitmap] = {}
         self._noted: dict[int, int] = {}  # how many odd rows
         self.too_odd: set[int] = set()  # relations of which too many are
         self._now = 1
@@ -258,11 +259,11 @@ class Store:
             self.too_odd.add(r)
             return False
         bits = self._odd.get(r)
-        if bits is None:
-            bits = self._odd[r] = np.zeros(1 << (at.FRESH_BITS - 3), dtype=np.uint8)
+        if bits is None or not bits.suits(count):
+            bits = self._odd[r] = Bitmap(count)
         else:
-            bits.fill(0)
-        self.rels[r, at.R_ODD] = bits.ctypes.data
+            bits.clear()
+        self.rels[r, at.R_ODD] = bits.address
         self._noted[r] = 0
         return True
 

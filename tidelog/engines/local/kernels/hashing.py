@@ -10,7 +10,6 @@ import numpy as np
 from numba import njit
 
 from tidelog.engines.local.kernels.layout import (
-    FRESH_BITS,
     R_ARITY,
     R_CAP,
     R_FILLED,
@@ -120,22 +119,22 @@ def locate(relations, r, scratch):
 
 
 @njit
-def fresh_bit(key):
-    return np.int64((key * _C2) >> np.uint64(64 - FRESH_BITS))
+def fresh_bit(address, key):
+    return np.int64((key * _C2) >> u64(address)[0])
 
 
 @njit
 def note_fresh(address, key):
-    """Remember that this run added a row with this key."""
-    bit = fresh_bit(key)
-    u8(address)[bit >> 3] |= np.uint8(1 << (bit & 7))
+    """Remember a row with this key in a bitmap; see `bitmap.py`."""
+    bit = fresh_bit(address, key)
+    u8(address + 8)[bit >> 3] |= np.uint8(1 << (bit & 7))
 
 
 @njit
 def maybe_fresh(address, key):
-    """False if this run certainly added no row with this key."""
-    bit = fresh_bit(key)
-    return u8(address)[bit >> 3] & np.uint8(1 << (bit & 7)) != 0
+    """False if certainly no row with this key was noted."""
+    bit = fresh_bit(address, key)
+    return u8(address + 8)[bit >> 3] & np.uint8(1 << (bit & 7)) != 0
 
 
 @njit

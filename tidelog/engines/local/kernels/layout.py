@@ -23,17 +23,16 @@ R_FAST = 16  # 1: a row that exists is never new (the guard is 'not in I', all r
 R_FULL = 17  # R_FULL + role: 1 where every row in reach is in that role's view
 R_MULT = 24  # the hash table's multiplier
 R_FILLED = 25  # rows whose numbers the hash table has
-R_FRESH = 26  # address of FRESH_BITS bits that rows added by this run set, or 0
+R_FRESH = 26  # address of a bitmap of the rows that this run added, or 0
 R_NLIST = 27  # the delta of negated literals, as R_DLIST, R_DLO and R_DHI are the other's
 R_NLO = 28
 R_NHI = 29
 R_COUNT = 30  # addresses of int32[capacity]: each row's derivations, by two kinds of rules
 R_AGE = 32  # address of int32[capacity]: in which order rows came to the materialisation
 R_SIDE = 33  # 0, or ROLES for relations that have views of their own
-R_ODD = 34  # address of FRESH_BITS bits that rows in other sets than plain ones set, or 0
+R_ODD = 34  # address of a bitmap of rows in other sets than plain ones are, or 0
 R_WIDTH = 35
 COUNTERS = 3  # the ages are one of them
-FRESH_BITS = 20  # their number as a power of two
 
 # Roles of a body literal in an evaluation; each has a view (a truth table over masks).
 ROLE_ALL = 0  # body facts in X
