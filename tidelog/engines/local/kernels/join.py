@@ -95,9 +95,11 @@ from tidelog.engines.local.kernels.layout import (
 )
 from tidelog.engines.local.kernels.memory import as_float, i32, i64, u32, u64
 from tidelog.engines.local.kernels.streaming import (
+    is_copied,
     matches,
     put,
     put_matches,
+    put_rows,
     put_seen,
     streams,
 )
@@ -211,6 +213,33 @@ def run(
                 )
                 i = cur[d]
                 stop = end[d]
+                h = prog[following * P_WIDTH + P_REL]
+                if fused and tested == 0 and is_copied(rels, args, step, h):
+                    b = prog[following * P_WIDTH + P_ARGS]
+                    among = rels[given] if listed else 0
+                    waiting = state[T_BUFFERED]
+                    while i < stop and ticks > 0:
+                        if waiting == BUFFER:
+                            if rels[h * R_WIDTH + R_CAP] - rels[h * R_WIDTH + R_N] < BUFFER:
+                                status = GROW_ROWS
+                                state[T_WHAT] = h
+                                break
+                            drain(rels, h, outbit, buffer, waiting)
+                            waiting = 0
+                        upto = min(stop - i, BUFFER - waiting)
+                        waiting, seen = put_rows(
+                            rels, env, step, args, b, h, reg, among, buffer, waiting, i, upto
+                        )
+                        i += upto
+                        counts[p] += seen
+                        ticks -= upto
+                    state[T_BUFFERED] = waiting
+                    cur[d] = i
+                    if status != DONE:
+                        break
+                    if i >= stop:
+                        d = step[P_BACK]
+                    continue
                 while i < stop:
                     row = np.int64(u32(rels[given])[i]) if listed else i
                     if pre and i + AHEAD < stop:

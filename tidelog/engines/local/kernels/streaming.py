@@ -1,13 +1,18 @@
-"""The innermost lookup and the emission in one: a vector's values become heads of two columns."""
+"""Where nothing but emission follows, rows become heads without a step of their own for each: a
+vector's values, heads of two columns; and rows that are scanned, heads of one or two."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
+from tidelog.engines.local.kernels.emission import FAR
 from tidelog.engines.local.kernels.hashing import find_row, home, maybe_fresh, pack
 from tidelog.engines.local.kernels.index import index_key
 from tidelog.engines.local.kernels.layout import (
+    A_BIND,
+    A_CHECK,
+    A_CONST,
     A_REG,
     BUFFER,
     E_PLAIN,
@@ -31,6 +36,7 @@ from tidelog.engines.local.kernels.layout import (
     R_HSIZE,
     R_MULT,
     R_ODD,
+    R_ROWS,
     R_SIDE,
     R_WIDTH,
     ROLE_OLD,
@@ -57,6 +63,71 @@ def streams(rels, env, steps, d):
         return True
     plain = env[E_PLAIN + rels[r * R_WIDTH + R_SIDE] + step[P_ROLE]] > 0
     return plain and rels[r * R_WIDTH + R_ODD] != 0 and rels[r * R_WIDTH + R_ARITY] == 2
+
+
+@njit
+def is_copied(rels, args, step, h):
+    """Are heads of relation h, which may wait in the buffer, made of all rows that a scan meets?"""
+    if rels[h * R_WIDTH + R_FAST] == 0 or not 1 <= rels[h * R_WIDTH + R_ARITY] <= 2:
+        return False
+    a = step[P_ARGS]
+    for c in range(rels[step[P_REL] * R_WIDTH + R_ARITY]):
+        if args[a + 2 * c] == A_CHECK or args[a + 2 * c] == A_CONST:
+            return False
+    return True
+
+
+@njit
+def column_of(rels, args, step, how, what):
+    """The column of a scanned row that is this operand of the head, or -1 if it is none of them."""
+    a = step[P_ARGS]
+    for c in range(rels[step[P_REL] * R_WIDTH + R_ARITY]):
+        if how == A_REG and args[a + 2 * c] == A_BIND and args[a + 2 * c + 1] == what:
+            return c
+    return -1
+
+
+@njit
+def put_rows(rels, env, step, args, b, h, reg, listed, buffer, waiting, i, count):
+    """Put the heads of `count` scanned rows from i on into the buffer; there must be room for them.
+    Returns how many heads wait then, and how many rows were in view. What is the same as the head
+    before it need not wait."""
+    r = step[P_REL]
+    role = step[P_ROLE]
+    arity = rels[r * R_WIDTH + R_ARITY]
+    rows = u32(rels[r * R_WIDTH + R_ROWS])
+    full = rels[r * R_WIDTH + R_FULL + role] != 0
+    pairs = rels[h * R_WIDTH + R_ARITY] == 2
+    left = args[b + 1] if args[b] != A_REG else reg[args[b + 1]]
+    c = column_of(rels, args, step, args[b], args[b + 1])
+    right, k = np.int64(0), -1
+    if pairs:
+        right = args[b + 3] if args[b + 2] != A_REG else reg[args[b + 3]]
+        k = column_of(rels, args, step, args[b + 2], args[b + 3])
+    size = rels[h * R_WIDTH + R_HSIZE]
+    keys_at = rels[h * R_WIDTH + R_HKEYS]
+    multiplier = np.uint64(rels[h * R_WIDTH + R_MULT])
+    far = size > FAR
+    seen = 0
+    for j in range(i, i + count):
+        row = np.int64(u32(listed)[j]) if listed != 0 else j
+        if not (full or in_view(rels, env, r, row, role)):
+            continue
+        seen += 1
+        if c >= 0:
+            left = np.int64(rows[row * arity + c])
+        key = np.uint64(left)
+        if pairs:
+            if k >= 0:
+                right = np.int64(rows[row * arity + k])
+            key = pack(left, right)
+        elif waiting > 0 and buffer[waiting - 1] == key:
+            continue
+        buffer[waiting] = key
+        waiting += 1
+        if far:
+            prefetch(keys_at + 8 * home(key, multiplier, size))
+    return waiting, seen
 
 
 @njit
