@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from bisect import insort
+from collections import Counter as Counted
 from collections.abc import (
     Callable,
     Collection,
@@ -784,13 +785,22 @@ class LocalEngine:
         materialisation.
         """
         left, self._left, self._going = [*self._going, *self._left], [], []
+        counts = Counted[int]()
+        for r, data in left:
+            counts[r] += len(data)
+        many = {r for r, count in counts.items() if self.store.is_part(r, count)}
         going: dict[int, list[Rows]] = {}
         for r, data in left:
-            rows = self.store.load(r, data, 0).astype(np.uint32)
-            going.setdefault(r, []).append(self._useless(r, rows))
+            if r not in many:
+                rows = self.store.load(r, data, 0).astype(np.uint32)
+                going.setdefault(r, []).append(self._useless(r, rows))
         for r, rows in self._fresh(before).items():
             going.setdefault(r, []).append(rows)
-        for r in going.keys() - set(self._book.functors):
+        for r in (going.keys() | many) - set(self._book.functors):
+            if r in many:  # to look at all rows is quicker than to look for those that went
+                sets = self.all.bit | (self.explicit.bit if r in self._thinned else 0)
+                self.store.keep(r, (self.store.mask(r) & np.uint16(sets)) != 0)
+                continue
             parts = going[r]
             # A fact leaves once at a time, so that a part by itself has each row once.
             rows = parts[0] if len(parts) == 1 else _distinct(np.concatenate(parts))

@@ -375,8 +375,10 @@ class Store:
         n = self.size(r)
         if not len(rows):
             return
-        if PART * len(rows) > n:  # many of them: put what stays in again
-            self._keep(r, np.delete(np.arange(n), rows))
+        if self.is_part(r, len(rows)):
+            stays = np.ones(n, dtype=np.bool_)
+            stays[rows] = False
+            self.keep(r, stays)
             return
         self.fill(r)
         indexes = self._rows[r].indexes
@@ -388,7 +390,13 @@ class Store:
             unindex_rows(self.rels_at, self.idxs_at, x, order, self.scratch_at)
         remove_rows(self.rels_at, self.idxs_at, r, going, which, self.scratch_at)
 
-    def _keep(self, r: int, kept: NDArray[np.int64]) -> None:
+    def is_part(self, r: int, rows: int) -> bool:
+        """Are so many rows a large part of a relation? To put the others in again is quicker then
+        than to take them away."""
+        return PART * rows > self.size(r)
+
+    def keep(self, r: int, kept: NDArray[np.bool_]) -> None:
+        """Take all other rows away. Row numbers change."""
         data, masks = self.rows(r)[kept], self.mask(r)[kept]
         counts = {c: self.counts(r, c)[kept] for c in self._rows[r].counts}
         self.clear(r)
