@@ -108,6 +108,7 @@ def modules_at_once() -> Iterator[None]:
 
 
 def play_one(case: Case, algorithm: str, limit: float) -> Played:
+    limit *= case.patience
     played = Played()
     database = materialised(case, algorithm != PLAIN, limit, played.series[0])
     played.peak = 0 if database is None else peak_bytes()
@@ -197,7 +198,7 @@ def rows(case: Case, played: dict[str, Played], limit: float) -> list[Row]:
             facts=max(each.facts for each in played.values()),
             case="other",
             best=kind in ("materialise", "delete many", "insert many"),
-            limit=limit,
+            limit=limit * case.patience,
             series={name: each.series[number] for name, each in played.items()},
             kind=kind,
             paper=case.paper,

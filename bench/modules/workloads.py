@@ -29,6 +29,7 @@ class Case:
     facts: Facts
     deleted: tuple[str, ...]
     paper: str | None = None  # the row of the paper's tables that it is measured beside
+    patience: float = 1.0  # times the usual limit of a step, to know more of what is slow
 
     @property
     def given(self) -> int:
@@ -85,7 +86,7 @@ def cliques(large: Sequence[int], small: int, seed: int) -> Case:
         "region": np.column_stack([regions, 3 * places + np.arange(len(regions))]),
     }
     title = f"related places, {len(sizes):,} components of 2 to {max(sizes):,}"
-    return Case("cliques", title, text("related_places"), facts, ("related",), "Claros-LE")
+    return Case("cliques", title, text("related_places"), facts, ("related",), "Claros-LE", 2)
 
 
 def lubm(departments: int, seed: int) -> Case:
@@ -105,11 +106,14 @@ def chains(concepts: int, rng: np.random.Generator) -> Rows:
 
     In the large part most concepts have one broader concept and some have two or three, a little
     before them, so that chains are long; and one fact in a thousand leads back, which makes
-    cycles. The paper says that DBpedia has both, but not how long: that is a guess.
+    cycles. The paper says that DBpedia has both. How long they are follows from its times: without
+    modules DBpedia takes 1.12 times as long as DAG-R, whose graph has 9,961 million instances of
+    its rule, so it has about 11,100 million, or 121 for each of its 92 million derived facts. With
+    50,000 concepts and the seed below there are 123 here.
     """
     large = concepts // 10
     child = np.repeat(np.arange(1, large), rng.choice([1, 2, 3], large - 1, p=[0.9, 0.08, 0.02]))
-    away = 1 + rng.exponential(large / 150, size=len(child)).astype(np.int64)
+    away = 1 + rng.exponential(large / 250, size=len(child)).astype(np.int64)
     ends = np.column_stack([child, np.maximum(child - away, 0)])
     back = rng.random(len(child)) < 0.001
     ends = np.where(back[:, None], ends[:, ::-1], ends)
@@ -173,7 +177,7 @@ def dag_r(nodes: int, seed: int) -> Case:
     """
     facts = {"edge": data.random_dag(nodes, 10 * nodes, seed)}
     title = f"DAG-R, {nodes:,} nodes, {10 * nodes:,} edges"
-    return Case("dag-r", title, text("closure_nonlinear"), facts, ("edge",), "DAG-R")
+    return Case("dag-r", title, text("closure_nonlinear"), facts, ("edge",), "DAG-R", 2)
 
 
 def digraph(nodes: int, density: float, seed: int) -> Case:
@@ -197,7 +201,7 @@ def cases(quick: bool = False) -> dict[str, Callable[[], Case]]:
     return {
         "cliques": partial(cliques, (600, 400, 300, 200), 2000, seed=1),
         "lubm": partial(lubm, 60, seed=5),
-        "skos-chains": partial(skos, 50_000, chains, seed=2),
+        "skos-chains": partial(skos, 50_000, chains, seed=3),
         "skos-flat": partial(skos, 20_000, flat, seed=2),
         "dag-r": partial(dag_r, 10_000, seed=93),
         "digraph-1000": partial(digraph, 1000, 0.01, seed=4),

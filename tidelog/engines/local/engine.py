@@ -343,7 +343,12 @@ class LocalEngine:
             if batch is None:
                 new.clear()
             elif self.measure is not None or batch.requests:
+                before = self.counters.instances
                 new.become(self._evaluate(rules, "delta", reading))
+                if most is not None:  # a round is as a whole here
+                    most -= self.counters.instances - before
+                    if most <= 0:
+                        return
             else:
                 again = seen is not None and batch is last and not seen.tables.guard.of_nothing
                 # Who evaluates something else between rounds leaves other views behind.
