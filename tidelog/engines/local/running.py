@@ -256,7 +256,7 @@ class Runner:
         plan, r = int(self._state[at.T_PLAN]), int(self._state[at.T_WHAT])
         steps, _, starts, _, places, ends, _ = batch.arrays
         scan = int(starts[plan])
-        if steps[scan, at.P_OP] != at.OP_SCAN or steps[scan, at.P_FUSE] == at.FUSE_NONE:
+        if not _copies(steps, scan):
             return 0
         done, rows = int(places[scan]), int(self._store.rels[r, at.R_N])
         last = paces.get(r)
@@ -265,7 +265,13 @@ class Runner:
             rate = (rows - last.rows) / (done - last.done)
         paces[r] = Pace(plan, done, rows, rate)
         more = int(1.02 * rate * (int(ends[scan]) - done))
-        return min(rows + more + 2 * at.BUFFER, COPIES * rows) if more else 0
+        if not more:
+            return 0
+        for later in starts[plan + 1 : len(batch.plans)].tolist():
+            if _copies(steps, later) and steps[later + 1, at.P_REL] == r:
+                copied = int(self._store.rels[steps[later, at.P_REL], at.R_N])
+                more += min(int(rate * copied), rows + more)  # twice as many at most, if it errs
+        return min(rows + more + 2 * at.BUFFER, COPIES * rows)
 
     # Views.
 
@@ -476,6 +482,11 @@ class Runner:
             )
         finally:
             self.calling = False
+
+
+def _copies(steps: NDArray[np.int64], scan: int) -> bool:
+    """Is a plan that begins with this step one that makes heads of what it scans?"""
+    return bool(steps[scan, at.P_OP] == at.OP_SCAN and steps[scan, at.P_FUSE] != at.FUSE_NONE)
 
 
 def _covers(view: View, r: int, n: int) -> bool:
