@@ -585,6 +585,37 @@ def test_snapshots_and_latest_in_other_threads() -> None:
     assert len(set(counts)) > 2
 
 
+@pytest.mark.parametrize("take", ["snapshot", "latest"])
+def test_a_stream_begins_while_a_reading_waits(take: str) -> None:
+    """What a reading says of the stream is as of when it reads, and not as of when it was asked."""
+    db = reach()
+    found: list[tuple[bool, int, tuple[int, ...], int]] = []
+    asked = threading.Event()
+    look = db._open_stream
+
+    def looked() -> Any:
+        stream = look()
+        asked.set()
+        return stream
+
+    def read() -> None:
+        with getattr(db, take)() as reading:
+            size = reading.size("edge")
+            found.append((reading.settled, reading.updates, reading.under_way, size))
+
+    db._open_stream = looked  # type: ignore[method-assign]
+    reader = threading.Thread(target=read)
+    with db._state.lock:  # as somebody has who reads at the moment
+        reader.start()
+        asked.wait(0.2)
+        stream = db.stream([[plus(1, 2)], [plus(2, 3)]], "lingering")
+        with db._state.changing():
+            stream._advance()  # the reader comes when both updates are under way
+    reader.join()
+    assert found == [(True, 2, (), 2) if take == "snapshot" else (False, 0, (1, 2), 0)]
+    assert [done.number for done in stream] == [1, 2]
+
+
 def test_a_snapshot_waits_for_a_transaction_of_another_thread() -> None:
     db = reach()
     over = threading.Event()
