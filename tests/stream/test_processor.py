@@ -638,6 +638,37 @@ def test_a_snapshot_waits_for_a_transaction_of_another_thread() -> None:
     assert db.size("path") == 90
 
 
+def test_a_transaction_waits_for_a_query_of_another_thread() -> None:
+    """Whatever it does to the facts, a query that is being answered does not meet it."""
+    said: list[object] = []
+    writers: list[threading.Thread] = []
+
+    def write() -> None:
+        try:
+            tx = db.transaction()
+            tx.insert("n", [(3,)])
+            tx.rollback()
+            said.append("done")
+        except Exception as error:
+            said.append(error)
+
+    def twice(x: int) -> int:
+        """In the midst of the query, another thread wants to change facts."""
+        if not writers:
+            writers.append(threading.Thread(target=write))
+            writers[0].start()
+            writers[0].join(0.2)
+            said.append("asked")
+        return 2 * x
+
+    program = ".functor twice(x: number): number .decl n(x: number)"
+    db = Database(program, facts={"n": [(1,), (2,)]}, functors={"twice": twice})
+    assert db.query("n(x), y = @twice(x)") == [(1, 2), (2, 4)]
+    writers[0].join()
+    assert said == ["asked", "done"]
+    assert db["n"].rows() == [(1,), (2,)]
+
+
 # What it took.
 
 
