@@ -606,7 +606,7 @@ class Database:
         ...     print(snapshot.updates, snapshot.size("p"))
         1 2
         """
-        return Snapshot(self, self._state, self._open_stream())
+        return Snapshot(self, self._state, self._open_stream)
 
     def latest(self) -> Latest:
         """What is there now; `settled` is False while updates are under way.
@@ -616,7 +616,7 @@ class Database:
         >>> latest.size("p"), latest.settled
         (1, True)
         """
-        return Latest(self, self._state, self._open_stream())
+        return Latest(self, self._state, self._open_stream)
 
     # Notebooks and prompts.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Row = tuple[Value, ...]
+Streaming = Callable[[], Stream | None]  # the stream that is open now
 SHOWN = 20  # rows of a relation in a notebook
 
 
@@ -112,12 +113,13 @@ class RelationView:
 class _Reading(ABC):
     """A database, asked through this at a moment of its stream."""
 
-    def __init__(self, database: Whole, state: State, stream: Stream | None) -> None:
+    def __init__(self, database: Whole, state: State, streaming: Streaming) -> None:
         self.updates = 0
         self.under_way: tuple[int, ...] = ()
         self._database = database
         self._state = state
-        self._stream = stream
+        self._streaming = streaming
+        self._stream = streaming()  # what it has done counts, even if it ends while this waits
         self._holder: int | None = None  # the thread that keeps the stream still for this
 
     @property
@@ -130,6 +132,9 @@ class _Reading(ABC):
         """The database, to be asked in the block."""
 
     def _note(self) -> None:
+        """What the stream says; nothing changes meanwhile. One may have begun while others were
+        waited for, so it is looked for again."""
+        self._stream = self._streaming() or self._stream
         if self._stream is not None:
             self.updates = self._stream.finished
             self.under_way = self._stream.under_way
@@ -210,8 +215,15 @@ class Snapshot(_Reading):
     nothing changes until it is closed, at the end of its `with` block.
     """
 
-    def __init__(self, database: Whole, state: State, stream: Stream | None) -> None:
-        super().__init__(database, state, stream)
+    def __init__(self, database: Whole, state: State, streaming: Streaming) -> None:
+        super().__init__(database, state, streaming)
+        self._take()
+        while not self.settled:  # a stream has begun while others were waited for
+            self.close()
+            self._take()
+
+    def _take(self) -> None:
+        stream = self._streaming()
         with nullcontext() if stream is None else stream.drained():
             self._hold()
 
@@ -234,8 +246,8 @@ class Latest(_Reading):
     and several readings are of one moment.
     """
 
-    def __init__(self, database: Whole, state: State, stream: Stream | None) -> None:
-        super().__init__(database, state, stream)
+    def __init__(self, database: Whole, state: State, streaming: Streaming) -> None:
+        super().__init__(database, state, streaming)
         with self._reading():
             pass
 

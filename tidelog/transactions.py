@@ -177,10 +177,6 @@ class Transaction:
                 f"error: {ends_early(state.memory.limits)} so nothing can keep it up to date\n"
                 "    remove the directive, or evaluate the program once, by `tidelog run`"
             )
-        if state.open:
-            raise TidelogError(
-                "error: a transaction is open\n    commit it or roll it back before the next one"
-            )
         self._state = state
         self._engine = engine
         self._algorithm = algorithm
@@ -188,16 +184,12 @@ class Transaction:
         self._dry_run = dry_run
         self._limits = limits
         self._progress = progress
-        self._book = self._state.book
         self._gone: dict[str, None] = {}  # names of rules to remove, and of rules to add
         self._come: dict[str, Clause] = {}
         self._replaced: tuple[str, ...] = ()  # clauses that leave rules behind
         self._declared: list[str] = []
         self._pending: dict[str, dict[Row, FactChange]] = {}
         self._sources: Sources | None = None
-        self._before = self._engine.sizes()
-        self._engine.begin()
-        self._explicit = self._engine.none()  # X: explicit facts whose state is another now
         self._takes = False  # whether a fact was explicit and is not, even if it is again
         self._gives = False  # or was not and is, even if it is not again
         self._delta: Delta | None = None
@@ -205,7 +197,17 @@ class Transaction:
         self.report = Report()
         self.seconds = 0.0
         self.committed = False
-        self._state.open = True
+        with state.lock:  # others may read: until the commit, but not in the midst of a change
+            if state.open:
+                raise TidelogError(
+                    "error: a transaction is open\n"
+                    "    commit it or roll it back before the next one"
+                )
+            self._book = state.book
+            self._before = engine.sizes()
+            engine.begin()
+            self._explicit = engine.none()  # X: explicit facts whose state is another now
+            state.open = True
 
     # Changes.
 
@@ -226,9 +228,10 @@ class Transaction:
         self._state.functors.require_stable(new, sources)
         if name in self._book.clauses and self._strict:
             _refuse("the rule is there already", clause, sources)
-        for added in book.relations.keys() - self._book.relations.keys():
-            self._engine.declare(book.relations[added])
-            self._declared.append(added)
+        with self._state.lock:
+            for added in book.relations.keys() - self._book.relations.keys():
+                self._engine.declare(book.relations[added])
+                self._declared.append(added)
         self._book = book
         if name in self._gone:
             del self._gone[name]
@@ -280,7 +283,7 @@ class Transaction:
         self._check_open()
         relation = self._relation(name)
         table = to_table(relation, rows)
-        with Interrupts(whole=True):
+        with self._state.lock, Interrupts(whole=True):
             self._flush()
             if self._strict:
                 for row in dict.fromkeys(table.rows()):
@@ -323,11 +326,12 @@ class Transaction:
 
     def _be_strict(self, change: FactChange) -> None:
         relation = self._book.relations[change.relation]
-        explicit = self._engine.is_explicit(relation, change.row)
+        with self._state.lock:
+            explicit = self._engine.is_explicit(relation, change.row)
+            derived = not explicit and self._engine.holds(relation, change.row)
         if change.op == "+" and explicit:
             raise _strict(change, "the fact is there already", self._sources)
         if change.op == "-" and not explicit:
-            derived = self._engine.holds(relation, change.row)
             why = "the fact is derived, not explicit" if derived else "there is no such fact"
             raise _strict(change, why, self._sources)
 
@@ -400,7 +404,7 @@ class Transaction:
     def rollback(self) -> None:
         """Forget the changes."""
         self._check_open()
-        with Interrupts(whole=True):
+        with self._state.lock, Interrupts(whole=True):
             self._back()
 
     def _maintain(self, watch: Watch) -> list[tuple[Saved, Saved]]:
@@ -549,7 +553,8 @@ class Transaction:
 
     def __del__(self) -> None:
         if not self._closed and hasattr(self, "_explicit"):
-            self._back()
+            with self._state.lock:
+                self._back()
 
 
 _NOTHING = np.empty((0, 0), dtype=np.uint32)

@@ -585,6 +585,37 @@ def test_snapshots_and_latest_in_other_threads() -> None:
     assert len(set(counts)) > 2
 
 
+@pytest.mark.parametrize("take", ["snapshot", "latest"])
+def test_a_stream_begins_while_a_reading_waits(take: str) -> None:
+    """What a reading says of the stream is as of when it reads, and not as of when it was asked."""
+    db = reach()
+    found: list[tuple[bool, int, tuple[int, ...], int]] = []
+    asked = threading.Event()
+    look = db._open_stream
+
+    def looked() -> Any:
+        stream = look()
+        asked.set()
+        return stream
+
+    def read() -> None:
+        with getattr(db, take)() as reading:
+            size = reading.size("edge")
+            found.append((reading.settled, reading.updates, reading.under_way, size))
+
+    db._open_stream = looked  # type: ignore[method-assign]
+    reader = threading.Thread(target=read)
+    with db._state.lock:  # as somebody has who reads at the moment
+        reader.start()
+        asked.wait(0.2)
+        stream = db.stream([[plus(1, 2)], [plus(2, 3)]], "lingering")
+        with db._state.changing():
+            stream._advance()  # the reader comes when both updates are under way
+    reader.join()
+    assert found == [(True, 2, (), 2) if take == "snapshot" else (False, 0, (1, 2), 0)]
+    assert [done.number for done in stream] == [1, 2]
+
+
 def test_a_snapshot_waits_for_a_transaction_of_another_thread() -> None:
     db = reach()
     over = threading.Event()
@@ -605,6 +636,37 @@ def test_a_snapshot_waits_for_a_transaction_of_another_thread() -> None:
     reader.join()
     assert wrong == []
     assert db.size("path") == 90
+
+
+def test_a_transaction_waits_for_a_query_of_another_thread() -> None:
+    """Whatever it does to the facts, a query that is being answered does not meet it."""
+    said: list[object] = []
+    writers: list[threading.Thread] = []
+
+    def write() -> None:
+        try:
+            tx = db.transaction()
+            tx.insert("n", [(3,)])
+            tx.rollback()
+            said.append("done")
+        except Exception as error:
+            said.append(error)
+
+    def twice(x: int) -> int:
+        """In the midst of the query, another thread wants to change facts."""
+        if not writers:
+            writers.append(threading.Thread(target=write))
+            writers[0].start()
+            writers[0].join(0.2)
+            said.append("asked")
+        return 2 * x
+
+    program = ".functor twice(x: number): number .decl n(x: number)"
+    db = Database(program, facts={"n": [(1,), (2,)]}, functors={"twice": twice})
+    assert db.query("n(x), y = @twice(x)") == [(1, 2), (2, 4)]
+    writers[0].join()
+    assert said == ["asked", "done"]
+    assert db["n"].rows() == [(1,), (2,)]
 
 
 # What it took.

@@ -61,7 +61,7 @@ class SparkTransaction(Transaction):
             return
         self._check_open()
         self._relation(name)
-        with Interrupts(whole=True), errors.told():
+        with self._state.lock, Interrupts(whole=True), errors.told():
             self._flush()
             lay = self._spark.taken_in(name, rows)
             if self._strict:
