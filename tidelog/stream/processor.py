@@ -13,7 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from tidelog.limits import Interrupts, Limits, Show
+from tidelog.limits import Interrupts, Limits, Show, waiting
 from tidelog.program.diagnostics import TidelogError
 from tidelog.stream.metrics import Metrics
 from tidelog.stream.policy import POLICIES, Arrived, Base, Finished, Policy, check_policy
@@ -53,6 +53,7 @@ class Stream:
         **options: Any,
     ) -> None:
         self.closed = True  # until all is well
+        self._left: list[Finished] = []
         check_policy(policy)
         if algorithm is not None:
             check_algorithm(algorithm)
@@ -108,7 +109,8 @@ class Stream:
             if idle:
                 if patience is None and self.on_idle is not None:
                     self.on_idle()
-                self.arrivals.wait(patience)
+                with waiting():
+                    self.arrivals.wait(patience)
                 patience = None
         # At calls, Python looks for signals: by `popleft`, what is given could be lost.
         done = self._ready[0]
@@ -295,17 +297,20 @@ class Stream:
 
     # The end.
 
-    def close(self) -> None:
-        """Read no more. What is not finished is undone; what is finished can still be had."""
+    def close(self) -> list[Finished]:
+        """Read no more, and undo what is not finished. Returns the updates that have taken effect
+        and were not given until then; later calls return the same list."""
         if self.closed:
-            return
+            return self._left
         with self._state.lock, Interrupts(whole=True):
             self.closed = True
+            self._left = list(self._ready)
             if self._policy.busy:
                 self._policy.give_up()
             self._under_way.clear()
             self._todo.clear()
             self.arrivals.close()
+        return self._left
 
     def __enter__(self) -> Self:
         return self
