@@ -13,6 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
+from tidelog.io.changes import Format
 from tidelog.limits import Interrupts, Limits, Show, waiting
 from tidelog.program.diagnostics import TidelogError
 from tidelog.stream.metrics import Metrics
@@ -48,9 +49,9 @@ class Stream:
         algorithm: str | None = None,
         strict: bool = False,
         dry_run: bool = False,
+        format: Format | None = None,
         limits: Limits | None = None,
         progress: Show | None = None,
-        **options: Any,
     ) -> None:
         self.closed = True  # until all is well
         self._left: list[Finished] = []
@@ -59,7 +60,7 @@ class Stream:
             check_algorithm(algorithm)
         shared: dict[str, Any] = {"limits": limits or database._limits, "progress": progress}
         self._plain = partial(Sequential, database, lambda: None, algorithm, **shared)
-        options.update(shared)
+        options = dict(shared)
         if policy == "sequential":
             options.update(strict=strict, dry_run=dry_run)
         elif strict or dry_run:
@@ -71,7 +72,7 @@ class Stream:
         self.arrivals = (
             source
             if isinstance(source, Arrivals)
-            else Arrivals(source, lambda: database._state.book)
+            else Arrivals(source, lambda: database._state.book, format=format)
         )
         self._state = database._state
         self._todo: deque[Arrived] = deque()  # updates that were read and are not given yet
