@@ -310,6 +310,31 @@ def test_a_ctrl_c_that_python_hides(
     assert names(folder) == before
 
 
+LOADING = """
+import sys
+from tests.cli.interrupting import WAYS
+from tidelog.__main__ import main
+
+for name in [name for name in sys.modules if name.startswith("tidelog.")]:
+    del sys.modules[name]
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "tidelog.cli":
+            WAYS[sys.argv[1]][0]()
+
+sys.meta_path.insert(0, Finder())
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("how", ["before", "class"])
+def test_ctrl_c_while_the_first_modules_are_loaded(folder: Path, how: str) -> None:
+    line = [sys.executable, "-c", LOADING, how]
+    done = subprocess.run(line, capture_output=True, timeout=120, check=False, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
 def test_a_delta_that_cannot_be_written_leaves_none_of_its_group(folder: Path) -> None:
     (folder / "q.dl").write_text(".decl s(x: symbol)\n.decl t(x: symbol)\nt(x) :- s(x).\n")
     (folder / "q.changes").write_text('+s("a"). commit.\n+s("b\\tc"). commit.\n')

@@ -300,6 +300,55 @@ def test_one_stream_at_a_time() -> None:
     assert db["edge"].rows() == [(1, 2), (3, 4)]
 
 
+def test_what_settled_together_is_had_when_a_stream_is_left() -> None:
+    """An update that has taken effect is given, or `close` returns it."""
+    updates = [[plus(node, node + 1)] for node in range(20)]
+    db = reach()
+    with db.stream(updates, policy="fully-dynamic") as stream:
+        first = next(stream)
+    left = stream.close()
+    assert [first.together, *(done.together for done in left)] == [20] * 20
+    assert [done.number for done in left] == list(range(2, 21))
+    assert left[-1].delta.counts == {"edge": (20, 0), "path": (210, 0)}
+    assert stream.close() is left
+    assert all(mine is its for mine, its in zip(stream, left, strict=True))  # as it was before
+    assert stream.close() is left
+    assert db["path"].rows() == fresh(updates)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_is_given_and_what_is_left_have_taken_effect(policy: str) -> None:
+    updates = history(30, seed=1)
+    for given in range(0, 30, 7):
+        db = reach()
+        stream = db.stream(updates, policy=policy)
+        done = [next(stream).number for _ in range(given)]
+        done += [each.number for each in stream.close()]
+        assert done == list(range(1, len(done) + 1))
+        assert db["path"].rows() == fresh(updates[: len(done)])
+    assert Database("p(1).").stream([]).close() == []
+
+
+def test_an_option_that_there_is_not() -> None:
+    with pytest.raises(TypeError) as caught:
+        reach().stream([], polcy="marking")  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "Database.stream() has no option 'polcy'; there are policy, algorithm, strict, dry_run, "
+        "format, limits and progress"
+    )
+
+
+def test_what_readers_are_told_of_streams_that_ended_or_look_ahead() -> None:
+    db = reach()
+    stream = db.stream([[plus(node, node + 1)] for node in range(3)], "marking", algorithm="bf")
+    next(stream)
+    latest = db.latest()
+    assert (latest.settled, latest.updates, latest.under_way) == (False, 1, (2,))
+    stream.run()
+    latest = db.latest()
+    assert (latest.settled, latest.updates) == (True, 0)
+
+
 def test_a_stream_that_nobody_holds_is_closed() -> None:
     db = reach()
     for done in db.stream("+edge(1, 2). commit. +edge(2, 3)."):
