@@ -36,6 +36,7 @@ from tidelog.limits import Position, used_memory
 from tidelog.program.changes import Op
 from tidelog.stream import policy as policies
 from tidelog.stream.metrics import Times
+from tidelog.stream.processor import Stream
 
 REACH = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
 HOMES = {"sequential": "sequential", "marking": "marking", "fully-dynamic": "dynamic"}
@@ -51,6 +52,14 @@ def together(monkeypatch: pytest.MonkeyPatch) -> None:
     known: Any = policies.POLICIES
     monkeypatch.setitem(known, "together", Together)
     monkeypatch.setitem(known, "lingering", partial(Together, linger=2))
+
+
+def settling(db: Database, source: Any, **options: Any) -> Stream:
+    """A stream of the policy `together`, with options of its own."""
+    known: Any = policies.POLICIES
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(known, "together", partial(Together, **options))
+        return db.stream(source, "together")
 
 
 def reach(*edges: tuple[int, int]) -> Database:
@@ -165,7 +174,7 @@ def test_rules_come_and_go_alone() -> None:
         -far(x) :- path(x, 5). commit.
         +edge(1, 2). commit.
     """
-    done = list(db.stream(text, "together", log=log))
+    done = list(settling(db, text, log=log))
     assert [each.together for each in done] == [2, 2, 1, 2, 2, 1, 1]
     groups = "; ".join(log).replace("step; ", "").replace("; step", "")
     assert groups == "; ".join(f"take {number}" for number in range(1, 8))
@@ -233,7 +242,7 @@ def test_several_updates_together_of_which_one_is_at_fault() -> None:
 def test_updates_that_only_fail_together_are_done_one_by_one() -> None:
     db = Database("n(100 / x) :- m(x). m(1).")
     updates = ["+m(2).", "+m(5).", "-m(5). -m(2).", "+m(10)."]
-    stream = db.stream(updates, "together", steps=2)
+    stream = settling(db, updates, steps=2)
     failing = stream._policy
     step, asked = failing.step, []
 
@@ -370,7 +379,7 @@ def test_transactions_between_updates_but_not_during_them() -> None:
     assert next(stream).number == 2
     assert db.size("edge") == 3
     stream.close()
-    stream = db.stream((f"+edge({i}, {i})." for i in range(2)), "together", steps=10**9, most=2)
+    stream = settling(db, (f"+edge({i}, {i})." for i in range(2)), steps=10**9, most=2)
     _advance_until_under_way(stream, 2)
     with pytest.raises(
         TidelogError,
@@ -473,7 +482,7 @@ def test_ctrl_c_when_an_update_is_done_comes_after_it(monkeypatch: pytest.Monkey
 def test_ctrl_c_between_two_steps_leaves_nothing_half_done() -> None:
     db = reach((1, 2))
     log: list[str] = []
-    stream = db.stream(["+edge(2, 3).", "+edge(3, 4)."], "together", log=log)
+    stream = settling(db, ["+edge(2, 3).", "+edge(3, 4)."], log=log)
     step = stream._policy.step
 
     def step_and_interrupt() -> Any:
@@ -507,7 +516,7 @@ def test_ctrl_c_while_waiting() -> None:
 def test_ctrl_c_while_another_thread_reads(presses: int) -> None:
     """What is under way is undone when the reader is done; a second Ctrl-C does not wait."""
     db = reach()
-    stream = db.stream((f"+edge({i}, {i})." for i in range(2)), "together", most=2)
+    stream = settling(db, (f"+edge({i}, {i})." for i in range(2)), most=2)
     _advance_until_under_way(stream, 2)
     reads, over = threading.Event(), threading.Event()
 
@@ -561,7 +570,7 @@ def test_without_a_stream() -> None:
 def test_a_snapshot_finishes_what_is_under_way() -> None:
     db = reach()
     log: list[str] = []
-    stream = db.stream([f"+edge({i}, {i})." for i in range(9)], "together", most=2, log=log)
+    stream = settling(db, [f"+edge({i}, {i})." for i in range(9)], most=2, log=log)
     _advance_until_under_way(stream, 2)
     latest = db.latest()
     assert (latest.settled, latest.updates, latest.under_way) == (False, 0, (1, 2))
@@ -584,7 +593,7 @@ def test_a_snapshot_finishes_what_is_under_way() -> None:
 
 def test_a_snapshot_when_an_update_is_at_fault() -> None:
     db = Database("n(100 / x) :- m(x). m(1).")
-    stream = db.stream(["+m(2).", "+m(0).", "+m(5)."], "together", steps=5)
+    stream = settling(db, ["+m(2).", "+m(0).", "+m(5)."], steps=5)
     _advance_until_under_way(stream, 3)
     with db.snapshot() as snapshot:
         assert snapshot.updates == 1
