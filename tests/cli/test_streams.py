@@ -223,6 +223,28 @@ def test_a_second_ctrl_c_does_not_wait_for_a_reader(folder: Path) -> None:
     assert (folder / "d.changes").read_text().startswith(printed)
 
 
+@pytest.mark.parametrize("policy", ["sequential", "marking", "fully-dynamic"])
+def test_ctrl_c_while_nothing_arrives(folder: Path, policy: str) -> None:
+    (folder / "p.dl").write_text(STREAMED)
+    running = subprocess.Popen(
+        [*COMMAND, "apply", "p.dl", "-", "--policy", policy, *OPTIONS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert running.stdin is not None
+    assert running.stdout is not None
+    running.stdin.write(b"+e(1). commit.\n")
+    running.stdin.flush()
+    printed = b"".join(running.stdout.readline() for _ in range(3)).decode()
+    time.sleep(0.2)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(60) == 130  # its input is still open
+    message = running.communicate()[1].decode()
+    assert told_of(folder, message) == 1
+    assert printed == (folder / "d.changes").read_text()
+
+
 CLOSURE = """\
 .decl edge(x: number, y: number)
 path(x, y) :- edge(x, y).
