@@ -5,16 +5,21 @@ from __future__ import annotations
 import signal
 import sys
 
+from tidelog import ctrl_c
+
 
 def main() -> int:
     """Ctrl-C ends quietly even while modules are being loaded, or put away."""
+    sys.unraisablehook = ctrl_c.remember
     try:
         from tidelog.cli import main as run
 
         code = run()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         return code
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not ctrl_c.causes(error):
+            raise
         print("interrupted", file=sys.stderr)
         return 130
 

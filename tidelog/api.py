@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Never, cast
 
 from tidelog.accept import Accepted, accept
 from tidelog.deltas import Delta
@@ -18,6 +18,7 @@ from tidelog.demanding import by_demand, can_narrow
 from tidelog.engines.local import cache
 from tidelog.engines.local.engine import LocalEngine, Measure
 from tidelog.functors import Functors
+from tidelog.io.changes import Format
 from tidelog.io.directives import inputs, read_inputs
 from tidelog.io.frames import is_spark, kinds_of, to_table
 from tidelog.io.order import sorted_table
@@ -552,16 +553,18 @@ class Database:
         algorithm: str | None = None,
         strict: bool | None = None,
         dry_run: bool = False,
+        format: Format | None = None,
         limits: Limits | None = None,
         progress: Show | None = None,
-        **options: Any,
+        **unknown: Never,
     ) -> Stream:
         """Apply updates as they arrive; iterating the stream gives each when it is finished.
 
         `source` is text in the change notation, a `Path` or a list of them, a binary stream, a
         connected socket or `tcp://HOST:PORT`, a queue (None ends it), or an iterable of updates:
         lists of changes, texts, or changes with `Commit`. It may be slow or endless.
-        `policy` is sequential, marking or fully-dynamic; the result is the same.
+        `policy` is sequential, marking or fully-dynamic; the result is the same. `format` is that
+        of a path, a binary stream or a connection: changes, jsonl, csv or parquet.
 
         >>> db = Database("p(x) :- q(x). q(1).")
         >>> for done in db.stream(["+q(2).", "-q(1). -q(2)."]):
@@ -569,6 +572,9 @@ class Database:
         1 {'q': (1, 0), 'p': (1, 0)}
         2 {'q': (0, 2), 'p': (0, 2)}
         """
+        for name in unknown:
+            options = "policy, algorithm, strict, dry_run, format, limits and progress"
+            raise TypeError(f"Database.stream() has no option {name!r}; there are {options}")
         if self._spark is not None and policy != "sequential":
             raise TidelogError(
                 f"error: on Spark there is no policy {policy!r}\n"
@@ -583,9 +589,9 @@ class Database:
             algorithm=algorithm,
             strict=self._strict if strict is None else strict,
             dry_run=dry_run,
+            format=format,
             limits=limits,
             progress=progress,
-            **options,
         )
         self._stream = weakref.ref(made)
         return made

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Any
 
+from tidelog import ctrl_c
 from tidelog.program.diagnostics import LimitError, TidelogError
 from tidelog.program.rules import Rule, Stratum
 
@@ -82,11 +83,13 @@ class Interrupts:
     finalizer raises. A second Ctrl-C is not held back, unless the block is `whole`: where it
     must be done or undone entirely. None is if a program handles the signal in its own way.
     A block inside another one looks at what that one has noted. A `quiet` one raises nothing when
-    it ends: it must be inside another one.
+    it ends: it must be inside another one. `presses` counts them all.
     """
 
     def __init__(self, whole: bool = False, quiet: bool = False) -> None:
         self.noted = False
+        self.presses = 0
+        self._at_once = False  # nothing can be left half done: see `waiting`
         self._whole = whole
         self._quiet = quiet
         self._before: Any = None
@@ -94,13 +97,19 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
-            handler = signal.getsignal(signal.SIGINT)
-            if handler is signal.default_int_handler:
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
                 self._before = signal.signal(signal.SIGINT, self._note)
             else:
-                outer = getattr(handler, "__self__", None)
-                self._outer = outer if isinstance(outer, Interrupts) else None
+                self._outer = Interrupts.around()
         return self
+
+    @staticmethod
+    def around() -> Interrupts | None:
+        """The block that notes what this thread is told, if it is in one."""
+        if threading.current_thread() is not threading.main_thread():
+            return None
+        block = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
+        return block if isinstance(block, Interrupts) else None
 
     def __exit__(
         self,
@@ -114,7 +123,9 @@ class Interrupts:
             self.check()
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.noted and not self._whole:
+        self.presses += 1
+        if self._at_once or (self.noted and not self._whole):
+            self._at_once = False  # whatever is done about it may be whole again
             raise KeyboardInterrupt
         self.noted = True
         for listener in _listeners:
@@ -130,6 +141,8 @@ class Interrupts:
             raise
 
     def check(self) -> None:
+        if ctrl_c.dropped():
+            self.noted = True
         if self.noted:
             raise KeyboardInterrupt
         if self._outer is not None:
@@ -140,6 +153,21 @@ class Interrupts:
         self.noted = False
         if self._outer is not None:
             self._outer.heard()
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Ctrl-C ends this block at once, also inside one that holds it back: in it one only waits."""
+    block = Interrupts.around()
+    if block is None:
+        yield
+        return
+    try:
+        block._at_once = True
+        block.check()  # it may have come just before
+        yield
+    finally:
+        block._at_once = False
 
 
 def _shown(stratum: Stratum) -> str:

@@ -242,12 +242,10 @@ class Transaction:
     def remove_rule(self, rule: str | Clause, sources: Sources | None = None) -> str:
         """Remove a rule, given by its text, up to names of variables, or by its name."""
         self._check_open()
-        if not isinstance(rule, str) or (rule not in self._book.clauses and ":-" in rule):
-            rule, sources = clause_of(rule, sources)
         return self._remove(rule, sources, None)
 
     def _remove(self, rule: str | Clause, sources: Sources | None, at: Span | None) -> str:
-        name = self._book.find(rule, sources, at)
+        name = find_rule(self._book, rule, sources, at)
         self._book = self._book.without([name])[0]
         if name in self._come:
             del self._come[name]
@@ -631,6 +629,13 @@ def clause_of(rule: str | Clause, sources: Sources | None) -> tuple[Clause, Sour
     if errors:
         raise ProgramError(errors, parsed.sources)
     return program.clauses[0], parsed.sources
+
+
+def find_rule(book: Rulebook, rule: str | Clause, sources: Sources | None, at: Span | None) -> str:
+    """The name of a rule that is there, given by its text, its clause, or its name."""
+    if not isinstance(rule, str) or (rule not in book.clauses and ":-" in rule):
+        rule, sources = clause_of(rule, sources)
+    return book.find(rule, sources, at)
 
 
 def no_row(row: object) -> DataError:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND, names, process
+from tests.cli.conftest import COMMAND, Result, names, process
 from tidelog.limits import Position
 from tidelog.progress import Progress
 
@@ -142,44 +142,219 @@ def test_a_reader_that_has_seen_enough(folder: Path) -> None:
 STREAMED = ".decl e(x: number)\n.decl p(x: number)\np(x) :- e(x).\n"
 
 
-def stopped_while_printing(folder: Path, policy: str, presses: int) -> tuple[int, bytes]:
-    """`apply`, with Ctrl-C when it waits for a reader of its deltas; the code, and what it says."""
+OPTIONS = ["--deltas", "-", "--deltas", "d.changes", "--stats", "s.json"]
+
+
+@contextmanager
+def waiting_for_its_reader(
+    folder: Path, policy: str
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """`apply` in the midst of printing deltas into a pipe that is full, and our end of that."""
     (folder / "p.dl").write_text(STREAMED)
     (folder / "many.changes").write_text("".join(f"+e({i}). commit.\n" for i in range(900)))
-    options = ["--policy", policy, "--deltas", "-", "--deltas", "d.changes", "--stats", "s.json"]
     reader, writer = os.pipe()
-    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 8192)
     running = subprocess.Popen(
-        [*COMMAND, "apply", "p.dl", "many.changes", *options],
+        [*COMMAND, "apply", "p.dl", "many.changes", "--policy", policy, *OPTIONS],
         stdout=writer,
         stderr=subprocess.PIPE,
     )
     os.close(writer)
-    while int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder) < 4000:
-        time.sleep(0.01)
-    time.sleep(0.2)
-    for _ in range(presses):
-        running.send_signal(signal.SIGINT)
-        time.sleep(0.002)
-    time.sleep(0.1)
-    while os.read(reader, 1 << 16):
-        pass
-    os.close(reader)
-    _, told = running.communicate(timeout=60)
-    return running.returncode, told
+    try:
+        while int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder) < 4000:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        yield running, reader
+    finally:
+        os.close(reader)
+        running.kill()
+        running.communicate()
+
+
+def all_of(reader: int) -> str:
+    return b"".join(iter(lambda: os.read(reader, 1 << 16), b"")).decode()
+
+
+def told_of(folder: Path, message: str) -> int:
+    """How many updates were applied before Ctrl-C; the message, the file of deltas and the
+    statistics say the same."""
+    assert message.startswith("interrupted: ")
+    assert "applied before; no outputs were written\n" in message
+    assert len(message.splitlines()) == 1
+    word = message.split()[1].replace(",", "")
+    updates = 0 if word == "no" else int(word)
+    statistics = json.loads((folder / "s.json").read_text())
+    told = len(statistics["commits"]), statistics["stream"]["updates"]
+    assert told == (updates, updates)
+    assert (folder / "d.changes").read_text().count("commit.") == updates
+    return updates
 
 
 @pytest.mark.parametrize("policy", ["sequential", "fully-dynamic"])
 @pytest.mark.parametrize("presses", [1, 2])
-def test_files_tell_what_was_applied_before_ctrl_c(folder: Path, policy: str, presses: int) -> None:
-    """Of updates that settled together all, with their delta, or none; a second one waits."""
-    code, told = stopped_while_printing(folder, policy, presses)
-    updates = int(told.split()[1].replace(b",", b""))
-    assert (code, told[:13]) == (130, b"interrupted: ")
-    assert b"updates were applied before; no outputs were written" in told
-    lines = (folder / "d.changes").read_text().splitlines()
-    assert (lines.count("commit."), len(lines)) == (updates, 3 * updates)
-    assert len(json.loads((folder / "s.json").read_text())["commits"]) == updates
+def test_ctrl_c_while_deltas_are_printed(folder: Path, policy: str, presses: int) -> None:
+    """Of updates that settled together all are told, with their delta; a second one waits."""
+    with waiting_for_its_reader(folder, policy) as (running, reader):
+        for _ in range(presses):
+            running.send_signal(signal.SIGINT)
+            time.sleep(0.002)
+        time.sleep(0.1)
+        printed = all_of(reader)
+        message = running.communicate(timeout=60)[1].decode()
+    assert running.returncode == 130
+    updates = told_of(folder, message)
+    deltas = (folder / "d.changes").read_text()
+    assert len(deltas.splitlines()) == 3 * updates
+    if presses == 1:
+        assert printed == deltas
+    assert deltas.startswith(printed)  # a second one does not wait for a slow reader for long
+
+
+def test_a_second_ctrl_c_does_not_wait_for_a_reader(folder: Path) -> None:
+    with waiting_for_its_reader(folder, "fully-dynamic") as (running, reader):
+        running.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.wait(1.5)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
+        assert running.stderr is not None
+        assert told_of(folder, running.stderr.read().decode()) == 900
+        printed = all_of(reader)
+    assert (folder / "d.changes").read_text().startswith(printed)
+
+
+@pytest.mark.parametrize("policy", ["sequential", "marking", "fully-dynamic"])
+def test_ctrl_c_while_nothing_arrives(folder: Path, policy: str) -> None:
+    (folder / "p.dl").write_text(STREAMED)
+    running = subprocess.Popen(
+        [*COMMAND, "apply", "p.dl", "-", "--policy", policy, *OPTIONS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert running.stdin is not None
+    assert running.stdout is not None
+    running.stdin.write(b"+e(1). commit.\n")
+    running.stdin.flush()
+    printed = b"".join(running.stdout.readline() for _ in range(3)).decode()
+    time.sleep(0.2)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(60) == 130  # its input is still open
+    message = running.communicate()[1].decode()
+    assert told_of(folder, message) == 1
+    assert printed == (folder / "d.changes").read_text()
+
+
+CLOSURE = """\
+.decl edge(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+.output path
+"""
+EVERY = ("sequential", "marking", "fully-dynamic")
+POINTS = [
+    (policy, (module, name), nth)
+    for policies, nth, module, name in [
+        (EVERY[:2], 3, "tidelog.transactions", "Transaction._adopt"),  # it takes effect
+        (EVERY[2:], 1, "tidelog.stream.overlap", "Overlap.settle"),
+        (EVERY, 3, "tidelog.stream.processor", "Stream._finish"),
+        (EVERY, 3, "tidelog.stream.metrics", "Metrics.add"),
+        (EVERY, 3, "tidelog.stream.processor", "Stream.__next__"),
+        (EVERY, 3, "tidelog.cli.live", "Live.hide"),
+        (EVERY, 3, "tidelog.cli.reports", "Reports.add"),  # it is told
+        (EVERY, 3, "tidelog.io.deltas", "_TextFile.add"),
+        (EVERY, 3, "tidelog.io.deltas", "_Printed.add"),
+        (EVERY, 3, "tidelog.cli.live", "Live.tell"),
+        (EVERY, 1, "tidelog.cli.reports", "Reports.save"),
+    ]
+    for policy in policies
+]
+
+
+def interrupted(how: str, point: tuple[str, str], nth: int, *arguments: str) -> Result:
+    """The command, with a Ctrl-C when something is called for the nth time."""
+    line = [sys.executable, "-m", "tests.cli.interrupting", how, *point, str(nth), *arguments]
+    done = subprocess.run(line, capture_output=True, timeout=120, check=False, text=True)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("policy", "point", "nth"), POINTS, ids=[f"{policy}-{at[1]}" for policy, at, _ in POINTS]
+)
+@pytest.mark.parametrize("how", ["before", "after"])
+def test_all_tell_of_the_same_updates(
+    folder: Path, policy: str, point: tuple[str, str], nth: int, how: str
+) -> None:
+    """Wherever Ctrl-C comes, what is printed, the file, the statistics and the message agree."""
+    (folder / "c.dl").write_text(CLOSURE)
+    updates = [f"+edge({i}, {i + 1}). commit.\n" for i in range(9)]
+    # Rules do not overlap, so there are two groups that settle together.
+    updates[4] = "+path(x, x) :- edge(x, _). commit.\n"
+    (folder / "c.changes").write_text("".join(updates))
+    arguments = ["apply", "c.dl", "c.changes", "-D", "out", "--policy", policy, *OPTIONS]
+    code, printed, message = interrupted(how, point, nth, *arguments)
+    assert code == 130
+    count = told_of(folder, message)
+    deltas = (folder / "d.changes").read_text()
+    assert printed == deltas
+    (folder / "prefix.changes").write_text("".join(updates[:count]))
+    assert process("apply", "c.dl", "prefix.changes", "-D", "out").code == 0
+    got = {line[1:-1] for line in deltas.splitlines() if line.startswith("+")}
+    rows = (folder / "out" / "path.csv").read_text().split("\n")
+    assert got == {f"path({', '.join(row.split())})" for row in rows if row}
+
+
+@pytest.mark.parametrize("how", ["callback", "class"])
+@pytest.mark.parametrize(
+    ("command", "point", "said"),
+    [
+        ("apply", ("tidelog.cli.apply", "_opened"), "interrupted: nothing was written\n"),
+        (
+            "apply",
+            ("tidelog.cli.apply", "_streamed"),
+            "interrupted: no update was applied before; no outputs were written\n",
+        ),
+        ("run", ("tidelog.api", "Database.of"), "interrupted: nothing was written\n"),
+        ("check", ("tidelog.cli", "parser"), "interrupted\n"),
+    ],
+)
+def test_a_ctrl_c_that_python_hides(
+    folder: Path, how: str, command: str, point: tuple[str, str], said: str
+) -> None:
+    """It is dropped in a callback of a compiler, and wrapped where a class is made."""
+    (folder / "e.changes").write_text("+edge(3, 4). commit.\n")
+    arguments = [command, "reach.dl", *(["e.changes"] if command == "apply" else [])]
+    before = names(folder)
+    code, printed, message = interrupted(how, point, 1, *arguments)
+    assert (code, printed) == (130, "")
+    assert message in (said, "interrupted\n")
+    assert how == "class" or message == said
+    assert names(folder) == before
+
+
+LOADING = """
+import sys
+from tests.cli.interrupting import WAYS
+from tidelog.__main__ import main
+
+for name in [name for name in sys.modules if name.startswith("tidelog.")]:
+    del sys.modules[name]
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "tidelog.cli":
+            WAYS[sys.argv[1]][0]()
+
+sys.meta_path.insert(0, Finder())
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("how", ["before", "class"])
+def test_ctrl_c_while_the_first_modules_are_loaded(folder: Path, how: str) -> None:
+    line = [sys.executable, "-c", LOADING, how]
+    done = subprocess.run(line, capture_output=True, timeout=120, check=False, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
 def test_a_delta_that_cannot_be_written_leaves_none_of_its_group(folder: Path) -> None:

@@ -32,7 +32,8 @@ ALLOWED: dict[str, set[str]] = {
     },
     "io": {"program", "text"},
     "report": {"program", "plan"},
-    "limits": {"program"},
+    "ctrl_c": set(),
+    "limits": {"program", "ctrl_c"},
     "progress": {"limits"},
     "accept": {"program", "text", "plan"},
     "naive": {"program", "text", "naive_values", "naive_thinning"},
@@ -70,6 +71,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": {
         *("program", "text", "plan", "closure", "dbsp", "engines", "io", "report", "naive"),
         *(
+            "ctrl_c",
             "limits",
             "progress",
             "accept",
@@ -91,7 +93,7 @@ ALLOWED: dict[str, set[str]] = {
     "__init__": {
         *("api", "deltas", "limits", "maintain", "program", "reading", "stream", "transactions"),
     },
-    "__main__": {"cli"},
+    "__main__": {"cli", "ctrl_c"},
 }
 
 

@@ -128,6 +128,7 @@ def test_a_file_is_what_its_whole_name_says_if_it_is_there(here: Path) -> None:
         ),
         ("edge.csv", None, "error: there is no file edge.csv\n    check the name and the folder"),
         (".", "changes", "error: . is a folder, not a file\n    name a file inside it"),
+        (".", None, "error: . is a folder, not a file\n    name a file inside it"),
         (
             "/dev/null",
             "changes",

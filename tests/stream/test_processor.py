@@ -36,6 +36,7 @@ from tidelog.limits import Position, used_memory
 from tidelog.program.changes import Op
 from tidelog.stream import policy as policies
 from tidelog.stream.metrics import Times
+from tidelog.stream.processor import Stream
 
 REACH = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
 HOMES = {"sequential": "sequential", "marking": "marking", "fully-dynamic": "dynamic"}
@@ -51,6 +52,14 @@ def together(monkeypatch: pytest.MonkeyPatch) -> None:
     known: Any = policies.POLICIES
     monkeypatch.setitem(known, "together", Together)
     monkeypatch.setitem(known, "lingering", partial(Together, linger=2))
+
+
+def settling(db: Database, source: Any, **options: Any) -> Stream:
+    """A stream of the policy `together`, with options of its own."""
+    known: Any = policies.POLICIES
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(known, "together", partial(Together, **options))
+        return db.stream(source, "together")
 
 
 def reach(*edges: tuple[int, int]) -> Database:
@@ -165,7 +174,7 @@ def test_rules_come_and_go_alone() -> None:
         -far(x) :- path(x, 5). commit.
         +edge(1, 2). commit.
     """
-    done = list(db.stream(text, "together", log=log))
+    done = list(settling(db, text, log=log))
     assert [each.together for each in done] == [2, 2, 1, 2, 2, 1, 1]
     groups = "; ".join(log).replace("step; ", "").replace("; step", "")
     assert groups == "; ".join(f"take {number}" for number in range(1, 8))
@@ -233,7 +242,7 @@ def test_several_updates_together_of_which_one_is_at_fault() -> None:
 def test_updates_that_only_fail_together_are_done_one_by_one() -> None:
     db = Database("n(100 / x) :- m(x). m(1).")
     updates = ["+m(2).", "+m(5).", "-m(5). -m(2).", "+m(10)."]
-    stream = db.stream(updates, "together", steps=2)
+    stream = settling(db, updates, steps=2)
     failing = stream._policy
     step, asked = failing.step, []
 
@@ -300,6 +309,55 @@ def test_one_stream_at_a_time() -> None:
     assert db["edge"].rows() == [(1, 2), (3, 4)]
 
 
+def test_what_settled_together_is_had_when_a_stream_is_left() -> None:
+    """An update that has taken effect is given, or `close` returns it."""
+    updates = [[plus(node, node + 1)] for node in range(20)]
+    db = reach()
+    with db.stream(updates, policy="fully-dynamic") as stream:
+        first = next(stream)
+    left = stream.close()
+    assert [first.together, *(done.together for done in left)] == [20] * 20
+    assert [done.number for done in left] == list(range(2, 21))
+    assert left[-1].delta.counts == {"edge": (20, 0), "path": (210, 0)}
+    assert stream.close() is left
+    assert all(mine is its for mine, its in zip(stream, left, strict=True))  # as it was before
+    assert stream.close() is left
+    assert db["path"].rows() == fresh(updates)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_is_given_and_what_is_left_have_taken_effect(policy: str) -> None:
+    updates = history(30, seed=1)
+    for given in range(0, 30, 7):
+        db = reach()
+        stream = db.stream(updates, policy=policy)
+        done = [next(stream).number for _ in range(given)]
+        done += [each.number for each in stream.close()]
+        assert done == list(range(1, len(done) + 1))
+        assert db["path"].rows() == fresh(updates[: len(done)])
+    assert Database("p(1).").stream([]).close() == []
+
+
+def test_an_option_that_there_is_not() -> None:
+    with pytest.raises(TypeError) as caught:
+        reach().stream([], polcy="marking")  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "Database.stream() has no option 'polcy'; there are policy, algorithm, strict, dry_run, "
+        "format, limits and progress"
+    )
+
+
+def test_what_readers_are_told_of_streams_that_ended_or_look_ahead() -> None:
+    db = reach()
+    stream = db.stream([[plus(node, node + 1)] for node in range(3)], "marking", algorithm="bf")
+    next(stream)
+    latest = db.latest()
+    assert (latest.settled, latest.updates, latest.under_way) == (False, 1, (2,))
+    stream.run()
+    latest = db.latest()
+    assert (latest.settled, latest.updates) == (True, 0)
+
+
 def test_a_stream_that_nobody_holds_is_closed() -> None:
     db = reach()
     for done in db.stream("+edge(1, 2). commit. +edge(2, 3)."):
@@ -321,7 +379,7 @@ def test_transactions_between_updates_but_not_during_them() -> None:
     assert next(stream).number == 2
     assert db.size("edge") == 3
     stream.close()
-    stream = db.stream((f"+edge({i}, {i})." for i in range(2)), "together", steps=10**9, most=2)
+    stream = settling(db, (f"+edge({i}, {i})." for i in range(2)), steps=10**9, most=2)
     _advance_until_under_way(stream, 2)
     with pytest.raises(
         TidelogError,
@@ -424,7 +482,7 @@ def test_ctrl_c_when_an_update_is_done_comes_after_it(monkeypatch: pytest.Monkey
 def test_ctrl_c_between_two_steps_leaves_nothing_half_done() -> None:
     db = reach((1, 2))
     log: list[str] = []
-    stream = db.stream(["+edge(2, 3).", "+edge(3, 4)."], "together", log=log)
+    stream = settling(db, ["+edge(2, 3).", "+edge(3, 4)."], log=log)
     step = stream._policy.step
 
     def step_and_interrupt() -> Any:
@@ -458,7 +516,7 @@ def test_ctrl_c_while_waiting() -> None:
 def test_ctrl_c_while_another_thread_reads(presses: int) -> None:
     """What is under way is undone when the reader is done; a second Ctrl-C does not wait."""
     db = reach()
-    stream = db.stream((f"+edge({i}, {i})." for i in range(2)), "together", most=2)
+    stream = settling(db, (f"+edge({i}, {i})." for i in range(2)), most=2)
     _advance_until_under_way(stream, 2)
     reads, over = threading.Event(), threading.Event()
 
@@ -512,7 +570,7 @@ def test_without_a_stream() -> None:
 def test_a_snapshot_finishes_what_is_under_way() -> None:
     db = reach()
     log: list[str] = []
-    stream = db.stream([f"+edge({i}, {i})." for i in range(9)], "together", most=2, log=log)
+    stream = settling(db, [f"+edge({i}, {i})." for i in range(9)], most=2, log=log)
     _advance_until_under_way(stream, 2)
     latest = db.latest()
     assert (latest.settled, latest.updates, latest.under_way) == (False, 0, (1, 2))
@@ -535,7 +593,7 @@ def test_a_snapshot_finishes_what_is_under_way() -> None:
 
 def test_a_snapshot_when_an_update_is_at_fault() -> None:
     db = Database("n(100 / x) :- m(x). m(1).")
-    stream = db.stream(["+m(2).", "+m(0).", "+m(5)."], "together", steps=5)
+    stream = settling(db, ["+m(2).", "+m(0).", "+m(5)."], steps=5)
     _advance_until_under_way(stream, 3)
     with db.snapshot() as snapshot:
         assert snapshot.updates == 1

@@ -246,6 +246,75 @@ def test_the_standard_input(format: Any) -> None:
     assert changes(polled(arrivals_of([place], io.BytesIO(data)))) == UPDATES
 
 
+@pytest.mark.parametrize(
+    ("format", "text"), [("changes", TEXT), ("jsonl", JSON), ("csv", TABLE), (None, TEXT)]
+)
+def test_a_format_is_given_where_no_name_tells_it(tmp_path: Path, format: Any, text: str) -> None:
+    path = tmp_path / "edge"
+    path.write_text(text)
+    if format is not None:
+        db = Database(PROGRAM)
+        assert db.stream(path, format=format).run().updates == len(UPDATES)
+        assert db.stream([path], format=format).run().updates == len(UPDATES)
+    if format != "csv":
+        db = Database(PROGRAM)
+        assert db.stream(io.BytesIO(text.encode()), format=format).run().updates == len(UPDATES)
+        with path.open("rb") as opened:
+            assert db.stream(opened, format=format).run().updates == len(UPDATES)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            theirs.sendall(text.encode())
+            theirs.shutdown(socket.SHUT_WR)
+            assert db.stream(ours, format=format).run().updates == len(UPDATES)
+
+
+@pytest.mark.parametrize(
+    ("source", "format", "message"),
+    [
+        (
+            Path("log"),
+            "json",
+            "error: there is no format 'json'\n    did you mean jsonl?",
+        ),
+        (
+            io.BytesIO(b""),
+            "csv",
+            "error: a table from <stream> does not tell its relation\n"
+            "    give a Path: its name tells the relation, as edge.csv does",
+        ),
+        (
+            "+edge(1, 2).",
+            "changes",
+            "error: format is for paths, binary streams and connections\n    leave it out",
+        ),
+        (
+            [["+edge(1, 2)."]],
+            "jsonl",
+            "error: format is for paths, binary streams and connections\n    leave it out",
+        ),
+        (Path("."), None, "error: . is a folder, not a file\n    name a file inside it"),
+    ],
+)
+def test_formats_that_cannot_be(source: Any, format: Any, message: str) -> None:
+    with pytest.raises(TidelogError) as caught:
+        Database(PROGRAM).stream(source, format=format).run()
+    assert str(caught.value) == message
+
+
+def test_a_rule_goes_by_its_text_as_a_value() -> None:
+    db = Database(PROGRAM, facts={"edge": [(1, 2)]})
+    text = "far(x) :- path(x, _)."
+    there = db.stream([[RuleChange("+", text)]])
+    assert [done.delta.counts for done in there] == [{"far": (1, 0)}]
+    with pytest.raises(TidelogError, match="there is no such rule"):
+        db.stream([[RuleChange("-", "far(x) :- path(_, x)")]]).run()
+    again = db.stream([[RuleChange("-", "far(y) :- path(y, _)")], [RuleChange("+", text)]])
+    assert [done.delta.counts for done in again] == [{"far": (0, 1)}, {"far": (1, 0)}]
+    assert db.apply([RuleChange("-", text)])[0].counts == {"far": (0, 1)}
+    with pytest.raises(TidelogError, match="a rule is text; 5 is none"):
+        db.stream([[RuleChange("-", 5)]]).run()  # type: ignore[arg-type]
+
+
 def test_a_delta_is_an_update() -> None:
     db = Database(PROGRAM)
     deltas = db.apply("+edge(1, 2). commit. -edge(1, 2). +edge(3, 4). commit.")

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from tidelog import __version__
+from tidelog import __version__, ctrl_c
 from tidelog.cli.terminal import (
     Interrupted,
     Unread,
@@ -129,6 +129,9 @@ def _guarded(argv: Sequence[str] | None) -> int:
         where = error.filename or "the standard output"
         say(f"error: {where}: {error.strerror or error}")
     except Exception as error:
+        if ctrl_c.causes(error):
+            say("interrupted")
+            return 130
         if os.environ.get("TIDELOG_TRACEBACK"):
             raise
         say(
@@ -155,5 +158,7 @@ def _main(argv: Sequence[str] | None) -> int:
     options, unknown = parser(chosen).parse_known_args(arguments)
     if unknown:
         options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if ctrl_c.dropped():  # while modules were loaded
+        raise KeyboardInterrupt
     code: int = options.command(options)
     return code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tidelog.accept import Accepted, accept, read_program
@@ -18,6 +18,7 @@ from tidelog.cli.reports import Reports
 from tidelog.cli.terminal import Interrupted, Unread, fault, say, stdin, stdout
 from tidelog.io.changes import FORMATS, Place, place_of
 from tidelog.io.directives import require_writable
+from tidelog.limits import Interrupts
 from tidelog.program.diagnostics import Diagnostic, TidelogError, render
 from tidelog.stream import NAMES
 
@@ -142,7 +143,6 @@ def main(options: argparse.Namespace) -> int:
             Live(type(progress_of(options))) as live,
             _streamed(database, places, options, live) as stream,
             _told(stream, reports, files),
-            reports.saved(stream),
         ):
             if live.on:
                 stream.on_idle = lambda: live.tell(stream, now=True)
@@ -181,24 +181,30 @@ def _streamed(
 
 @contextmanager
 def _told(stream: Stream, reports: Reports, files: Files) -> Iterator[None]:
-    """Ends with a word on what was applied, if it does not end well."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        with suppress(KeyboardInterrupt):
+    """However the block ends, what has taken effect in it is told of everywhere; and if it does
+    not end well, in a message. Ctrl-C is looked at where the stream does, and held back else:
+    between an update's taking effect and its being told, it would part the two."""
+    with Interrupts(whole=True) as interrupts:
+        try:
+            interrupts.check()
+            yield
             reports.save(stream)
+            interrupts.check()
+        except KeyboardInterrupt:
+            reports.end(stream)
+            raise Interrupted(_applied(reports.updates, " before")) from None
+        except BrokenPipeError:
+            reports.end(stream)
+            if not files.written and not reports.filed:
+                raise  # `| head` has all that it wanted
+            note = _applied(reports.updates)
+            raise Unread(f"error: nobody reads the deltas any more\n    note: {note}") from None
+        except TidelogError as error:
             stream.close()
-        raise Interrupted(_applied(reports.updates, " before")) from None
-    except BrokenPipeError:
-        stream.close()
-        if not files.written and not reports.filed:
-            raise  # `| head` has all that it wanted
-        note = _applied(reports.updates)
-        raise Unread(f"error: nobody reads the deltas any more\n    note: {note}") from None
-    except TidelogError as error:
-        stream.close()
-        note = _applied(reports.updates, " before")
-        raise TidelogError(f"{fault(str(error))}\n    note: {note}") from None
+            note = _applied(reports.updates, " before")
+            raise TidelogError(f"{fault(str(error))}\n    note: {note}") from None
+        finally:
+            reports.save(stream)
 
 
 def _applied(done: int, when: str = "") -> str:

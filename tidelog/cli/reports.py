@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tidelog.accept import Accepted
 from tidelog.cli.files import Files
-from tidelog.cli.terminal import drop_stdout, stdout
+from tidelog.cli.terminal import Whole, drop_stdout
 from tidelog.io.atomic import Staged, check_target
 from tidelog.io.changes import Place, place_of
 from tidelog.io.deltas import delta_writer
@@ -26,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class Reports:
-    """Where deltas and statistics go; what cannot be written is refused beforehand."""
+    """Where deltas and statistics go; what cannot be written is refused beforehand.
+
+    It is used in a block that holds Ctrl-C back, so that all places tell of the same updates.
+    """
 
     def __init__(
         self,
@@ -42,7 +44,7 @@ class Reports:
         _refuse_overwriting(named, changes, accepted, files)
         if sum(place.live for place in deltas) > 1:
             raise TidelogError("error: deltas can be printed only once")
-        printed = stdout() if any(place.live for place in deltas) else None
+        printed = Whole() if any(place.live for place in deltas) else None
         relations = accepted.checked.relations
         for place in deltas:
             if place.relation:
@@ -63,6 +65,7 @@ class Reports:
         """Tell of an update, everywhere; if one place cannot hold its delta, nowhere.
 
         Those that settled together are told together: the delta comes with the last of them.
+        Only printing waits for others, so it comes last.
         """
         self._group.append(done)
         if len(self._group) < done.together:
@@ -72,32 +75,35 @@ class Reports:
         for writer in self._deltas:
             for changes in told:
                 writer.require(changes)
-        with Interrupts(whole=True):  # files tell of an update also if nobody reads it
-            self.updates += len(group)
-            if self._stats is not None:
-                self._records += map(_record, group)
-            for writer in self._files:
-                for changes in told:
-                    writer.add(changes)
-        for writer in self._printed:
-            try:
-                for changes in told:
-                    writer.add(changes)
-            except BrokenPipeError:
-                drop_stdout()
-                raise
-
-    @contextmanager
-    def saved(self, stream: Stream) -> Iterator[None]:
-        """However the block ends, files tell of the updates that were committed in it."""
+        self.updates += len(group)
+        if self._stats is not None:
+            self._records += map(_record, group)
+        for writer in self._files:
+            for changes in told:
+                writer.add(changes)
         try:
-            yield
-        finally:
-            self.save(stream)
+            for writer in self._printed:
+                for changes in told:
+                    writer.add(changes)
+        except BrokenPipeError:
+            self._printed = []
+            drop_stdout()
+            raise
+        except KeyboardInterrupt:
+            self._printed = []  # after a text that was cut off
+            raise
+
+    def end(self, stream: Stream) -> None:
+        """Close the stream, and tell of what has taken effect in it."""
+        with suppress(KeyboardInterrupt):
+            stream.close()
+        for done in stream.close():
+            with suppress(KeyboardInterrupt, BrokenPipeError):  # files tell of it all the same
+                self.add(done)
 
     def save(self, stream: Stream) -> None:
         """Write the files, if that is not done; a Ctrl-C waits for it."""
-        with Interrupts(whole=True):
+        with Interrupts(whole=True, quiet=True):
             if self._saved:
                 return
             self._saved = True

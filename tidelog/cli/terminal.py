@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import sys
 import threading
 from collections.abc import Iterator
+from time import monotonic
 from typing import BinaryIO
 
+from tidelog.limits import Interrupts
 from tidelog.program.diagnostics import TidelogError
+
+LOOK = 0.1  # seconds between two looks at whether a reader is still waited for
+PATIENCE = 1.0  # seconds that a reader has after a second Ctrl-C
 
 
 class Interrupted(KeyboardInterrupt):
@@ -52,6 +58,46 @@ def stdout() -> BinaryIO:
         raise TidelogError("the standard output is closed")
     sys.stdout.flush()
     return sys.stdout.buffer
+
+
+class Whole:
+    """The standard output, for what must reach its reader as a whole.
+
+    In a block that holds Ctrl-C back, writing goes on after the first one, however long the
+    reader takes. A second one ends it, if the reader has not taken all soon after.
+    """
+
+    def __init__(self) -> None:
+        self._stdout = stdout()
+        self._until = float("inf")
+        try:
+            self._file = self._stdout.fileno() if hasattr(select, "poll") else -1
+        except (OSError, ValueError):
+            self._file = -1  # it is no real file
+
+    def write(self, data: bytes) -> None:
+        if self._file < 0:
+            self._stdout.write(data)
+            return
+        ready = select.poll()
+        ready.register(self._file, select.POLLOUT)
+        rest = memoryview(data)
+        while rest:
+            # Inside a write of more than a pipe can take, nobody could give up.
+            if ready.poll(LOOK * 1000):
+                rest = rest[os.write(self._file, rest[: select.PIPE_BUF]) :]
+            self._look()
+
+    def _look(self) -> None:
+        block = Interrupts.around()
+        if block is None or block.presses < 2:
+            return
+        self._until = min(self._until, monotonic() + PATIENCE)
+        if monotonic() > self._until:
+            raise KeyboardInterrupt
+
+    def flush(self) -> None:
+        self._stdout.flush()
 
 
 def stdin() -> BinaryIO | None:

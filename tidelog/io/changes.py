@@ -80,6 +80,8 @@ def place_of(name: str, format: Format | None = None) -> Place:
     """
     named = _NAMED.fullmatch(name)
     relation, path = ("", name) if named is None or os.path.exists(name) else named.groups()
+    if os.path.isdir(path):
+        raise FileFault(f"{path} is a folder, not a file", "name a file inside it")
     stem, *endings = os.path.basename(path).split(".")
     connected = path.startswith(TCP) and address_of(path) is not None
     if path == "-" or connected:

@@ -11,7 +11,7 @@ import io
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import IO, BinaryIO, Protocol
+from typing import IO, Protocol
 
 from tidelog.io.atomic import Staged
 from tidelog.io.cells import float_text, shown
@@ -45,7 +45,14 @@ class DeltaWriter(Protocol):
     def save(self, staged: Staged) -> None: ...
 
 
-def delta_writer(place: Place, relation: Relation | None, stdout: BinaryIO | None) -> DeltaWriter:
+class Printer(Protocol):
+    """The standard output."""
+
+    def write(self, data: bytes, /) -> object: ...
+    def flush(self) -> object: ...
+
+
+def delta_writer(place: Place, relation: Relation | None, stdout: Printer | None) -> DeltaWriter:
     """The writer for a place; a table needs its relation."""
     if place.format in ("csv", "parquet"):
         if relation is None:
@@ -66,7 +73,7 @@ def delta_lines(delta: Iterable[FactChange], text: Callable[[Change], str]) -> b
 
 
 class _Printed:
-    def __init__(self, stdout: BinaryIO, text: Callable[[Change], str]) -> None:
+    def __init__(self, stdout: Printer, text: Callable[[Change], str]) -> None:
         self._stdout = stdout
         self._text = text
 

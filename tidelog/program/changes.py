@@ -22,7 +22,7 @@ class FactChange:
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
-    """A rule arrives or goes; one that goes may be given by its name instead."""
+    """A rule arrives or goes, given by its text; one that goes may be given by its name instead."""
 
     op: Op
     rule: Clause | str

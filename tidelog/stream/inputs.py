@@ -14,9 +14,20 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, BinaryIO, Protocol
 
-from tidelog.io.changes import Place, Sourced, place_of, read_changes, read_notation, read_pieces
+from tidelog.io.changes import (
+    FORMATS,
+    Format,
+    Place,
+    Sourced,
+    place_of,
+    read_changes,
+    read_notation,
+    read_pieces,
+)
 from tidelog.io.frames import to_table
 from tidelog.io.sockets import TCP, connect
+from tidelog.io.source import FileFault
+from tidelog.plan.draft import did_you_mean
 from tidelog.program.changes import Change, Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import TidelogError
 from tidelog.stream.pump import (
@@ -60,24 +71,35 @@ class Input:
     given: int = 0  # updates so far
 
 
-def open_input(source: Any, relations: Relations, stdin: BinaryIO | None = None) -> Input:
-    """The changes of a source of any kind."""
+def open_input(
+    source: Any,
+    relations: Relations,
+    stdin: BinaryIO | None = None,
+    format: Format | None = None,
+) -> Input:
+    """The changes of a source of any kind; `format` is of those that consist of bytes."""
+    if format is not None and format not in FORMATS:
+        advice = did_you_mean(str(format), FORMATS, f"there are {', '.join(FORMATS)}")
+        raise TidelogError(f"error: there is no format {format!r}\n    {advice}")
     if isinstance(source, str) and source.startswith(TCP) and "\n" not in source:
-        source = place_of(source)
-    if isinstance(source, str):
-        return Input(TEXT, read_notation([source] if source else [], TEXT, relations))
+        source = place_of(source, format)
     if isinstance(source, Path):
-        source = place_of(os.fspath(source))
+        source = place_of(os.fspath(source), format)
     if isinstance(source, Place):
         return _placed(source, relations, stdin)
     if isinstance(source, io.TextIOWrapper):
         source = source.buffer
     if isinstance(source, socket.socket):
-        place = Place(SOCKET, "changes", "")
+        place = _nameless(SOCKET, format)
         return _pumped(place, from_socket(lambda: source, SOCKET, False), relations)
     if callable(getattr(source, "read", None)) and not isinstance(source, io.TextIOBase):
-        place = Place(called(source), "changes", "")
-        return _streamed(place, source, relations)
+        return _streamed(_nameless(called(source), format), source, relations)
+    if format is not None:
+        raise TidelogError(
+            "error: format is for paths, binary streams and connections\n    leave it out"
+        )
+    if isinstance(source, str):
+        return Input(TEXT, read_notation([source] if source else [], TEXT, relations))
     if isinstance(source, queue.Queue | queue.SimpleQueue):
         feed: Feed = FromQueue(source)
         return Input("<queue>", _values(feed, relations), feed)
@@ -88,6 +110,15 @@ def open_input(source: Any, relations: Relations, stdin: BinaryIO | None = None)
         f"error: updates cannot come from {source!r}\n    give text, a Path, a binary stream, a "
         "socket, a queue or an iterable of updates"
     )
+
+
+def _nameless(name: str, format: Format | None) -> Place:
+    """Bytes from somewhere that has no name to tell a relation."""
+    place = Place(name, format or "changes", "")
+    if place.is_table:
+        advice = "give a Path: its name tells the relation, as edge.csv does"
+        raise FileFault(f"a table from {name} does not tell its relation", advice)
+    return place
 
 
 def _placed(place: Place, relations: Relations, stdin: BinaryIO | None) -> Input:

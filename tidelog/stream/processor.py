@@ -13,7 +13,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from tidelog.limits import Interrupts, Limits, Show
+from tidelog.io.changes import Format
+from tidelog.limits import Interrupts, Limits, Show, waiting
 from tidelog.program.diagnostics import TidelogError
 from tidelog.stream.metrics import Metrics
 from tidelog.stream.policy import POLICIES, Arrived, Base, Finished, Policy, check_policy
@@ -48,17 +49,18 @@ class Stream:
         algorithm: str | None = None,
         strict: bool = False,
         dry_run: bool = False,
+        format: Format | None = None,
         limits: Limits | None = None,
         progress: Show | None = None,
-        **options: Any,
     ) -> None:
         self.closed = True  # until all is well
+        self._left: list[Finished] = []
         check_policy(policy)
         if algorithm is not None:
             check_algorithm(algorithm)
         shared: dict[str, Any] = {"limits": limits or database._limits, "progress": progress}
         self._plain = partial(Sequential, database, lambda: None, algorithm, **shared)
-        options.update(shared)
+        options = dict(shared)
         if policy == "sequential":
             options.update(strict=strict, dry_run=dry_run)
         elif strict or dry_run:
@@ -70,7 +72,7 @@ class Stream:
         self.arrivals = (
             source
             if isinstance(source, Arrivals)
-            else Arrivals(source, lambda: database._state.book)
+            else Arrivals(source, lambda: database._state.book, format=format)
         )
         self._state = database._state
         self._todo: deque[Arrived] = deque()  # updates that were read and are not given yet
@@ -108,7 +110,8 @@ class Stream:
             if idle:
                 if patience is None and self.on_idle is not None:
                     self.on_idle()
-                self.arrivals.wait(patience)
+                with waiting():
+                    self.arrivals.wait(patience)
                 patience = None
         # At calls, Python looks for signals: by `popleft`, what is given could be lost.
         done = self._ready[0]
@@ -295,17 +298,20 @@ class Stream:
 
     # The end.
 
-    def close(self) -> None:
-        """Read no more. What is not finished is undone; what is finished can still be had."""
+    def close(self) -> list[Finished]:
+        """Read no more, and undo what is not finished. Returns the updates that have taken effect
+        and were not given until then; later calls return the same list."""
         if self.closed:
-            return
+            return self._left
         with self._state.lock, Interrupts(whole=True):
             self.closed = True
+            self._left = list(self._ready)
             if self._policy.busy:
                 self._policy.give_up()
             self._under_way.clear()
             self._todo.clear()
             self.arrivals.close()
+        return self._left
 
     def __enter__(self) -> Self:
         return self

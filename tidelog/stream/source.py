@@ -7,14 +7,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, BinaryIO
 
-from tidelog.io.changes import Place
+from tidelog.io.changes import Format, Place
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import Sources
 from tidelog.program.rules import Relation
 from tidelog.stream.inputs import Input, open_input
 from tidelog.stream.policy import Arrived
-from tidelog.transactions import clause_of
+from tidelog.transactions import clause_of, find_rule
 
 
 class Arrivals:
@@ -35,13 +35,18 @@ class Arrivals:
     """
 
     def __init__(
-        self, source: Any, book: Callable[[], Rulebook], stdin: BinaryIO | None = None
+        self,
+        source: Any,
+        book: Callable[[], Rulebook],
+        stdin: BinaryIO | None = None,
+        format: Format | None = None,
     ) -> None:
         self.ended = False
         self.given = 0  # updates so far
         self.name = ""  # what is read now, as messages call it
         self._book = book
         self._stdin = stdin
+        self._format = format
         self._sources: Iterator[Any] = iter(source if _are_files(source) else [source])
         self._input: Input | None = None
         self._changes: list[tuple[FactChange | RuleChange, Sources]] = []
@@ -82,7 +87,7 @@ class Arrivals:
 
     def _open(self) -> Input | None:
         for source in self._sources:
-            self._input = open_input(source, self._relations, self._stdin)
+            self._input = open_input(source, self._relations, self._stdin, self._format)
             self.name = self._input.name
             return self._input
         return None
@@ -133,7 +138,7 @@ def _after(book: Rulebook, change: RuleChange, sources: Sources) -> Rulebook:
     if change.op == "+":
         return book.plus(*clause_of(change.rule, sources))[0]
     at = change.at if change.at.line else None
-    return book.without([book.find(change.rule, sources, at)])[0]
+    return book.without([find_rule(book, change.rule, sources, at)])[0]
 
 
 def _are_files(source: object) -> bool:

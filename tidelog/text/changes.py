@@ -290,6 +290,8 @@ def change_text(change: Change) -> str:
         case FactChange():
             values = ", ".join(map(value_text, change.row))
             return f"{change.op}{change.relation}({values})."
+        case RuleChange(rule=str(text)) if ":-" in text:
+            return f"{change.op}{text.strip().removesuffix('.')}."
         case RuleChange(rule=str(name)):
             return f'{change.op}rule "{name}".'
         case RuleChange(rule=Clause() as rule):
