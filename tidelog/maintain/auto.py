@@ -20,6 +20,7 @@ from tidelog.maintain.memory import Kept
 from tidelog.maintain.seam import FactSet
 from tidelog.maintain.steps import kept, losing
 from tidelog.maintain.update import Spent, Update
+from tidelog.plan.closures import Closure
 from tidelog.program.rules import Rule, Stratum
 
 SMALL = 4_000  # facts of a stratum that is tried from scratch just to know
@@ -34,6 +35,10 @@ TINY = 500  # facts that its rules read and derive: plans for following deletion
 
 def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
     costs = u.memory.costs(stratum)
+    if modular.is_reformed(u, stratum, gone, come):
+        recompute.maintain(u, stratum, gone, come)
+        u.work.why = modular.OTHERS
+        return
     deletes = loses(u, stratum, gone)
     facts = len(u.D) + len(u.A) + len(u.X)
     waits = deletes and costs.waits(facts, lambda: plans(u, stratum, facts))
@@ -100,8 +105,8 @@ def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rul
                 u.memory.costs(stratum).searched(u.clock() - began)
         return
     if u.memory.had_modules(stratum) and (found := modular.closures(u, stratum)):
-        modular.by_modules(u, stratum, found, gone, come)
-        u.work.why = u.work.why or "closures have their own algorithm"
+        if not by_modules(u, stratum, found, gone, come):
+            from_scratch_after_all(u, stratum, gone, come)
         return
     if keeps_counters(u, stratum) and by_counters(u, stratum, gone, come):
         return
@@ -119,12 +124,41 @@ def follow(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rul
         dred.insert(u, stratum, come, dred.rederive(u, stratum, D, come, dead), D)
         u.memory.costs(stratum).searched(u.clock() - began)
         return
-    given_up = u.work.algorithm
     N -= N
+    from_scratch_after_all(u, stratum, gone, come)
+
+
+def from_scratch_after_all(
+    u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]
+) -> None:
+    """A search was given up."""
+    given_up = u.work.algorithm
     began = u.clock()
     recompute.maintain(u, stratum, gone, come)
     u.memory.costs(stratum).recomputed(u.clock() - began, deletes=True)
     u.work.why = f"{given_up} takes longer"
+
+
+def by_modules(
+    u: Update,
+    stratum: Stratum,
+    found: Sequence[Closure],
+    gone: Sequence[Rule],
+    come: Sequence[Rule],
+) -> bool:
+    """Maintain the stratum by its modules. False, and its facts are as they were, where other
+    recursive rules lead that far that it takes longer than recomputing did."""
+    costs = u.memory.costs(stratum)
+    if not modular.is_exact(u, stratum):
+        u.deadline = u.clock() + max(costs.recompute, costs.patience(plans=len(stratum.rules)))
+    try:
+        modular.by_modules(u, stratum, found, gone, come)
+    except Spent:
+        return False
+    finally:
+        u.deadline = math.inf
+    u.work.why = u.work.why or "closures have their own algorithm"
+    return True
 
 
 def loses(u: Update, stratum: Stratum, gone: Sequence[Rule]) -> bool:

@@ -80,9 +80,14 @@ def evaluate(
     if X is None or len(X) ** 2 <= LONG or feeding.meeting(X) <= LONG:
         engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each, most=LONG)
     if N:
+        lost = len(engine.collect(N - I))
         N -= N
         if X is None:
+            lost += len(I)
             engine.take(stratum.relations)
+            lost -= len(I)
+        engine.worked(found[0].rules[0], 0.0, -lost)  # they are found once more
+        if X is None:
             modular.close(engine, memory, stratum, found, E, I, watch)
         else:
             modular.exactly(engine, memory, stratum, found, X, I, watch)

@@ -107,6 +107,10 @@ class Memory:
         """Were closures of the stratum worth a module, even if what they knew is forgotten?"""
         return stratum.relations in self._modular
 
+    def had_in(self, relation: str) -> frozenset[str]:
+        """Relations of strata that had modules, and this relation."""
+        return frozenset().union(*(names for names in self._modular if relation in names))
+
     def forget(self, relations: Iterable[str]) -> None:
         """Counters and ages of these relations are out of step, and closures are forgotten."""
         for which, noted in self._kept.items():

@@ -11,6 +11,7 @@ change is computed anew, because its modules may be others then.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tidelog.maintain import bf, bfc, dredc, feeding
@@ -23,6 +24,7 @@ from tidelog.maintain.update import Memory, Update
 from tidelog.plan.closures import Closure, paired
 from tidelog.program.rules import Rule, Stratum
 
+OTHERS = "the modules are others now"
 OWED, TIMES = 2048, 32  # facts that have come, and times that some have: so much may be owed
 
 
@@ -31,6 +33,9 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     found = closures(u, stratum)
     if found:
         by_modules(u, stratum, found, gone, come)
+    elif dissolves(u, gone):
+        u.work.algorithm = "dredc-mod"
+        anew(u, stratum)
     else:
         dredc.maintain(u, stratum, gone, come)
 
@@ -44,9 +49,8 @@ def by_modules(
 ) -> None:
     """The same for a stratum that has closures."""
     u.work.algorithm = "dredc-mod"
-    if changes_modules(stratum, found, gone) or changes_modules(stratum, found, come):
-        recompute(u, stratum)
-        u.work.why = "the modules are others now"
+    if reforms(stratum, found, gone, come):
+        anew(u, stratum)
     elif is_exact(u, stratum):
         exact(u, stratum, gone, come)
     else:
@@ -57,17 +61,54 @@ def maintain_bf(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequenc
     """B/F^c-Mod, which the paper leaves open: a fact is proved without chaining if the closure of
     the facts that need no recursion has it."""
     found = closures(u, stratum)
-    if not found or not is_exact(u, stratum):
+    if not found and dissolves(u, gone):
+        anew(u, stratum)
+    elif not found or not (is_exact(u, stratum) or reforms(stratum, found, gone, come)):
         with_proofs(u, stratum, gone, come, found)
         return
-    by_modules(u, stratum, found, gone, come)
+    else:
+        by_modules(u, stratum, found, gone, come)
     u.work.algorithm = "bfc-mod"
 
 
-def changes_modules(stratum: Stratum, found: Sequence[Closure], rules: Sequence[Rule]) -> bool:
-    """May modules be others, or external facts be of other kinds, if these rules come or go?"""
+def is_reformed(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> bool:
+    """Do modules form, change or dissolve by rules that come and go?"""
+    if not (gone or come):
+        return False
+    found = closures(u, stratum)
+    return reforms(stratum, found, gone, come) if found else dissolves(u, gone)
+
+
+def reforms(
+    stratum: Stratum, found: Sequence[Closure], gone: Sequence[Rule], come: Sequence[Rule]
+) -> bool:
+    """May modules be others, or external facts be of other kinds, now that these rules went and
+    came?"""
     linear = found[0].base is not None
-    return bool(rules) and (linear or bool(split(stratum, rules)[1]))
+    return any(rules and (linear or split(stratum, rules)[1]) for rules in (gone, come))
+
+
+def dissolves(u: Update, gone: Sequence[Rule]) -> bool:
+    """Was one of the rules recursive, in a stratum that had modules? Without them, what it derived
+    could take long to follow."""
+    return any(
+        name in u.memory.had_in(rule.head.relation) for rule in gone for name, _ in rule.reads()
+    )
+
+
+def anew(u: Update, stratum: Stratum) -> None:
+    """The stratum from scratch, by the modules that there are now."""
+    from tidelog.maintain.recompute import maintain as from_scratch  # which knows of modules
+
+    named = u.work.algorithm
+    if found := closures(u, stratum):
+        taken = u.engine.take(stratum.relations)
+        close(u.engine, u.memory, stratum, found, u.E, u.I, u.watch)
+        u.note("apply")
+        u.net(*u.engine.compare(taken))
+    else:
+        from_scratch(u, stratum, (), ())
+    u.work.algorithm, u.work.why = named, OTHERS
 
 
 def closures(u: Update, stratum: Stratum) -> tuple[Closure, ...]:
@@ -213,6 +254,7 @@ def in_turns(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     N -= u.E
     N -= engine.positive(engine.nonrecursive, N)
     Ds = overdelete(u, stratum, (closed, others), N)
+    u.deadline = math.inf  # from here on facts change
     I -= Ds
     own = [closed.red(u, stratum, Ds), engine.none()]
     N = others.red(u, stratum, Ds)
@@ -321,15 +363,6 @@ def with_proofs(
     u.net(D, added)
 
 
-def recompute(u: Update, stratum: Stratum) -> None:
-    """The stratum from scratch, by Mat-Mod."""
-    found = closures(u, stratum)
-    taken = u.engine.take(stratum.relations)
-    close(u.engine, u.memory, stratum, found, u.E, u.I, u.watch)
-    u.note("apply")
-    u.net(*u.engine.compare(taken))
-
-
 def close(
     engine: Engine,
     memory: Memory,
@@ -371,7 +404,9 @@ def exactly(
     is what it is made from, or connects the same."""
     (closed,) = _begin(engine, memory, stratum, found, watch)
     closed.connects = connects
+    before = len(I)
     I |= closed.grow(engine, X)
+    closed.worked(engine, facts=len(I) - before)
 
 
 def _begin(

@@ -154,8 +154,12 @@ class Closed:
         """The same for edges."""
         began = time.perf_counter()
         J = self.facts(engine, self.known.insert(X)) if len(X) else engine.none()
-        engine.worked(self.closure.rules[0], time.perf_counter() - began, len(J))
+        self.worked(engine, time.perf_counter() - began)
         return J
+
+    def worked(self, engine: Engine, seconds: float = 0.0, facts: int = 0) -> None:
+        """For profiles: so long it took, or so many facts are new by it."""
+        engine.worked(self.closure.rules[0], seconds, facts)
 
     def owe(self, engine: Engine, P: FactSet) -> None:
         """Lower facts came, and what is external because of them is not looked for."""
@@ -183,6 +187,7 @@ class Closed:
         J = self.insert(engine, N)
         J -= I
         I |= J
+        self.worked(engine, facts=len(J))
         return J
 
     def delete(self, u: Update, stratum: Stratum, N: FactSet, Ds: FactSet) -> FactSet:
