@@ -18,6 +18,7 @@ from tidelog.program.changes import FactChange, RuleChange
 from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.stream.dynamic import FullyDynamic
 from tidelog.stream.marking import Marking
+from tidelog.stream.overlap import SPELL
 from tidelog.stream.policy import Arrived
 from tidelog.text import parse
 
@@ -85,6 +86,7 @@ def overlap(told: History, algorithm: str, rng: Random) -> int:
             continue
         if policy._overlap is not None:
             policy._overlap.flow.size = rng.choice((1, 1, 2, 3, 100))
+            policy._overlap.spell = rng.choice((0.0, 0.0, 0.0, SPELL))
         if rng.random() < 0.01:
             policy.give_up()
             taken = settled

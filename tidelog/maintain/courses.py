@@ -199,15 +199,16 @@ class BackwardForward(_Chasing):
     and no proof rests on a fact that no rule has used. What goes has no proof from E and what was
     heard, so insertion cannot bring it back before something else is new, and work ends.
 
-    What a check has found serves all suspects, so all are checked at once. It is given up for an
-    update that waits; but when that happens again, only after twice the time, so that it ends.
+    What a check has found serves all suspects, so all are checked at once. After the time of a step
+    it is given up for an update that waits; when that happens again, after twice the time, so that
+    it ends.
     """
 
     name, deletes = "bf", "del prop"
 
     def __init__(self, stratum: Stratum) -> None:
         super().__init__(stratum)
-        self._patience = 0.0  # seconds
+        self._patience = STEP  # seconds
 
     def step(self, flow: Flow) -> bool:
         flow.u.memory.keep(self.stratum)
@@ -252,13 +253,13 @@ class BackwardForward(_Chasing):
         try:
             gone = check.decide(F)
         except Waiting:
-            self._patience = max(STEP, 2 * self._patience)
+            self._patience *= 2
             del check, F
             flow.S |= flow.engine.hold(asked)
             raise
         finally:
             flow.patient_until = math.inf
-        self._patience = 0.0
+        self._patience = STEP
         u.work.numbers["|C|"] += len(check.C)
         return gone
 

@@ -185,8 +185,8 @@ class Flow:
 
     # Work.
 
-    def step(self) -> None:
-        """Some work on the lowest stratum that has any."""
+    def step(self) -> bool:
+        """Some work on the lowest stratum that has any; false if an update waits instead."""
         at = self._todo[0]
         stratum = self._strata[at]
         if self._listening is not None and self._listening[0] != at:
@@ -195,13 +195,13 @@ class Flow:
         self._handled = 0
         if stratum.given:
             self._tell_inputs()
-            return
+            return True
         began, instances = time.perf_counter(), self.engine.instances
         work = self._begin(at)
         try:
             more = self._hear(at) or self._courses[at].step(self)
         except Waiting:
-            return
+            return False
         if not more:
             heappop(self._todo)
             self._queued.discard(at)
@@ -210,6 +210,7 @@ class Flow:
         work.seconds += seconds
         work.instances += self.engine.instances - instances
         self._settle_size(seconds)
+        return True
 
     def _begin(self, at: int, at_work: bool = True) -> Work:
         """The stratum is worked on, or given something to do: in the report and for the watch,

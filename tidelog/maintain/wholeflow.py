@@ -46,7 +46,7 @@ class WholeFlow:
         for facts in (came, went):
             _turn(self.engine, self.X, facts)
 
-    def step(self) -> None:
+    def step(self) -> bool:
         engine = self.engine
         D, A = engine.none(), engine.none()
         u = Update(engine, self.E, self.I, self.X, D, A, self._watch, self._memory)
@@ -55,6 +55,7 @@ class WholeFlow:
         self.X = engine.none()
         for facts in (D, A):
             _turn(engine, self.t, facts)
+        return True
 
     def changes(self) -> tuple[Saved, Saved]:
         """What went and what came since all had settled."""

@@ -21,6 +21,7 @@ from tidelog.stream.policy import Arrived, Base, Finished, Look, finished
 from tidelog.stream.sequential import Sequential
 
 MOST = 1000  # updates that settle together
+TOGETHER = 1 << 14  # facts of updates that join at once, about
 LITTER = 1 << 14  # facts that have gone, whose room is not given back yet; or a quarter of all
 
 
@@ -30,7 +31,7 @@ class Joined:
 
     update: Arrived
     began: float
-    effect: float
+    effect: float = 0.0  # when it has joined
 
 
 class FullyDynamic:
@@ -68,7 +69,7 @@ class FullyDynamic:
         if not self._joined:
             # Where there is too much, it is given back first.
             return self._overlap.litter < max(LITTER, self._overlap.facts // 4)
-        return len(self._joined) < MOST
+        return len(self._joined) < MOST and self._overlap.joining < TOGETHER
 
     def take(self, update: Arrived) -> None:
         if update.changes_rules:
@@ -82,13 +83,13 @@ class FullyDynamic:
                 self._database, self._algorithm, self._limits, self._progress, self._waits
             )
         try:
-            self._overlap.join(update)
+            self._overlap.admit(update)
         except BaseException:
             if not self._joined:
                 overlap, self._overlap = self._overlap, None
                 overlap.rollback()
             raise
-        self._joined.append(Joined(update, began, perf_counter()))
+        self._joined.append(Joined(update, began))
 
     def _waits(self) -> bool:
         """Has an update arrived in the midst of a step?"""
@@ -107,12 +108,25 @@ class FullyDynamic:
                 self._overlap = None
                 overlap.end()
             return ()
+        if not self._joined[-1].effect:
+            full = not self.wants()
+            self._join(overlap)
+            if full and self.wants():
+                return ()  # others that wait may undo these
         if not overlap.settled:
             overlap.step()
         if self._ready is not None:
             ready, self._ready = self._ready, None
             self.take(ready)
         return self._finish(overlap) if overlap.settled else ()
+
+    def _join(self, overlap: Overlap) -> None:
+        overlap.join()
+        now = perf_counter()
+        for one in reversed(self._joined):
+            if one.effect:
+                break
+            one.effect = now
 
     def _finish(self, overlap: Overlap) -> Sequence[Finished]:
         joined, self._joined = self._joined, []

@@ -13,7 +13,7 @@ from tidelog.engines.local.sets import LocalSet, Rows
 from tidelog.limits import Interrupts, Limits, Show, Watch
 from tidelog.maintain.algorithms import WHOLE
 from tidelog.maintain.courses import course_of
-from tidelog.maintain.flow import Flow
+from tidelog.maintain.flow import STEP, Flow
 from tidelog.maintain.report import Report
 from tidelog.maintain.wholeflow import WholeFlow
 from tidelog.program.changes import FactChange, Op
@@ -21,6 +21,7 @@ from tidelog.stream.policy import Arrived, Base
 from tidelog.transactions import Ids, Transaction
 
 PIECE = 2048  # facts whose room is given back at a time
+SPELL = STEP / 2  # seconds of work before updates are looked for again
 
 
 class Overlap(Transaction):
@@ -53,6 +54,7 @@ class Overlap(Transaction):
         self._explicit.release()  # a set less: what is changed explicitly is noted in order
         self._made: list[tuple[Op, int, Ids]] = []
         self._arriving: dict[Op, LocalSet] = {}
+        self.spell = SPELL
         self.working = 0.0  # seconds
         shared = (engine, engine.explicit, engine.all, self._watch, state.memory, book.strata)
         whole = WHOLE.get(algorithm)
@@ -66,18 +68,28 @@ class Overlap(Transaction):
 
     @property
     def settled(self) -> bool:
-        return self.flow.settled
+        return self.flow.settled and not self._pending
 
-    def join(self, update: Arrived) -> None:
-        """The facts of an update are explicit from now on, or no more. A fault in it leaves all
-        as it was."""
+    @property
+    def joining(self) -> int:
+        """How many facts have been admitted and have not joined."""
+        return sum(map(len, self._pending.values()))
+
+    def admit(self, update: Arrived) -> None:
+        """An update joins next, together with those that were admitted since the last ones joined:
+        of several changes of one fact the last counts. A fault in it leaves all as it was."""
+        others, self._pending = self._pending, {}
         try:
             for change, sources in update.changes:
                 assert isinstance(change, FactChange)
                 self.change(change, sources)
-        except BaseException:
-            self._pending.clear()
-            raise
+            for name, changes in self._pending.items():
+                others.setdefault(name, {}).update(changes)
+        finally:
+            self._pending = others
+
+    def join(self) -> None:
+        """The facts of the updates that were admitted are explicit from now on, or no more."""
         with self._working():
             self._arriving = {"+": self._engine.none(), "-": self._engine.none()}
             try:
@@ -98,9 +110,11 @@ class Overlap(Transaction):
         self._made.clear()
 
     def step(self) -> None:
-        """Some work."""
+        """Some work: several steps, where they are short."""
         with self._working():
-            self.flow.step()
+            end = time.perf_counter() + self.spell
+            while self.flow.step() and not self.flow.settled and time.perf_counter() < end:
+                pass
             if self.flow.settled:
                 self._watch.tick(None)
 
