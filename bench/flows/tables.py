@@ -73,9 +73,11 @@ def first_effects(rows: Sequence[effects.Row]) -> str:
     lines = []
     for row in sorted(rows, key=lambda row: row.size):
         found = [milliseconds(row.percentile(percent)) for percent in (50, 95, 100)]
+        is_short = row.flight < effects.SHORT
+        flight = f"< {milliseconds(effects.SHORT)}" if is_short else milliseconds(row.flight)
         lines.append(
             [
-                *(whole(row.size), row.policy, milliseconds(row.flight), milliseconds(row.taking)),
+                *(whole(row.size), row.policy, flight, milliseconds(row.taking)),
                 str(len(row.effects)),
                 *found,
             ]

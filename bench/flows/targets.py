@@ -129,10 +129,14 @@ def of_effects(rows: Sequence[effects.Row]) -> list[Target]:
         if len(some) < 2 or not all(row.effects for row in some):
             return [Target(text, None, "no figures")]
         first, last = some[0], some[-1]
-        ratio = last.percentile(50) / first.percentile(50)
-        medians = [milliseconds(row.percentile(50)) for row in (first, last)]
-        figure = f"{policy}: median {medians[0]} ms beside {first.size:,} facts and {medians[1]} "
-        grown[policy] = ratio, f"{figure}ms beside {last.size:,}, {ratio:.2f} times"
+        ratios = [last.percentile(percent) / first.percentile(percent) for percent in (50, 95)]
+        figure = f"{policy}: "
+        figure += ", ".join(
+            f"{name} {milliseconds(first.percentile(percent))} ms beside {first.size:,} facts and "
+            f"{milliseconds(last.percentile(percent))} ms beside {last.size:,}, {ratio:.2f} times"
+            for name, percent, ratio in zip(("median", "p95"), (50, 95), ratios, strict=True)
+        )
+        grown[policy] = max(ratios), figure
     dynamic, plain = grown["fully-dynamic"], grown["sequential"]
     what = f"{text} (at most {GROWING} times)"
     return [Target(what, dynamic[0] <= GROWING, f"{dynamic[1]}; {plain[1]}")]

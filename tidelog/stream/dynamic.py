@@ -1,37 +1,27 @@
 """Fully dynamic: an update joins those that are being worked on, between two steps.
 
-What it changes explicitly takes effect at once, whatever is under way; updates that undo each
-other cancel before their consequences are followed; and all that overlapped settle together. An
-endless stream must settle now and then, for its deltas to come out and for what went to be
-forgotten: after `MOST` updates, no more join until all have settled.
+What it changes explicitly takes effect at once, whatever is under way; updates that wait join
+together, and those that undo each other cancel before their consequences are followed; and all that
+overlapped settle together. An endless stream must settle now and then, for its deltas to come out
+and for what went to be forgotten: after `MOST` updates, no more join until all have settled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 from tidelog.deltas import Delta
 from tidelog.limits import Limits, Show
 from tidelog.maintain.report import Report
+from tidelog.stream.backlog import PORTION, Backlog, Taken
 from tidelog.stream.overlap import Overlap
 from tidelog.stream.policy import Arrived, Base, Finished, Look, finished
 from tidelog.stream.sequential import Sequential
 
 MOST = 1000  # updates that settle together
-TOGETHER = 1 << 14  # facts of updates that join at once, about
 LITTER = 1 << 14  # facts that have gone, whose room is not given back yet; or a quarter of all
-
-
-@dataclass(slots=True)
-class Joined:
-    """An update that is under way."""
-
-    update: Arrived
-    began: float
-    effect: float = 0.0  # when it has joined
 
 
 class FullyDynamic:
@@ -51,7 +41,9 @@ class FullyDynamic:
         self._limits = limits or database._limits
         self._progress = progress
         self._overlap: Overlap | None = None
-        self._joined: list[Joined] = []
+        self._joined: list[Taken] = []
+        self._backlog = Backlog()  # those of them that are not in yet
+        self._taken = 0  # changes since the last of them joined
         self._ready: Arrived | None = None  # an update that a step was given up for
         self._alone = Sequential(
             database, look, algorithm, limits=limits, progress=progress, **options
@@ -69,7 +61,7 @@ class FullyDynamic:
         if not self._joined:
             # Where there is too much, it is given back first.
             return self._overlap.litter < max(LITTER, self._overlap.facts // 4)
-        return len(self._joined) < MOST and self._overlap.joining < TOGETHER
+        return len(self._joined) < MOST and self._taken < PORTION
 
     def take(self, update: Arrived) -> None:
         if update.changes_rules:
@@ -83,13 +75,16 @@ class FullyDynamic:
                 self._database, self._algorithm, self._limits, self._progress, self._waits
             )
         try:
-            self._overlap.admit(update)
+            changes = self._overlap.changes_of(update)
         except BaseException:
             if not self._joined:
                 overlap, self._overlap = self._overlap, None
                 overlap.rollback()
             raise
-        self._joined.append(Joined(update, began))
+        taken = Taken(update, began)
+        self._joined.append(taken)
+        self._backlog.add(taken, changes)
+        self._taken += len(update.changes)
 
     def _waits(self) -> bool:
         """Has an update arrived in the midst of a step?"""
@@ -108,25 +103,25 @@ class FullyDynamic:
                 self._overlap = None
                 overlap.end()
             return ()
-        if not self._joined[-1].effect:
-            full = not self.wants()
-            self._join(overlap)
-            if full and self.wants():
-                return ()  # others that wait may undo these
+        if self._backlog and not self._join(overlap):
+            return ()
         if not overlap.settled:
             overlap.step()
         if self._ready is not None:
             ready, self._ready = self._ready, None
             self.take(ready)
-        return self._finish(overlap) if overlap.settled else ()
+        return () if self._backlog or not overlap.settled else self._finish(overlap)
 
-    def _join(self, overlap: Overlap) -> None:
-        overlap.join()
+    def _join(self, overlap: Overlap) -> bool:
+        """Some of those that wait are in then; false if more may wait, which might undo them."""
+        enough = self.wants()
+        self._taken = 0
+        changes, updates = self._backlog.some()
+        overlap.join(changes)
         now = perf_counter()
-        for one in reversed(self._joined):
-            if one.effect:
-                break
-            one.effect = now
+        for taken in updates:
+            taken.effect = now
+        return not self._backlog and (enough or not self.wants())
 
     def _finish(self, overlap: Overlap) -> Sequence[Finished]:
         joined, self._joined = self._joined, []
@@ -148,6 +143,7 @@ class FullyDynamic:
 
     def give_up(self) -> None:
         self._joined.clear()
+        self._backlog, self._taken = Backlog(), 0
         self._ready = None
         overlap, self._overlap = self._overlap, None
         self._alone.give_up()

@@ -10,6 +10,7 @@ import numpy as np
 
 from tidelog.deltas import Delta
 from tidelog.engines.local.sets import LocalSet, Rows
+from tidelog.io.frames import to_table
 from tidelog.limits import Interrupts, Limits, Show, Watch
 from tidelog.maintain.algorithms import WHOLE
 from tidelog.maintain.courses import course_of
@@ -17,6 +18,7 @@ from tidelog.maintain.flow import STEP, Flow
 from tidelog.maintain.report import Report
 from tidelog.maintain.wholeflow import WholeFlow
 from tidelog.program.changes import FactChange, Op
+from tidelog.stream.backlog import Changes
 from tidelog.stream.policy import Arrived, Base
 from tidelog.transactions import Ids, Transaction
 
@@ -68,32 +70,28 @@ class Overlap(Transaction):
 
     @property
     def settled(self) -> bool:
-        return self.flow.settled and not self._pending
+        return self.flow.settled
 
-    @property
-    def joining(self) -> int:
-        """How many facts have been admitted and have not joined."""
-        return sum(map(len, self._pending.values()))
+    def changes_of(self, update: Arrived) -> Changes:
+        """What an update does: of several changes of one fact the last counts."""
+        found: Changes = {}
+        for change, _ in update.changes:
+            assert isinstance(change, FactChange)
+            if change.relation not in found:
+                found[self._relation(change.relation).name] = {}
+            found[change.relation][change.row] = change.op
+        return found
 
-    def admit(self, update: Arrived) -> None:
-        """An update joins next, together with those that were admitted since the last ones joined:
-        of several changes of one fact the last counts. A fault in it leaves all as it was."""
-        others, self._pending = self._pending, {}
-        try:
-            for change, sources in update.changes:
-                assert isinstance(change, FactChange)
-                self.change(change, sources)
-            for name, changes in self._pending.items():
-                others.setdefault(name, {}).update(changes)
-        finally:
-            self._pending = others
-
-    def join(self) -> None:
-        """The facts of the updates that were admitted are explicit from now on, or no more."""
+    def join(self, changes: Changes) -> None:
+        """These facts are explicit from now on, or no more."""
         with self._working():
             self._arriving = {"+": self._engine.none(), "-": self._engine.none()}
             try:
-                self._flush()
+                for name, rows in changes.items():
+                    for op in self._arriving:
+                        mine = [row for row, sign in rows.items() if sign == op]
+                        if mine:
+                            self._set(op, name, to_table(self._book.relations[name], mine))
                 self.flow.join(self._arriving["+"], self._arriving["-"])
             finally:
                 self._arriving = {}

@@ -193,7 +193,14 @@ class Stream:
         return False
 
     def _fill(self) -> None:
-        while self._policy.wants() and (update := self._next()) is not None:
+        took = False
+        while self._policy.wants():
+            update = self._next()
+            if update is None:
+                if took or not self.arrivals.midway:
+                    return
+                continue  # what was taken need not wait until a long one has been read
+            took = True
             self._under_way.append(update)
             try:
                 self._policy.take(update)
@@ -224,7 +231,11 @@ class Stream:
 
     def _look(self) -> Arrived | None:
         """The next update, for a policy that takes it in the midst of a step."""
-        update = None if self._draining else self._next()
+        if self._draining:
+            return None
+        update = self._next()
+        while update is None and self.arrivals.midway:
+            update = self._next()
         if update is not None:
             self._under_way.append(update)
         return update

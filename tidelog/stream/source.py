@@ -16,6 +16,8 @@ from tidelog.stream.inputs import Input, open_input
 from tidelog.stream.policy import Arrived
 from tidelog.transactions import clause_of, find_rule
 
+PORTION = 512  # changes that are read before others have their turn
+
 
 class Arrivals:
     """The updates of a source, in order; of several files, one after the other.
@@ -42,6 +44,7 @@ class Arrivals:
         format: Format | None = None,
     ) -> None:
         self.ended = False
+        self.midway = False  # in an update that is there as a whole, perhaps
         self.given = 0  # updates so far
         self.name = ""  # what is read now, as messages call it
         self._book = book
@@ -61,7 +64,8 @@ class Arrivals:
         return at.feed.waiting(at.given) if at is not None and at.feed is not None else 0
 
     def poll(self) -> Arrived | None:
-        """The next update, if it is there whole. It never waits."""
+        """The next update, if it is there whole and has been read. It never waits, and reads a long
+        update in portions."""
         if self.ended or self._barrier:
             return None
         try:
@@ -71,6 +75,8 @@ class Arrivals:
             raise
 
     def _poll(self) -> Arrived | None:
+        self.midway = False
+        room = PORTION
         while (at := self._input or self._open()) is not None:
             for sourced in at.changes:
                 if sourced is None:
@@ -79,6 +85,10 @@ class Arrivals:
                 if isinstance(change, Commit):
                     return self._whole(at)
                 self._add(change, sources)
+                room -= 1
+                if not room:
+                    self.midway = True
+                    return None
             self._input = None
             if self._changes:
                 return self._whole(at)
@@ -127,7 +137,7 @@ class Arrivals:
 
     def close(self) -> None:
         """Read no more."""
-        self.ended = True
+        self.ended, self.midway = True, False
         self._changes = []
         if self._input is not None and self._input.feed is not None:
             self._input.feed.close()
