@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import is_
 from pathlib import Path
 from time import perf_counter
 from typing import Any, BinaryIO, Protocol
@@ -205,6 +206,8 @@ def _given(change: Change, relations: Relations) -> Change:
         raise no_row(change.row)
     relation = known[change.relation]
     row = fitting(change.row, relation.kinds)
+    if row is not None and all(map(is_, row, change.row)):
+        return change
     if row is None:  # values of other libraries, an infinity, or what fits nowhere
         row = to_table(relation, [change.row]).rows()[0]
     return replace(change, row=row)
