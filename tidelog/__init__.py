@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tidelog.stream.processor import Stream
     from tidelog.transactions import Transaction
 
-__version__ = "0.8.4"
+__version__ = "0.8.5"
 
 __all__ = [
     "Answer",
