@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidelog.program.changes import Op
-from tidelog.stream.policy import Arrived
+from tidelog.stream.policy import Arrived, Changes
 from tidelog.transactions import Row
 
 PORTION = 1024  # facts that join at a time, about
-
-Changes = dict[str, dict[Row, Op]]  # by relation
 
 
 @dataclass(slots=True)

@@ -69,19 +69,11 @@ class FullyDynamic:
                 self.step()
             self._alone.take(update)
             return
-        began = perf_counter()
+        taken, changes = Taken(update, perf_counter()), update.last_changes()
         if self._overlap is None:
             self._overlap = Overlap(
                 self._database, self._algorithm, self._limits, self._progress, self._waits
             )
-        try:
-            changes = self._overlap.changes_of(update)
-        except BaseException:
-            if not self._joined:
-                overlap, self._overlap = self._overlap, None
-                overlap.rollback()
-            raise
-        taken = Taken(update, began)
         self._joined.append(taken)
         self._backlog.add(taken, changes)
         self._taken += len(update.changes)

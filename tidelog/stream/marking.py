@@ -21,9 +21,8 @@ from typing import Any
 from tidelog.engines.local.sets import LocalSet
 from tidelog.limits import Limits, Show
 from tidelog.maintain.marking import Marks, Next
-from tidelog.program.changes import FactChange, Op
+from tidelog.program.changes import Op
 from tidelog.program.diagnostics import TidelogError
-from tidelog.program.syntax import Value
 from tidelog.program.table import Table
 from tidelog.stream.policy import Arrived, Base, Finished, Look, finished
 from tidelog.stream.sequential import Sequential, carry_out
@@ -65,15 +64,11 @@ class Marked(Transaction):
             return None
         self._next = found
         engine = self._engine
-        ops: dict[str, dict[tuple[Value, ...], Op]] = {}
-        for change, _ in found.changes:
-            if isinstance(change, FactChange):
-                ops.setdefault(change.relation, {})[change.row] = change.op
         deleted, added = engine.none(), engine.none()
         wanted: list[tuple[Op, LocalSet]] = [("-", deleted)]
         if self.marks is not None and self.marks.implicit:  # others have no positive marks
             wanted.append(("+", added))
-        for name, rows in ops.items():
+        for name, rows in found.last_changes().items():
             kinds = self._book.relations[name].kinds
             for op, marked in wanted:
                 mine = [row for row, last in rows.items() if last == op]

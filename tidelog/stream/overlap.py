@@ -17,9 +17,8 @@ from tidelog.maintain.courses import course_of
 from tidelog.maintain.flow import STEP, Flow
 from tidelog.maintain.report import Report
 from tidelog.maintain.wholeflow import WholeFlow
-from tidelog.program.changes import FactChange, Op
-from tidelog.stream.backlog import Changes
-from tidelog.stream.policy import Arrived, Base
+from tidelog.program.changes import Op
+from tidelog.stream.policy import Base, Changes
 from tidelog.transactions import Ids, Transaction
 
 PIECE = 2048  # facts whose room is given back at a time
@@ -71,16 +70,6 @@ class Overlap(Transaction):
     @property
     def settled(self) -> bool:
         return self.flow.settled
-
-    def changes_of(self, update: Arrived) -> Changes:
-        """What an update does: of several changes of one fact the last counts."""
-        found: Changes = {}
-        for change, _ in update.changes:
-            assert isinstance(change, FactChange)
-            if change.relation not in found:
-                found[self._relation(change.relation).name] = {}
-            found[change.relation][change.row] = change.op
-        return found
 
     def join(self, changes: Changes) -> None:
         """These facts are explicit from now on, or no more."""

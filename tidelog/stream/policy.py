@@ -15,10 +15,12 @@ from tidelog.engines.local.engine import LocalEngine
 from tidelog.limits import Limits, Show
 from tidelog.maintain.report import Report
 from tidelog.plan.draft import did_you_mean
-from tidelog.program.changes import FactChange, RuleChange
+from tidelog.program.changes import FactChange, Op, RuleChange
 from tidelog.program.diagnostics import Sources, TidelogError
 from tidelog.stream import NAMES
-from tidelog.transactions import State, Transaction
+from tidelog.transactions import Row, State, Transaction
+
+Changes = dict[str, dict[Row, Op]]  # facts by relation, and whether they come or go
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,14 @@ class Arrived:
     changes: Sequence[tuple[FactChange | RuleChange, Sources]]
     at: float  # when its commit was read, by `perf_counter`
     changes_rules: bool = False
+
+    def last_changes(self) -> Changes:
+        """What becomes of its facts: of several changes of one the last counts."""
+        found: Changes = {}
+        for change, _ in self.changes:
+            if isinstance(change, FactChange):
+                found.setdefault(change.relation, {})[change.row] = change.op
+        return found
 
 
 @dataclass(frozen=True, slots=True)
