@@ -130,7 +130,9 @@ def check_algorithm(name: str) -> None:
         raise TidelogError(f"error: there is no algorithm {name!r}\n    {advice}")
 
 
-def no_relation(name: str, known: Collection[str]) -> DataError:
+def no_relation(name: object, known: Collection[str]) -> DataError:
+    if not isinstance(name, str):
+        return DataError(f"error: a relation is given by its name; {name!r} is none")
     advice = did_you_mean(name, known, f"the program has {', '.join(known) or 'none'}")
     return DataError(f"error: there is no relation {name}\n    {advice}")
 

@@ -21,7 +21,7 @@ from bench.workloads import text
 from tidelog import Database, FactChange
 
 POLICIES = ("sequential", "fully-dynamic")
-SIZES = {False: (100, 1_000, 10_000, 50_000), True: (100, 1_000)}
+SIZES = {False: (500, 1_000, 10_000, 50_000), True: (500, 1_000)}
 FACTS = {False: 1_080_000, True: 100_000}
 SAMPLES = {False: 60, True: 8}
 MOST = 8  # small updates beside one large: a source is read only so far ahead

@@ -72,7 +72,9 @@ def first_effects(rows: Sequence[effects.Row]) -> str:
     header += ["small updates", "first effect, ms, median", "p95", "max"]
     lines = []
     for row in sorted(rows, key=lambda row: row.size):
-        found = [milliseconds(row.percentile(percent)) for percent in (50, 95, 100)]
+        found = ["–"] * 3
+        if row.effects:
+            found = [milliseconds(row.percentile(percent)) for percent in (50, 95, 100)]
         is_short = row.flight < effects.SHORT
         flight = f"< {milliseconds(effects.SHORT)}" if is_short else milliseconds(row.flight)
         lines.append(

@@ -3,7 +3,8 @@
 What it changes explicitly takes effect at once, whatever is under way; updates that wait join
 together, and those that undo each other cancel before their consequences are followed; and all that
 overlapped settle together. An endless stream must settle now and then, for its deltas to come out
-and for what went to be forgotten: after `MOST` updates, no more join until all have settled.
+and for what went to be forgotten: after `MOST` updates, or `MANY` changes, no more join until all
+have settled.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tidelog.stream.policy import Arrived, Base, Finished, Look, finished
 from tidelog.stream.sequential import Sequential
 
 MOST = 1000  # updates that settle together
+MANY = 1 << 18  # changes of theirs, but for those of the largest, which others may always join
 LITTER = 1 << 14  # facts that have gone, whose room is not given back yet; or a quarter of all
 
 
@@ -44,6 +46,7 @@ class FullyDynamic:
         self._joined: list[Taken] = []
         self._backlog = Backlog()  # those of them that are not in yet
         self._taken = 0  # changes since the last of them joined
+        self._changes = self._largest = 0  # of all of them, and of the largest
         self._ready: Arrived | None = None  # an update that a step was given up for
         self._alone = Sequential(
             database, look, algorithm, limits=limits, progress=progress, **options
@@ -61,7 +64,8 @@ class FullyDynamic:
         if not self._joined:
             # Where there is too much, it is given back first.
             return self._overlap.litter < max(LITTER, self._overlap.facts // 4)
-        return len(self._joined) < MOST and self._taken < PORTION
+        few = len(self._joined) < MOST and self._changes - self._largest < MANY
+        return few and self._taken < PORTION
 
     def take(self, update: Arrived) -> None:
         if update.changes_rules:
@@ -76,7 +80,9 @@ class FullyDynamic:
             )
         self._joined.append(taken)
         self._backlog.add(taken, changes)
-        self._taken += len(update.changes)
+        size = len(update.changes)
+        self._taken += size
+        self._changes, self._largest = self._changes + size, max(self._largest, size)
 
     def _waits(self) -> bool:
         """Has an update arrived in the midst of a step?"""
@@ -117,6 +123,7 @@ class FullyDynamic:
 
     def _finish(self, overlap: Overlap) -> Sequence[Finished]:
         joined, self._joined = self._joined, []
+        self._changes = self._largest = 0
         work = overlap.working / len(joined)
         delta, report = overlap.settle()
         nothing, last = Delta({}, overlap._visible()), joined[-1]
@@ -136,6 +143,7 @@ class FullyDynamic:
     def give_up(self) -> None:
         self._joined.clear()
         self._backlog, self._taken = Backlog(), 0
+        self._changes = self._largest = 0
         self._ready = None
         overlap, self._overlap = self._overlap, None
         self._alone.give_up()

@@ -200,13 +200,13 @@ def _given(change: Change, relations: Relations) -> Change:
     if isinstance(change, RuleChange):
         return change
     known = relations()
-    if change.relation not in known:
+    if not isinstance(change.relation, str) or change.relation not in known:
         raise no_relation(change.relation, known)
     if not isinstance(change.row, tuple):
         raise no_row(change.row)
     relation = known[change.relation]
     row = fitting(change.row, relation.kinds)
-    if row is not None and all(map(is_, row, change.row)):
+    if row is not None and type(change.row) is tuple and all(map(is_, row, change.row)):
         return change
     if row is None:  # values of other libraries, an infinity, or what fits nowhere
         row = to_table(relation, [change.row]).rows()[0]

@@ -180,7 +180,8 @@ class Stream:
             )
         try:
             with Interrupts(whole=True):
-                self._fill()
+                if self._fill():
+                    return False
                 if self._policy.busy:
                     self._step()
                 elif self._fault is not None or self.arrivals.ended:
@@ -192,14 +193,15 @@ class Stream:
             raise
         return False
 
-    def _fill(self) -> None:
+    def _fill(self) -> bool:
+        """Give the policy what is there; true if all there is to do is to read on."""
         took = False
         while self._policy.wants():
             update = self._next()
             if update is None:
-                if took or not self.arrivals.midway:
-                    return
-                continue  # what was taken need not wait until a long one has been read
+                # What was taken need not wait until a long update has been read; but what is
+                # under way may, for the long one might undo it.
+                return self.arrivals.midway and not took
             took = True
             self._under_way.append(update)
             try:
@@ -208,7 +210,8 @@ class Stream:
                 self._under_way.pop()
                 self._todo.clear()
                 self._fault = error
-                return
+                return False
+        return False
 
     def _next(self) -> Arrived | None:
         """The next update that may be given now. One that changes rules is given alone."""
@@ -231,11 +234,7 @@ class Stream:
 
     def _look(self) -> Arrived | None:
         """The next update, for a policy that takes it in the midst of a step."""
-        if self._draining:
-            return None
-        update = self._next()
-        while update is None and self.arrivals.midway:
-            update = self._next()
+        update = None if self._draining else self._next()
         if update is not None:
             self._under_way.append(update)
         return update
