@@ -345,7 +345,7 @@ class Transaction:
         return schema
 
     def _relation(self, name: str) -> Relation:
-        relation = self._book.relations.get(name)
+        relation = self._book.relations.get(name) if isinstance(name, str) else None
         if relation is None or relation.hidden:
             known = [n for n, r in self._book.relations.items() if not r.hidden]
             raise no_relation(name, known)

@@ -151,6 +151,34 @@ def test_what_is_gone_is_given_back_while_updates_keep_coming(
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "dred", "bf", "counting", "dredc", "dbsp"])
+def test_what_came_and_went_unnoticed_is_given_back_too(
+    monkeypatch: pytest.MonkeyPatch, algorithm: str
+) -> None:
+    """Rows of facts that no rule has heard of, while updates keep coming."""
+    monkeypatch.setattr(dynamic, "MOST", 10)
+    monkeypatch.setattr(dynamic, "LITTER", 50)
+    db = Database("big(x) :- p(x), x > 0.", facts={"p": [(-1,)]})
+    updates = [[FactChange(op, "p", (i,))] for i in range(400) for op in "+-"]
+    most = 0
+    for _ in db.stream(updates, "fully-dynamic", algorithm=algorithm):
+        most = max(most, db._engine.facts())
+    assert most <= 50 + 2 * 10
+    assert db.size("p") == 1
+
+
+def test_large_updates_settle_before_a_thousand_of_them_have_joined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dynamic, "MANY", 100)
+    db = Database(".decl p(x: number)\nbig(x) :- p(x), x > 0.")
+    large = [FactChange("+", "p", (i,)) for i in range(1000)]
+    small = [[FactChange("-", "p", (i,)) for i in range(10 * n, 10 * n + 10)] for n in range(30)]
+    done = list(db.stream([large, *small], "fully-dynamic"))
+    assert [each.together for each in done] == [11] * 11 + [11] * 11 + [9] * 9
+    assert db.size("p") == 700
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "dred", "bf", "counting", "dredc", "dbsp"])
 def test_limits_are_kept(algorithm: str) -> None:
     db = Database(PATHS, facts={"edge": [(0, 1)]})
     stream = db.stream(edges(8), "fully-dynamic", algorithm=algorithm, limits=Limits(max_facts=12))

@@ -9,6 +9,7 @@ import io
 import itertools
 import os
 import queue
+import signal
 import socket
 import struct
 import threading
@@ -604,3 +605,47 @@ def test_nothing_is_read_beyond_a_change_of_rules(source: Any) -> None:
     arrivals.applied(1)
     (second,) = polled(arrivals)
     assert changes([second]) == [[FactChange("+", "far", (78,))]]
+
+
+class Caseless(tuple[str]):
+    """A row that is equal to others by a rule of its own."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, tuple) and self[0].lower() == other[0].lower()
+
+    def __hash__(self) -> int:
+        return hash(self[0].lower())
+
+
+@pytest.mark.parametrize("policy", ["sequential", "marking", "fully-dynamic"])
+def test_rows_are_equal_by_their_values_alone(policy: str) -> None:
+    db = Database(".decl s(x: symbol)\nd(x) :- s(x).")
+    updates = [[FactChange("+", "s", Caseless(("A",)))], [FactChange("-", "s", Caseless(("a",)))]]
+    assert len(list(db.stream(updates, policy))) == 2
+    assert db["s"].rows() == [("A",)]
+
+
+@pytest.mark.parametrize("name", [None, 5, ["n"]])
+def test_a_relation_is_given_by_its_name(name: Any) -> None:
+    db = Database("d(x) :- s(x). s(1).")
+    with pytest.raises(TidelogError, match="a relation is given by its name"):
+        list(db.stream([[FactChange("+", name, (2,))]]))
+    assert db["d"].rows() == [(1,)]
+
+
+@pytest.mark.parametrize("policy", ["sequential", "marking", "fully-dynamic"])
+def test_ctrl_c_in_an_update_without_end(policy: str) -> None:
+    db = Database("d(x) :- s(x). s(1).")
+
+    def endless() -> Iterator[FactChange]:
+        for number in itertools.count():
+            yield FactChange("+", "s", (number % 100,))
+            if number == 5000:
+                signal.raise_signal(signal.SIGINT)
+            assert number < 10_000
+
+    stream = db.stream([[FactChange("+", "s", (2,))], endless()], policy)
+    with pytest.raises(KeyboardInterrupt):
+        stream.run()
+    stream.close()
+    assert db["d"].rows() in ([(1,)], [(1,), (2,)])

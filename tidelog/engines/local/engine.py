@@ -709,8 +709,12 @@ class LocalEngine:
 
     @property
     def litter(self) -> int:
-        """How many facts have left the materialisation whose rows are not taken away yet."""
-        return sum(len(data) for _, data in (*self._left, *self._going))
+        """How many rows may have to be taken away: facts that have left the materialisation, and
+        those that came since it was looked at last, which may never have been in it."""
+        came = self.sizes()
+        came[: len(self._begun)] -= self._begun
+        left = sum(len(data) for _, data in (*self._left, *self._going))
+        return left + int(came.clip(0).sum())
 
     def tidy(self, most: int) -> bool:
         """Take away some rows that are not in the materialisation, as `sweep` does with all of
