@@ -23,6 +23,7 @@ from tidelog.stream.source import Arrivals
 from tidelog.transactions import check_algorithm
 
 QUIET = 0.2  # seconds
+PATIENCE = 64  # portions of a long update that are read before work on others goes on
 
 
 class Stream:
@@ -79,6 +80,7 @@ class Stream:
         self._under_way: deque[Arrived] = deque()
         self._ready: deque[Finished] = deque()
         self._fault: BaseException | None = None
+        self._portions = 0  # of a long update that were read since anything else was done
         self._interrupted = False
         self._draining = False
         me = weakref.ref(self)  # so that a stream that nobody holds any more is closed
@@ -180,7 +182,8 @@ class Stream:
             )
         try:
             with Interrupts(whole=True):
-                if self._fill():
+                self._portions = self._portions + 1 if self._fill() else 0
+                if self._portions and (self._portions < PATIENCE or not self._policy.busy):
                     return False
                 if self._policy.busy:
                     self._step()
@@ -200,7 +203,7 @@ class Stream:
             update = self._next()
             if update is None:
                 # What was taken need not wait until a long update has been read; but what is
-                # under way may, for the long one might undo it.
+                # under way may for a while, for the long one might undo it.
                 return self.arrivals.midway and not took
             took = True
             self._under_way.append(update)
