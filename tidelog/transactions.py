@@ -418,21 +418,15 @@ class Transaction:
         come = _new_rules(self._book, (*self._come, *restated), book)
         if not gone or not callable(ALGORITHMS[self._algorithm]):
             return [self._phase(watch, self._explicit, self._book, gone, come)]
-        known, new = self._of_relations(book)
+        # X has facts of relations that the book knows, and of those that rules bring only now.
+        X, collect = self._explicit, self._engine.collect
+        given = self._engine.relations(X) if self._declared else []
+        new = [name for name in given if name not in book.stratum_of]
+        known = X if not new else collect(X, [name for name in given if name not in new])
         phases = [self._phase(watch, known, book, gone, ())]
         if come:
-            phases.append(self._phase(watch, new, self._book, (), come))
+            phases.append(self._phase(watch, collect(X, new), self._book, (), come))
         return phases
-
-    def _of_relations(self, book: Rulebook) -> tuple[LocalSet, LocalSet]:
-        """X: facts of relations that the book has, and of those that rules bring only now."""
-        X, engine = self._explicit, self._engine
-        names = engine.relations(X) if self._declared else []
-        new = [name for name in names if name not in book.stratum_of]
-        if not new:
-            return X, engine.none()
-        known = [name for name in names if name in book.stratum_of]
-        return engine.collect(X, known), engine.collect(X, new)
 
     def _phase(
         self,

@@ -10,6 +10,7 @@ import pytest
 from tests.law import test_fed_closures as fed
 from tidelog import Database
 from tidelog.maintain import auto, feeding, materialise
+from tidelog.maintain.algorithms import BY_STRATUM
 from tidelog.maintain.costs import Costs
 from tidelog.program.changes import FactChange
 
@@ -96,3 +97,32 @@ def test_groups_above_a_closure_are_not_evaluated_for_every_step(rules: str) -> 
         (done,) = db.stream([update], policy)
         instances.append(sum(w.instances for w in done.report.works if "c" in w.relations))
     assert instances[1] < 40 * (instances[0] + 1000)
+
+
+CALLING = """
+.decl e(x: symbol, y: symbol)
+.decl g(x: symbol)
+.decl p(x: symbol, y: symbol) eqrel
+p(x, y) :- e(x, y).
+p(x, "z") :- g(x).
+p(x, y) :- p(x, _), g(y), y = cat(x, "!").
+e("b", "c"). g("b"). g("a!").
+"""
+
+
+@pytest.mark.parametrize("algorithm", sorted(BY_STRATUM))
+def test_all_at_once_takes_no_more_sets_than_there_are(algorithm: str) -> None:
+    """A rule of a closure goes, another brings a relation that has facts, and functions are asked
+    on the way: an engine has sixteen sets."""
+    goes = 'p(x, "z") :- g(x).'
+    db = Database(CALLING, facts={"e": [("a", "b")]})
+    with db.transaction(algorithm=algorithm) as tx:
+        tx.insert("e", [("c", "d")])
+    with db.transaction(algorithm=algorithm) as tx:
+        tx.remove_rule(goes)
+        tx.delete("e", [("a", "b")])
+        tx.add_rule("q(x) :- p(x, _).")
+        tx.insert("q", [("w",)])
+    fresh = Database(CALLING.replace(goes, "q(x) :- p(x, _)."), facts={"e": [("c", "d")]})
+    assert db["p"].rows() == fresh["p"].rows()
+    assert db["q"].rows() == [*fresh["q"].rows(), ("w",)]

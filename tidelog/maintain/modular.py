@@ -282,8 +282,9 @@ def overdelete(u: Update, stratum: Stratum, parts: Sequence[Module], N: FactSet)
     own = [engine.none() for _ in parts]
     while N:
         for i, part in enumerate(parts):
-            theirs = engine.collect(N - own[i])
-            own[i] = part.delete(u, stratum, theirs, Ds) if theirs else theirs
+            own[i] = theirs = engine.collect(N - own[i])  # a set less, while the module works
+            if theirs:
+                own[i] = part.delete(u, stratum, theirs, Ds)
             del theirs
         Ds |= N
         N -= N
@@ -308,8 +309,9 @@ def insert(
     (Algorithm 2, lines 11 to 15). What comes to I comes to `added` too, if that is asked for."""
     while N:
         for i, part in enumerate(parts):
-            theirs = engine.collect(N - own[i])
-            own[i] = part.add(engine, I, theirs, watch) if theirs else theirs
+            own[i] = theirs = engine.collect(N - own[i])
+            if theirs:
+                own[i] = part.add(engine, I, theirs, watch)
             del theirs
         N -= N
         for i in range(len(parts)):

@@ -434,31 +434,32 @@ class LocalEngine:
 
     def _run(self, batch: Batch, result: LocalSet, reading: Reading) -> int:
         for request in batch.requests:
-            self._answer(request, reading)
+            self._answer(request, result, reading)
         instances = self._runner.run(batch, result, reading)
         self.counters.instances += instances
         return instances
 
-    def _answer(self, request: Request, reading: Reading) -> None:
-        """Collect arguments that a string functor has not met, and have it computed."""
+    def _answer(self, request: Request, result: LocalSet, reading: Reading) -> None:
+        """Collect arguments that a string functor has not met, and have it computed. They are in
+        the result meanwhile: one more set might be one too many."""
         call = request.outside
         asked, into = self.numbers[call.requests], self.numbers[call.relation]
         before = self.store.size(asked)
-        found = self.none()
         try:
             # A request that was made before has its answer: only new rows are of interest.
             self._runner.run(
-                self._book.batch((request.plan,)), found, reading._replace(guard=~self.all)
+                self._book.batch((request.plan,)), result, reading._replace(guard=~self.all)
             )
             self._runner.answer(call, request.plan.rule, asked, into, before)
         except BaseException:
             # A request without an answer would read as 'there is none': forget these. Answers that
             # were given stay, because what rests on them must be found by them again.
-            found.clear()
+            result.empty(asked)
             answered = self.store.rows(asked)[:before].copy()
             self.store.clear(asked)
             self.store.load(asked, answered, 0)
             raise
+        result.empty(asked)
 
     def call(self, functions: Mapping[str, Functor]) -> None:
         """The functions that rules call from now on, by name."""

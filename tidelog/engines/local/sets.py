@@ -221,6 +221,12 @@ class LocalSet(FactSet):
         self._total -= self._counts.pop(r, 0)
         self._parts.pop(r, None)
 
+    def empty(self, r: int) -> None:
+        """Have no facts of a relation any more."""
+        if self.count(r):
+            self._turn(r, self.span(r) or self.rows(r), 0, self.bit)
+        self.drop(r)
+
     def renumber(self, r: int) -> None:
         """List a relation's rows again, by their bits."""
         self.drop(r)
@@ -230,10 +236,9 @@ class LocalSet(FactSet):
 
     def clear(self) -> None:
         for r in self.relations():
-            self._turn(r, self.span(r) or self.rows(r), 0, self.bit)
+            self.empty(r)
         self._parts.clear()
         self._counts.clear()
-        self._total = 0
 
     def release(self) -> None:
         """Empty the set and give its bit back: it is of no use any more."""
