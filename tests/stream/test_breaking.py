@@ -6,6 +6,7 @@ import contextlib
 import dis
 import gc
 import itertools
+import math
 import os
 import signal
 import sys
@@ -17,7 +18,8 @@ from typing import Self
 import pytest
 
 from tidelog import Database, FactChange, LimitError, Limits, limits, transactions
-from tidelog.maintain import flow, materialise
+from tidelog.maintain import auto, flow, materialise
+from tidelog.maintain.costs import Costs
 from tidelog.program.changes import Op
 from tidelog.stream import dynamic, processor
 
@@ -241,7 +243,10 @@ p(x, y) :- q(y, x), x < 3.
 
 @pytest.fixture
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closures are modules, and hear of a few facts at a time."""
+    """Closures are modules, and hear of a few facts at a time, however long that takes."""
+    monkeypatch.setattr(auto, "is_better_from_scratch", lambda *_: False)
+    monkeypatch.setattr(Costs, "waits", lambda *_: False)
+    monkeypatch.setattr(Costs, "patience", lambda *_, **__: math.inf)
     monkeypatch.setattr(materialise, "LONG", 0)
     monkeypatch.setattr(flow, "FIRST", 3)
     monkeypatch.setattr(flow, "LEAST", 2)
