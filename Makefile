@@ -3,12 +3,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test test-long lint bench bench-updates bench-modules bench-streams bench-dbsp bench-spark bench-rdf bench-language clean
+.PHONY: help setup demo check test test-long fuzz lint bench bench-updates bench-modules bench-streams bench-dbsp bench-spark bench-rdf bench-language figures docs clean
 
 help:
 	@echo "make demo    set up and run the example"
+	@echo "make check   lint, types, and the quick tests: for daily work"
 	@echo "make test    set up, lint, check types, run all tests"
-	@echo "make test-long   thousands of generated histories; HISTORIES=5000 SEED=0 say which"
+	@echo "make test-long   thousands of generated histories; HISTORIES=5000 SEED=0 say which, MINUTES=60 for how long"
+	@echo "make fuzz    mutated programs; MINUTES=10 SEED=0 say how long and which"
 	@echo "make bench   set up and run the benchmarks"
 	@echo "make bench-updates   set up and measure updates, by every algorithm"
 	@echo "make bench-modules   set up and measure closures with modules and without"
@@ -17,6 +19,8 @@ help:
 	@echo "make bench-spark   set up and measure the Spark engine, beside frames, Spark SQL and one process"
 	@echo "make bench-language   set up and measure constructs of the language beside plain programs"
 	@echo "make bench-rdf   set up and measure ontologies: universities materialised and changed"
+	@echo "make figures   run all benchmarks whose page is of another version, and write docs/figures"
+	@echo "make docs    build the documentation site into site/"
 
 setup: $(STAMP)
 
@@ -31,6 +35,7 @@ $(STAMP): pyproject.toml requirements.txt
 
 demo: setup
 	@$(BIN)/python examples/demo.py
+	@echo; echo "To use the tidelog command in this shell: . $(BIN)/activate"
 
 lint: setup
 	$(BIN)/ruff check .
@@ -40,20 +45,26 @@ lint: setup
 # Hundreds of processes are started, and each would compile all modules, where none may be kept.
 test test-long: export PYTHONDONTWRITEBYTECODE =
 
-# Kernels are compiled beside lint, and Spark's classes archived after it. Tests that measure time
-# run first, by themselves; then all others, two at a time.
+# Kernels are compiled beside lint, and Spark's classes archived after it. No test depends on the
+# clock, so all of them run two at a time.
 test: setup
 	@$(BIN)/python -m tests.warm & compiling=$$!; \
 		{ $(MAKE) --no-print-directory lint && $(BIN)/python -m tests.spark.quick; } && wait $$compiling
-	$(BIN)/python -m pytest -m alone
-	$(BIN)/python -m pytest -m "not alone" -n $(PROCESSES) --durations=40 --durations-min=3
+	$(BIN)/python -m pytest -n $(PROCESSES) --durations=40 --durations-min=3
+
+# For daily work: no Spark, and nothing that takes more than a few seconds.
+check: lint
+	$(BIN)/python -m pytest -n $(PROCESSES) -m "not slow" --ignore tests/spark --ignore tests/pipeline
 
 PROCESSES ?= 2
 
 HISTORIES ?= 5000
 SEED ?= $(shell date +%s)
 test-long: setup
-	TIDELOG_HISTORIES=$(HISTORIES) TIDELOG_SEED=$(SEED) $(BIN)/python -m pytest tests/law/test_histories.py
+	$(BIN)/python -m tests.law.long $(SEED) $(if $(MINUTES),--minutes $(MINUTES),--histories $(HISTORIES))
+
+fuzz: setup
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),10) --seed $(SEED)
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
@@ -81,5 +92,14 @@ bench-language: setup
 bench-rdf: setup
 	$(BIN)/python -m bench.rdf.run
 
+figures: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	$(BIN)/python -m bench.all
+
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "built: site/index.html"
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -218,12 +218,27 @@ def tables(rows: list[Row]) -> str:
     )
 
 
-def write_part(path: Path, text: str, by: str = "make bench") -> None:
-    """Replaces what stands between the writer's marks, or appends it to a page without them."""
+BY = "make bench"
+MEASURED = re.compile(r"^Measured with Tidelog (\S+)\.$", re.MULTILINE)
+
+
+def write_part(path: Path, text: str, by: str = BY) -> None:
+    """Replaces what stands between the writer's marks, or appends it to a page without them.
+
+    The line "Measured with Tidelog …" of a page has the version of its main part.
+    """
     begin, end = (f"<!-- written by {by}: {place} -->" for place in ("begin", "end"))
     part = f"{begin}\n\n{text}\n\n{end}"
     page = path.read_text(encoding="utf-8") if path.exists() else "# Benchmarks\n"
     marked = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
     page = marked.sub(lambda _: part, page) if marked.search(page) else f"{page}\n{part}\n"
+    if by == BY and (found := re.search(r"\btidelog (\d[\w.]*\w)", text)):
+        page = MEASURED.sub(f"Measured with Tidelog {found[1]}.", page)
     path.parent.mkdir(exist_ok=True)
     path.write_text(page, encoding="utf-8")
+
+
+def measured(path: Path) -> str | None:
+    """The version of Tidelog that a page's figures were measured with."""
+    found = MEASURED.search(path.read_text(encoding="utf-8"))
+    return found and found[1]

@@ -2,7 +2,7 @@
 
     python -m bench.run [--quick] [--only NAME ...] [--again NAME ...]
 
-A full run writes `bench/results/latest.json` and its part of `docs/benchmarks.md`; one with
+A full run writes `bench/results/latest.json` and its part of `docs/figures/benchmarks.md`; one with
 `--quick` or `--only` prints the same and leaves the page alone. `--again` measures workloads
 of the last full run once more, with all systems, and says so on the page.
 """
@@ -29,7 +29,7 @@ from bench.report import OURS, Row
 from bench.workloads import Workload, workloads
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "benchmarks.md"
+PAGE = HERE.parent / "docs" / "figures" / "benchmarks.md"
 RUNNERS = (OURS, "duckdb-1", "duckdb-2", "nemo", "clingo", "egglog")
 RUNS = 3
 SHORT = 10.0  # seconds: what takes longer is measured once

@@ -11,7 +11,7 @@ project's `examples/` in it:
 - `python` blocks run one after the other, in one namespace, and what one prints stands in
   the `text` block right below it.
 
-Everything else stays as it is.
+Tables of registries are those of `tables.py`. Everything else stays as it is.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+import tables
+
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = (
     "README.md",
+    "docs/index.md",
     "docs/getting-started.md",
     "docs/python.md",
     "docs/command-line.md",
@@ -103,13 +107,24 @@ def _whole_lines(text: str) -> str:
 def current(document: str) -> tuple[str, str]:
     """A document as it is and as it should be."""
     text = (ROOT / document).read_text(encoding="utf-8")
+    if document not in DOCUMENTS:
+        return text, tables.filled(text)
     with tempfile.TemporaryDirectory() as folder:
-        return text, generate(text, Path(folder))
+        return text, generate(tables.filled(text), Path(folder))
+
+
+def with_tables() -> list[str]:
+    """The other documents that have tables of registries."""
+    pages = {
+        page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8")
+        for page in sorted((ROOT / "docs").glob("*.md"))
+    }
+    return [name for name in pages if tables.PLACE.search(pages[name]) and name not in DOCUMENTS]
 
 
 def main(arguments: list[str]) -> int:
     stale = False
-    for document in DOCUMENTS:
+    for document in (*DOCUMENTS, *with_tables()):
         text, new = current(document)
         if text == new:
             continue

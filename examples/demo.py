@@ -1,4 +1,4 @@
-"""A program, its consequences, and what changes of its facts and rules do to them.
+"""Materialise a program, change its facts and rules, and print the deltas.
 
 make demo
 """
@@ -6,7 +6,6 @@ make demo
 from __future__ import annotations
 
 import json
-import sys
 import time
 from pathlib import Path
 
@@ -30,8 +29,7 @@ def main() -> None:
     for row in ROADS:
         print(fact("road", row))
 
-    title("What follows: the materialisation")
-    announce_compilation()
+    title("The materialisation")
     began = time.perf_counter()
     db = tl.Database(HERE / "roads.dl", facts={"road": ROADS})
     took = time.perf_counter() - began
@@ -40,49 +38,42 @@ def main() -> None:
             print(fact(name, row))
     print(f"and {db.size('reach')} facts of reach; {took:.2f} s, kernels loaded included")
 
-    title('A question: where can one go from Brig?   reach("Brig", town)')
+    title('A query: which towns can be reached from Brig?   reach("Brig", town)')
     for (town,) in db.query('reach("Brig", town)'):
         print(town)
 
-    title("Facts change, and the consequences with them")
+    title("Changes of facts, and the resulting delta")
     with db.transaction() as tx:
         tx.delete("road", CLOSED)
         tx.insert("road", OPENED)
     show(tx)
 
-    title("What would it mean to go one step only? A rule's removal, tried out")
+    title("A dry run: the delta of removing a rule")
     with db.transaction(dry_run=True) as tx:
         tx.remove_rule(STEPS)
-    counts = {name: f"{came} come, {went} go" for name, (came, went) in tx.delta.counts.items()}
-    print("\n".join(f"{name}: {text}" for name, text in counts.items()))
+    for name, (inserted, deleted) in tx.delta.counts.items():
+        print(f"{name}: {inserted} inserted, {deleted} deleted")
 
-    title(f"A rule goes: -{STEPS}")
+    title(f"A rule is removed: -{STEPS}")
     with db.transaction() as tx:
         tx.remove_rule(STEPS)
     show(tx)
 
 
 def show(tx: tl.Transaction) -> None:
-    """A transaction's delta, in the notation of changes: `-` what went, `+` what came."""
+    """Print a transaction's delta in the change notation."""
     print(tx.delta)
     print(f"{len(tx.delta)} changes in {tx.seconds * 1000:.1f} ms\n")
     print(tx.report.table())
 
 
 def fact(name: str, row: Row) -> str:
-    """A fact as programs write it.
+    """A fact in the syntax of programs.
 
     >>> fact("reachable_towns", ("Bern", 4))
     'reachable_towns("Bern", 4).'
     """
     return f"{name}({', '.join(json.dumps(value, ensure_ascii=False) for value in row)})."
-
-
-def announce_compilation() -> None:
-    from tidelog.engines.local import cache
-
-    if sys.stderr.isatty() and not cache.is_warm():
-        print("compiling kernels, once: about 20 seconds ...", file=sys.stderr, flush=True)
 
 
 def title(text: str) -> None:

@@ -6,6 +6,6 @@ and has the tests of the circuit itself (tests/dbsp) and some generated historie
 
 from __future__ import annotations
 
-from tidelog.maintain.algorithms import ALGORITHMS as EVERY
+from tidelog.maintain.driver.algorithms import ALGORITHMS as EVERY
 
 ALGORITHMS = {name: algorithm for name, algorithm in EVERY.items() if name != "dbsp-no-index"}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import zlib
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from typing import Any
 
 import pytest
@@ -42,13 +43,21 @@ def _rank(group: str, long: Container[str]) -> int:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Kernels are compiled before several processes want them, or each would compile them all; and
-    before tests that look at how long a run takes, or what it says."""
-    options = session.config.option
-    if getattr(options, "numprocesses", None) or options.markexpr == "alone":
+    """Kernels are compiled before several processes want them, or each would compile them all."""
+    if getattr(session.config.option, "numprocesses", None):
         from tests.warm import warm
 
         warm()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_kernels_are_all() -> Iterator[None]:
+    """No test of this process needs a kernel that `tidelog warm` does not compile."""
+    yield
+    if "tidelog.local.kernel_group" in sys.modules:
+        from tests.warm import unexpected
+
+        assert unexpected() == []
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -73,8 +82,8 @@ def odd_rows_of_small_relations(
     half of these, there are soon too many."""
     number = zlib.crc32(request.node.nodeid.encode()) % 8
     if number % 2:
-        import tidelog.engines.local.engine as engine
-        import tidelog.engines.local.store as store
+        import tidelog.local.engine as engine
+        import tidelog.local.store as store
 
         monkeypatch.setattr(engine, "FEW_ROWS", 0)
         monkeypatch.setattr(engine, "FEW_INSTANCES", 0)
@@ -91,7 +100,7 @@ def closures_that_take_no_time(
     name: str = request.node.nodeid
     quiet = name.startswith(("tests/law", "tests/maintain", "tests/conformance"))
     if quiet and zlib.crc32(name.encode()) % 4 < 2:
-        from tidelog.maintain import feeding, materialise
+        from tidelog.maintain import closure_seeds, materialise
 
         monkeypatch.setattr(materialise, "LONG", 0)
-        monkeypatch.setattr(feeding, "FEW", 0)
+        monkeypatch.setattr(closure_seeds, "FEW", 0)

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import tidelog as tl
-from tests.algorithms import ALGORITHMS
-from tidelog.closure import cache as closures
-from tidelog.dbsp import cache as circuits
-from tidelog.engines.local import cache as engine
-
-PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-.decl same(x: number, y: number)
-.decl alone(x: number)
-.decl most(n: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), path(y, z).
-same(x, y) :- edge(x, y), x > 90.
-same(x, y) :- same(y, x).
-same(x, z) :- same(x, y), same(y, z).
-alone(x) :- edge(x, _), !path(x, x).
-most(n) :- n = count : { path(_, _) }.
-"""
+from tidelog.cli.kernel_groups import GROUPS
+from tidelog.jit.groups import has_cache
 
 
 def warm() -> None:
-    """Nothing to do, and next to no time, where the cache has them."""
-    if engine.is_warm() and closures.is_warm() and circuits.is_warm():
-        return
-    for algorithm in ALGORITHMS:
-        db = tl.Database(PROGRAM, facts={"edge": [(i, i + 1) for i in range(99)]})
-        for change in ("insert", "delete"):
-            with db.transaction(algorithm=algorithm) as tx:
-                getattr(tx, change)("edge", [(99, 95), (95, 20), (50, 51)])
+    """Compile all kernels; next to no time, where the cache has them."""
+    for group in GROUPS:
+        for _ in group.compile_missing():
+            pass
+
+
+def unexpected() -> list[str]:
+    """Kernels that this process called with types that `tidelog warm` does not compile."""
+    known = {
+        (kernel.__module__, kernel.__name__, signature)
+        for group in GROUPS
+        for kernel, signature in group.signatures()
+    }
+    return [
+        f"{kernel.__module__}.{kernel.__name__}{signature}"
+        for group in GROUPS
+        for kernel in group.all
+        if has_cache(kernel)
+        for signature in kernel.signatures
+        if (kernel.__module__, kernel.__name__, signature) not in known
+    ]
 
 
 if __name__ == "__main__":

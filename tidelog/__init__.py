@@ -6,9 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidelog.api import Database, Stats
-    from tidelog.deltas import Delta
-    from tidelog.limits import Limits
+    from tidelog.changes.policies.policy import Finished
+    from tidelog.changes.stream import Stream
+    from tidelog.control.limits import Limits
     from tidelog.maintain.report import Report
     from tidelog.program.changes import Commit, FactChange, RuleChange
     from tidelog.program.diagnostics import (
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     )
     from tidelog.program.functors import functor
     from tidelog.program.terms import Branch
-    from tidelog.reading import Answer, Latest, RelationView, Snapshot
-    from tidelog.stream.policy import Finished
-    from tidelog.stream.processor import Stream
-    from tidelog.transactions import Transaction
+    from tidelog.session.database import Database, Stats
+    from tidelog.session.views import Answer, Latest, RelationView, Snapshot
+    from tidelog.transaction.delta import Delta
+    from tidelog.transaction.transaction import Transaction
 
-__version__ = "0.8.5"
+__version__ = "0.9.0"
 
 __all__ = [
     "Answer",
@@ -55,9 +55,9 @@ __all__ = [
 # Imported on first use: the compiler behind the engine takes most of a second to load, and
 # half of the commands do without it.
 _HOMES = {
-    "tidelog.api": ("Database", "Stats"),
-    "tidelog.deltas": ("Delta",),
-    "tidelog.limits": ("Limits",),
+    "tidelog.session.database": ("Database", "Stats"),
+    "tidelog.transaction.delta": ("Delta",),
+    "tidelog.control.limits": ("Limits",),
     "tidelog.maintain.report": ("Report",),
     "tidelog.program.changes": ("Commit", "FactChange", "RuleChange"),
     "tidelog.program.diagnostics": (
@@ -69,10 +69,10 @@ _HOMES = {
     ),
     "tidelog.program.functors": ("functor",),
     "tidelog.program.terms": ("Branch",),
-    "tidelog.reading": ("Answer", "Latest", "RelationView", "Snapshot"),
-    "tidelog.stream.policy": ("Finished",),
-    "tidelog.stream.processor": ("Stream",),
-    "tidelog.transactions": ("Transaction",),
+    "tidelog.session.views": ("Answer", "Latest", "RelationView", "Snapshot"),
+    "tidelog.changes.policies.policy": ("Finished",),
+    "tidelog.changes.stream": ("Stream",),
+    "tidelog.transaction.transaction": ("Transaction",),
 }
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 import sys
 
-from tidelog import ctrl_c
+from tidelog.control import interrupts
 
 
 def main() -> int:
     """Ctrl-C ends quietly even while modules are being loaded, or put away."""
-    sys.unraisablehook = ctrl_c.remember
+    sys.unraisablehook = interrupts.remember
     try:
         from tidelog.cli import main as run
 
@@ -18,7 +18,7 @@ def main() -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         return code
     except BaseException as error:
-        if not ctrl_c.causes(error):
+        if not interrupts.causes(error):
             raise
         print("interrupted", file=sys.stderr)
         return 130

@@ -2,8 +2,8 @@
 
     python -m bench.dbsp.run [--quick] [--only NAME ...] [--limit SECONDS] [--pydbsp PYTHON]
 
-A full run writes `bench/results/dbsp.json`, its part of `docs/dbsp.md` and the pictures there; one
-with any option but `--json` and `--pydbsp` prints the same and leaves the page alone.
+A full run writes `bench/results/dbsp.json`, its part of `docs/figures/dbsp.md` and the pictures
+there; one with any option but `--json` and `--pydbsp` prints the same and leaves the page alone.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from bench.dbsp.page import page
 from bench.dbsp.play import PEER, Play
 from bench.report import write_part
 from bench.updates.run import machine
-from tidelog.maintain.algorithms import ALGORITHMS
+from tidelog.maintain.driver.algorithms import ALGORITHMS
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "dbsp.md"
+PAGE = ROOT / "docs" / "figures" / "dbsp.md"
 RESULTS = ROOT / "bench" / "results" / "dbsp.json"
 PICTURES = {"index": "dbsp-index.svg", "updates": "dbsp-updates.svg", "memory": "dbsp-memory.svg"}
 PARTS = ("index", "updates", "single", "rules")

@@ -20,9 +20,9 @@ from bench.updates.figures import State
 from bench.updates.play import state
 from bench.workloads import recorded as program_of
 from tidelog import Database
-from tidelog.stream.marking import Marking
-from tidelog.stream.policy import Arrived, Finished
-from tidelog.stream.sequential import Sequential
+from tidelog.changes.policies.look_ahead import Marking
+from tidelog.changes.policies.policy import Arrived, Finished
+from tidelog.changes.policies.sequential import Sequential
 
 ALGORITHMS = ("bf", "dred")
 WAYS = ("sequential", "old", "new")

@@ -2,8 +2,8 @@
 
     python -m bench.flows.run [--quick] [--only NAME ...] [--json FILE]
 
-A full run writes `bench/results/streams.json`, its part of `docs/streams.md` and the pictures
-there; one with any option but `--json` prints the same and leaves the page alone.
+A full run writes `bench/results/streams.json`, its part of `docs/figures/streams.md` and the
+pictures there; one with any option but `--json` prints the same and leaves the page alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bench.updates.run import machine
 from bench.updates.tables import factor, milliseconds
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "streams.md"
+PAGE = ROOT / "docs" / "figures" / "streams.md"
 RESULTS = ROOT / "bench" / "results" / "streams.json"
 PICTURES = {"bursts": "streams-bursts.svg", "effects": "streams-effects.svg"}
 PARTS = ("marks", "stepwise", "bursts", "effects", "endless")

@@ -56,8 +56,8 @@ def burst(among: Facts, count: int, size: int, seed: int) -> list[Update]:
 def recorded(stream: tuple[marking.Update, ...]) -> list[Update]:
     """A stream of the stepwise algorithms, for the engine."""
     return [
-        [FactChange("-", fact.relation, fact.values) for fact in update.gone]
-        + [FactChange("+", fact.relation, fact.values) for fact in update.come]
+        [FactChange("-", fact.relation, fact.values) for fact in update.deleted]
+        + [FactChange("+", fact.relation, fact.values) for fact in update.inserted]
         for update in stream
     ]
 

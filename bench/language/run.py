@@ -2,7 +2,7 @@
 
     python -m bench.language.run [--quick] [--only NAME ...]
 
-A full run writes `bench/results/language.json` and its part of `docs/language-figures.md`; one
+A full run writes `bench/results/language.json` and its part of `docs/figures/language.md`; one
 with any option prints the same and leaves the page alone.
 """
 
@@ -19,7 +19,7 @@ from bench.report import write_part
 from bench.updates.run import machine
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "language-figures.md"
+PAGE = ROOT / "docs" / "figures" / "language.md"
 RESULTS = ROOT / "bench" / "results" / "language.json"
 CASES = (Case("points-to", points_to.measure), *goal.CASES)
 

@@ -27,7 +27,7 @@ from bench.updates.figures import BASE, Sample, Series
 from bench.updates.play import Player, state
 from bench.updates.scenes import Scene
 from tidelog import Database, LimitError, Limits
-from tidelog.maintain import feeding, materialise
+from tidelog.maintain import closure_seeds, materialise
 
 PLAIN, MODULAR = "dredc", "dredc-mod"
 ALGORITHMS = (PLAIN, MODULAR, "bfc-mod", "auto", BASE)
@@ -100,11 +100,11 @@ def modules_at_once() -> Iterator[None]:
     """Small closures are modules, too, which otherwise only those are that take long; and few facts
     feed them without a join."""
     long, materialise.LONG = materialise.LONG, 0
-    few, feeding.FEW = feeding.FEW, 0
+    few, closure_seeds.FEW = closure_seeds.FEW, 0
     try:
         yield
     finally:
-        materialise.LONG, feeding.FEW = long, few
+        materialise.LONG, closure_seeds.FEW = long, few
 
 
 def play_one(case: Case, algorithm: str, limit: float) -> Played:

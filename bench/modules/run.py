@@ -2,8 +2,8 @@
 
     python -m bench.modules.run [--quick] [--only NAME ...] [--limit SECONDS]
 
-A full run writes `bench/results/modules.json`, its part of `docs/modules.md` and the picture
-there; one with any option but `--json` prints the same and leaves the page alone.
+A full run writes `bench/results/modules.json`, its part of `docs/figures/modules.md` and the
+picture there; one with any option but `--json` prints the same and leaves the page alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bench.updates.tables import time_of
 from bench.workloads import workloads
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "modules.md"
+PAGE = ROOT / "docs" / "figures" / "modules.md"
 RESULTS = ROOT / "bench" / "results" / "modules.json"
 PICTURE = "modules.svg"
 PEERS = "peers"  # the comparison with other systems, among the names of cases

@@ -2,7 +2,7 @@
 
     python -m bench.rdf.run [--quick] [--only SYSTEM ...] [--universities N ...] [--limit SECONDS]
 
-A run of all systems writes `bench/results/rdf.json` and its part of `docs/rdf-figures.md`; one with
+A run of all systems writes `bench/results/rdf.json` and its part of `docs/figures/rdf.md`; one with
 `--quick`, `--only` or `--limit` prints the same and leaves the page alone.
 """
 
@@ -27,7 +27,7 @@ from tidelog.rdf import Triple
 from tidelog.rdf.generate import lubm, ontology
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "rdf-figures.md"
+PAGE = ROOT / "docs" / "figures" / "rdf.md"
 RESULTS = ROOT / "bench" / "results" / "rdf.json"
 SIZES = {False: (1, 10, 50), True: (1,)}
 LIMIT = {False: 300.0, True: 60.0}  # seconds for a step

@@ -39,13 +39,13 @@ class Ours:
             self._columns = reader.columns()
 
     def reason(self) -> int:
-        self.graph.way.begin(self._columns)
+        self.graph.reasoner.replace(self._columns)
         self._columns = None
         return len(self.graph)
 
     def changes(self, quick: bool) -> Iterator[tuple[str, list[Triple]]]:
         """What is removed and added again, by what it is called."""
-        data = sorted(t for t in self.graph.way.explicit() if not is_schema(t))
+        data = sorted(t for t in self.graph.reasoner.explicit() if not is_schema(t))
         chosen = random.Random(8)
         for _ in range(3 if quick else 20):
             yield "1 triple", chosen.sample(data, 1)

@@ -25,7 +25,7 @@ from bench.spark.closure import EACH
 from bench.spark.figures import Row, Rows, Sample
 from bench.spark.measure import on_spark, sum_of, timed
 from bench.workloads import text
-from tidelog.engines.spark.session import session
+from tidelog.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,9 +20,9 @@ from bench.spark.figures import Row, Rows, Sample, Say
 from bench.spark.measure import tidy
 from bench.workloads import text
 from tidelog import Database
-from tidelog.engines.spark.jobs import Jobs
 from tidelog.pipeline import Map, Pipeline, Sink, Source
 from tidelog.pipeline.run import Done
+from tidelog.spark.jobs import Jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,9 +13,9 @@ from bench import data
 from bench.spark import stars
 from bench.spark.figures import Row, Rows, Say
 from bench.spark.measure import keep, of_frame, on_spark, only_sum, repeated
-from tidelog.engines.spark import values
-from tidelog.engines.spark.strategies import components
+from tidelog.formats import spark_columns
 from tidelog.plan import analyse
+from tidelog.spark.strategies import components
 from tidelog.text import parse
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def labelled(spark: SparkSession, edges: data.Rows) -> Callable[[], DataFrame]:
     checked = analyse(parse(PROGRAM).program).checked
     assert checked is not None
     relation = checked.relations["edge"]
-    facts = frame(spark, edges).toDF(*values.names(relation)).localCheckpoint()
+    facts = frame(spark, edges).toDF(*spark_columns.names(relation)).localCheckpoint()
 
     def read(name: str) -> DataFrame:
         return facts if name == "edge" else facts.limit(0)

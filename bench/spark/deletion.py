@@ -15,7 +15,7 @@ from bench.spark.measure import keep, on_spark, patience, repeated
 from bench.updates.changes import Change
 from bench.workloads import text
 from tidelog import Database
-from tidelog.transactions import Transaction
+from tidelog.transaction.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,8 +16,9 @@ from bench.checksum import Checksum, checksum
 from bench.spark.figures import Row, Sample, Sums
 from bench.updates.play import of_relation
 from tidelog import Database
-from tidelog.engines.spark.jobs import Jobs
 from tidelog.program.diagnostics import TidelogError
+from tidelog.program.table import Table
+from tidelog.spark.jobs import Jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -128,9 +129,12 @@ def keep(row: Row, database: Database, relations: Sequence[str] | None = None) -
 
 
 def sum_of(database: Database, name: str) -> Checksum:
-    if database._spark is None:
-        return of_relation(database, name)
-    return of_frame(database.relation(name).to_spark(database._spark.spark))
+    frame = database._frame(name)
+    return (
+        of_relation(database, name)
+        if isinstance(frame, Table)
+        else of_frame(database.relation(name).to_spark(frame.sparkSession))
+    )
 
 
 def of_frame(frame: DataFrame) -> Checksum:

@@ -2,10 +2,10 @@
 
     python -m bench.spark.run [--quick] [--only PART ...] [--update] [--json FILE]
 
-A full run writes `bench/results/spark.json`, its parts of `docs/spark-figures.md` and
-`docs/scale.md`, and the pictures there. `--quick` and `--only` print the same and leave the pages
-alone; with `--update`, the parts that were measured take the place of those in the results, and
-the pages are written of all of them.
+A full run writes `bench/results/spark.json`, its parts of `docs/figures/spark.md` and
+`docs/figures/scale.md`, and the pictures there. `--quick` and `--only` print the same and leave
+the pages alone; with `--update`, the parts that were measured take the place of those in the
+results, and the pages are written from all of them.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ from bench.spark import (
 )
 from bench.spark.figures import Row, Rows, Say, differing, saved
 from bench.updates.run import machine
-from tidelog.engines.spark.session import session
+from tidelog.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE, SCALE = ROOT / "docs" / "spark-figures.md", ROOT / "docs" / "scale.md"
+FIGURES = ROOT / "docs" / "figures"
+PAGE, SCALE = FIGURES / "spark.md", FIGURES / "scale.md"
 RESULTS = ROOT / "bench" / "results" / "spark.json"
 PICTURES = {"systems": "spark-systems.svg", "model": "spark-model.svg"}
 MEMORY = {"spark.driver.memory": "6g"}  # of the session that most parts share

@@ -1,4 +1,4 @@
 """The papers' stream algorithms as they are printed, one rule application at a time.
 
-For their tables and for model checking; `tidelog.stream` has what a program should use.
+For their tables and for model checking; `tidelog.changes` has what a program should use.
 """

@@ -4,7 +4,7 @@
 
 FOLDER has `bf_no_mark_trans.pl` and `bf_mark_trans.pl` of the authors' public evaluation
 (dred-mark-eval, `src/main/prolog/bf`), which is not part of this project; `swipl`, SWI-Prolog,
-runs them. A full run takes a quarter of an hour, and writes its part of `docs/streams.md`.
+runs them. A full run takes a quarter of an hour, and writes its part of `docs/figures/streams.md`.
 
 *Inferences* are Prolog's, and do not depend on the machine. The program has no indexes: it looks
 through all facts for each that a rule may need, so an application takes it thousands.
@@ -30,7 +30,7 @@ from bench.stepwise.matching import Fact
 from bench.updates.run import machine
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "streams.md"
+PAGE = ROOT / "docs" / "figures" / "streams.md"
 PROGRAMS = {"old": "bf_no_mark_trans.pl", "new": "bf_mark_trans.pl"}
 KINDS = {"deletions": "del", "backward": "bwd", "forward": "fwd", "insertions": "ins"}
 NODES, SEED = 20, 0

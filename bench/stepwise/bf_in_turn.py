@@ -27,8 +27,8 @@ from bench.stepwise.matching import Fact, Instance
 class InTurn(BackwardForward):
     """Counts as `BackwardForward` does."""
 
-    def _reset(self, gone: Iterable[Fact], waiting: Iterable[Fact] = ()) -> None:
-        super()._reset(gone)
+    def _reset(self, deleted: Iterable[Fact], waiting: Iterable[Fact] = ()) -> None:
+        super()._reset(deleted)
         self._state = dict.fromkeys(self.D, "D")
         self._first = deque(waiting)
         self._delays = True
@@ -120,8 +120,8 @@ class InTurn(BackwardForward):
 class MarkedFirst(InTurn):
     """Nothing is delayed before all marked facts are checked, as in the authors' program."""
 
-    def _reset(self, gone: Iterable[Fact], waiting: Iterable[Fact] = ()) -> None:
-        super()._reset(gone, waiting)
+    def _reset(self, deleted: Iterable[Fact], waiting: Iterable[Fact] = ()) -> None:
+        super()._reset(deleted, waiting)
         self._delays = not self._first
 
     def find_affected(self) -> bool:

@@ -34,10 +34,10 @@ class BackwardForward(Marking):
         self.passing: set[Fact] = set()  # those of the marked facts that are explicit
         self._reset(())
 
-    def _reset(self, gone: Iterable[Fact], waiting: Iterable[Fact] = ()) -> None:
+    def _reset(self, deleted: Iterable[Fact], waiting: Iterable[Fact] = ()) -> None:
         self.phase = 1
         self.C: set[Fact] = set()
-        self.D = dict.fromkeys(gone)
+        self.D = dict.fromkeys(deleted)
         self.P: set[Fact] = set()
         self.W = dict.fromkeys(waiting)
         self.Y: set[Fact] = set()
@@ -48,12 +48,12 @@ class BackwardForward(Marking):
         self._new = self.frontier()
 
     def begin(self, update: Update) -> None:  # line 6
-        self._reset(update.gone)
+        self._reset(update.deleted)
 
     def look(self, current: Update, following: Update) -> None:  # line 9
-        come = set(current.come)
-        for fact in following.gone:
-            if fact in self.I or fact in come:
+        inserted = set(current.inserted)
+        for fact in following.deleted:
+            if fact in self.I or fact in inserted:
                 self._mark(fact, "explicit")
                 self.passing.add(fact)
 
@@ -130,7 +130,7 @@ class BackwardForward(Marking):
         for fact in self.D:  # 26
             self.I.remove(fact)
         assert self.U1 is not None
-        for fact in self.U1.come:
+        for fact in self.U1.inserted:
             self.I.add(fact)
             self._new.put(fact)
         self.phase = 2
@@ -179,7 +179,7 @@ class BackwardForward(Marking):
 
     def prepare_next(self) -> str:
         """g) Prepare next update processing."""
-        gone = self.U2.gone if self.U2 is not None else ()
-        self._reset(gone, (f for f in self.marked if not self.rules.is_explicit(f)))  # 32
+        deleted = self.U2.deleted if self.U2 is not None else ()
+        self._reset(deleted, (f for f in self.marked if not self.rules.is_explicit(f)))  # 32
         self.marked, self.passing = {}, set()
         return "g"

@@ -37,9 +37,11 @@ class DeleteRederive(Marking):
         self.positive: dict[Fact, None] = {}
         self._reset((), (), ())
 
-    def _reset(self, gone: Iterable[Fact], affected: Iterable[Fact], back: Iterable[Fact]) -> None:
+    def _reset(
+        self, deleted: Iterable[Fact], affected: Iterable[Fact], back: Iterable[Fact]
+    ) -> None:
         self.block = "c"
-        self.D = dict.fromkeys((*gone, *affected))
+        self.D = dict.fromkeys((*deleted, *affected))
         self.R = deque[Fact]()
         self._back = tuple(back)
         self._affected = self.frontier(self.D)
@@ -47,15 +49,15 @@ class DeleteRederive(Marking):
         self._new = self.frontier()
 
     def begin(self, update: Update) -> None:
-        self._reset(update.gone, (), ())
+        self._reset(update.deleted, (), ())
 
     def look(self, current: Update, following: Update) -> None:
-        come, gone = set(current.come), set(current.gone)
-        for fact in following.gone:
-            if fact in self.I or fact in come:
+        inserted, deleted = set(current.inserted), set(current.deleted)
+        for fact in following.deleted:
+            if fact in self.I or fact in inserted:
                 self._mark(self.negative, fact, "negative explicit")
-        for fact in following.come:
-            if fact in gone:
+        for fact in following.inserted:
+            if fact in deleted:
                 self._mark(self.positive, fact, "positive explicit")
 
     def _mark(self, marked: dict[Fact, None], fact: Fact, kind: str) -> None:
@@ -142,7 +144,7 @@ class DeleteRederive(Marking):
 
     def _prepare_insertion(self) -> None:
         assert self.U1 is not None
-        for fact in (*self.U1.come, *self._back):
+        for fact in (*self.U1.inserted, *self._back):
             if fact not in self.I:
                 self.I.add(fact)
                 self._new.put(fact)
@@ -163,6 +165,6 @@ class DeleteRederive(Marking):
         back = [f for f in self.positive if not is_explicit(f) and f not in self.I]
         self.counts["positive implicit"] += len(back)
         affected = [f for f in self.negative if not is_explicit(f)]
-        gone = self.U2.gone if self.U2 is not None else ()
-        self._reset(gone, affected, back)
+        deleted = self.U2.deleted if self.U2 is not None else ()
+        self._reset(deleted, affected, back)
         self.negative, self.positive = {}, {}

@@ -46,8 +46,8 @@ class Case(NamedTuple):
         """E after so many updates."""
         E = set(self.start)
         for update in self.updates[:arrived]:
-            E.difference_update(update.gone)
-            E.update(update.come)
+            E.difference_update(update.deleted)
+            E.update(update.inserted)
         return E
 
 
@@ -84,7 +84,7 @@ class Dynamic(ABC):
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        ever = (fact for update in case.updates for fact in update.come)
+        ever = (fact for update in case.updates for fact in update.inserted)
         # Rules are positive, so no other fact and no other instance can ever turn up.
         possible = Facts(closure(case.rules, (*case.start, *ever)))
         self.with_body: dict[Fact, list[Instance]] = {fact: [] for fact in possible}
@@ -107,15 +107,15 @@ class Dynamic(ABC):
         """1 i: determine explicitly."""
         if s.arrived < len(self.case.updates):
             update = self.case.updates[s.arrived]
-            E = (s.E - frozenset(update.gone)) | frozenset(update.come)
+            E = (s.E - frozenset(update.deleted)) | frozenset(update.inserted)
             yield Move("arrive", "", self.settled(self.arrive(replace(s, E=E), update)))
 
     def arrive(self, s: State, update: Update) -> State:
         return replace(
             s,
             arrived=s.arrived + 1,
-            adds=s.adds | frozenset(update.come),
-            dels=s.dels | frozenset(update.gone),
+            adds=s.adds | frozenset(update.inserted),
+            dels=s.dels | frozenset(update.deleted),
         )
 
     def deletions(self, s: State) -> Iterator[Move]:

@@ -53,10 +53,10 @@ class BackwardForward(Dynamic):
 
     def arrive(self, s: State, update: Update) -> State:
         check = check_of(s)
-        lost = {fact for fact in update.gone if self.with_head[fact]}
-        s = super().arrive(s, Update(tuple({*update.gone} - lost), update.come))
+        lost = {fact for fact in update.deleted if self.with_head[fact]}
+        s = super().arrive(s, Update(tuple({*update.deleted} - lost), update.inserted))
         L = (check.L | lost) - s.E
-        return replace(s, memory=Check(L=L) if update.gone else replace(check, L=L))
+        return replace(s, memory=Check(L=L) if update.deleted else replace(check, L=L))
 
     def waits(self, s: State, fact: Fact) -> bool:
         return self._is_deleting(s)

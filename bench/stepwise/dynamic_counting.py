@@ -85,10 +85,10 @@ class Counting(Dynamic):
     def arrive(self, s: State, update: Update) -> State:
         """A deletion is cancelled at once if its fact has a derivation left."""
         memory = memory_of(s)
-        ranks = dict.fromkeys(update.come, 0) | memory.rank()
-        s = super().arrive(s, Update((), update.come))
+        ranks = dict.fromkeys(update.inserted, 0) | memory.rank()
+        s = super().arrive(s, Update((), update.inserted))
         s = replace(s, memory=replace(memory, ranks=frozenset(ranks.items())))
-        return replace(s, dels=s.dels | {f for f in update.gone if not self.is_supported(s, f)})
+        return replace(s, dels=s.dels | {f for f in update.deleted if not self.is_supported(s, f)})
 
     def determine_deletions(self, s: State) -> Iterator[tuple[State, object]]:
         """One instance of M less, because of a body fact that goes."""

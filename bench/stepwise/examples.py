@@ -23,21 +23,23 @@ def facts(names: str) -> tuple[Fact, ...]:
     return tuple(map(Fact, names.split()))
 
 
-def update(gone: str = "", come: str = "") -> Update:
-    return Update(facts(gone), facts(come))
+def update(deleted: str = "", inserted: str = "") -> Update:
+    return Update(facts(deleted), facts(inserted))
 
 
 INVALID_ADDITION = Case(
-    program("a -> b", "b -> c", "c -> a"), (), (update(come="a"), update(gone="a"))
+    program("a -> b", "b -> c", "c -> a"), (), (update(inserted="a"), update(deleted="a"))
 )
 INVALID_DELETION = Case(
-    program("a -> b", "b -> c", "c -> a", "d -> a"), facts("a"), (update(gone="a", come="d"),)
+    program("a -> b", "b -> c", "c -> a", "d -> a"),
+    facts("a"),
+    (update(deleted="a", inserted="d"),),
 )
 DELETION_WITHOUT_DERIVATION = Case(
-    program("a -> b", "a -> c", "d -> c"), (), (update(come="a d"), update(gone="a"))
+    program("a -> b", "a -> c", "d -> c"), (), (update(inserted="a d"), update(deleted="a"))
 )
 DUPLICATE_DERIVATION = Case(
-    program("a -> b", "a -> c"), facts("a"), (update(gone="a"), update(come="a"))
+    program("a -> b", "a -> c"), facts("a"), (update(deleted="a"), update(inserted="a"))
 )
 EXAMPLES = {
     "1": INVALID_ADDITION,
@@ -74,14 +76,14 @@ def changes(
     """Updates of at most so many facts each way, as the papers want them: E⁻ ⊆ E, E⁺ ∩ E = ∅."""
     E = set(start)
     for _ in range(count):
-        gone = [fact for fact in universe if fact in E and rng.random() < 0.5][:most]
-        come = [fact for fact in universe if fact not in E and rng.random() < 0.5][:most]
-        E = (E - set(gone)) | set(come)
-        yield Update(tuple(gone), tuple(come))
+        deleted = [fact for fact in universe if fact in E and rng.random() < 0.5][:most]
+        inserted = [fact for fact in universe if fact not in E and rng.random() < 0.5][:most]
+        E = (E - set(deleted)) | set(inserted)
+        yield Update(tuple(deleted), tuple(inserted))
 
 
 def graph(seed: int, text: str, nodes: int, count: int, most: int) -> Case:
-    """Edges that come and go."""
+    """Edges that are inserted and deleted."""
     rng = random.Random(seed)
     edges = [Fact("edge", (x, y)) for x in range(nodes) for y in range(nodes)]
     rng.shuffle(edges)

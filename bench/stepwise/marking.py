@@ -19,8 +19,8 @@ from bench.stepwise.matching import Fact, Frontier, Known, Rules
 class Update(NamedTuple):
     """E⁻ and E⁺: facts of extensional relations, E⁻ among those that are there, E⁺ not."""
 
-    gone: tuple[Fact, ...] = ()
-    come: tuple[Fact, ...] = ()
+    deleted: tuple[Fact, ...] = ()
+    inserted: tuple[Fact, ...] = ()
 
 
 class Marking(ABC):

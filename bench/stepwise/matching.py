@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
-from tidelog.naive_values import holds
+from tidelog.oracle.values import holds
 from tidelog.plan import analyse
 from tidelog.program.rules import Constraint, Literal, Rule
 from tidelog.program.syntax import Constant, Value, Variable

@@ -92,8 +92,8 @@ def _pair(
 ) -> tuple[Played, Played, bool]:
     E: set[Fact] = set()
     for update in stream:
-        E.difference_update(update.gone)
-        E.update(update.come)
+        E.difference_update(update.deleted)
+        E.update(update.inserted)
     right = closure(rules, E)
     times: dict[bool, list[list[float]]] = {False: [], True: []}
     ends: dict[bool, Marking] = {}

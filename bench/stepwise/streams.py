@@ -59,9 +59,9 @@ def generated(size: int, nodes: int, seed: int) -> tuple[Update, ...]:
     An update adds `size` edges, drawn one by one among those that are not there (so a few are
     drawn twice), and deletes up to as many: it goes through all edges in an order that never
     changes and takes every second one, by chance, until it has enough. So the edges that stand
-    early in that order come and go, often from one update to the next.
+    early in that order are inserted and deleted, often from one update to the next.
 
-    >>> [(len(u.gone), len(u.come)) for u in generated(10, 20, 0)[:3]]
+    >>> [(len(u.deleted), len(u.inserted)) for u in generated(10, 20, 0)[:3]]
     [(0, 91), (10, 10), (10, 10)]
     """
     rng = random.Random(seed)
@@ -70,21 +70,21 @@ def generated(size: int, nodes: int, seed: int) -> tuple[Update, ...]:
     E: set[tuple[int, int]] = set()
     updates = []
     for number in range(UPDATES):
-        come: dict[tuple[int, int], None] = {}
+        inserted: dict[tuple[int, int], None] = {}
         for _ in range(size if number else FIRST):
             edge = rng.randrange(nodes), rng.randrange(nodes)
             while edge in E:
                 edge = rng.randrange(nodes), rng.randrange(nodes)
-            come[edge] = None
-        gone: list[tuple[int, int]] = []
+            inserted[edge] = None
+        deleted: list[tuple[int, int]] = []
         for edge in order if number else ():
             if edge in E and rng.random() < 0.5:
-                gone.append(edge)
-            if len(gone) == size:
+                deleted.append(edge)
+            if len(deleted) == size:
                 break
-        E.difference_update(gone)
-        E.update(come)
-        updates.append(Update(_edges(gone), _edges(come)))
+        E.difference_update(deleted)
+        E.update(inserted)
+        updates.append(Update(_edges(deleted), _edges(inserted)))
     return tuple(updates)
 
 

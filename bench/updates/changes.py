@@ -12,7 +12,7 @@ import numpy as np
 from bench.data import Facts, Rows
 
 if TYPE_CHECKING:  # interpreters of other systems read changes, too
-    from tidelog.transactions import Transaction
+    from tidelog.transaction.transaction import Transaction
 
 LINE = re.compile(r'^([+-])(\w+)\(((?:"(?:[^"\\]|\\.)*"|[^"()])*)\)\.$')
 CELL = re.compile(r'"((?:[^"\\]|\\.)*)"|(-?\d+)')

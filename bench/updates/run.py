@@ -2,8 +2,8 @@
 
     python -m bench.updates.run [--quick] [--only NAME ...] [--algorithms NAME,NAME]
 
-A full run writes `bench/results/updates.json`, its part of `docs/updates.md` and the plots there;
-one with any option but `--json` prints the same and leaves the page alone.
+A full run writes `bench/results/updates.json`, its part of `docs/figures/updates.md` and the plots
+there; one with any option but `--json` prints the same and leaves the page alone.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from bench.updates.figures import AUTO, BASE, Row
 from bench.updates.play import play
 from bench.updates.scenes import Scene, scenes
 from bench.updates.targets import targets
-from tidelog.maintain.algorithms import ALGORITHMS
+from tidelog.maintain.driver.algorithms import ALGORITHMS
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "updates.md"
+PAGE = ROOT / "docs" / "figures" / "updates.md"
 RESULTS = ROOT / "bench" / "results" / "updates.json"
 # Auto alone uses closure modules here; others that do are measured in `bench.modules`, and circuits
 # in `bench.dbsp`.

@@ -1,6 +1,6 @@
-"""Aggregates of groups that change: orders, by customer.
+"""Incremental aggregates by group: orders per customer.
 
-Of a sum or a count one or two numbers are kept for a group, of a maximum the group's values.
+A sum or count keeps one or two numbers per group, a maximum keeps the group's values.
 """
 
 from tidelog.dbsp import Circuit, Symbols, ZSet, count, greatest, sum_of
@@ -17,12 +17,12 @@ def show(title: str, change: ZSet) -> None:
     print(title)
     for name, delta in circuit.step(order=change).items():
         parts = (f"{w:+d} {who}: {value}" for (who, value), w in names.rows(delta).items())
-        print(f"  {name:8}", "; ".join(parts) or "as before")
+        print(f"  {name:8}", "; ".join(parts) or "unchanged")
 
 
-show("Orders come in", names.zset([(1, "Ada", 30), (2, "Ada", 50), (3, "Alan", 20)]))
-show("One more", names.zset([(4, "Alan", 5)]))
+show("New orders", names.zset([(1, "Ada", 30), (2, "Ada", 50), (3, "Alan", 20)]))
+show("One more order", names.zset([(4, "Alan", 5)]))
 show(
-    "One is cancelled, one is corrected",
+    "One order cancelled, one corrected",
     names.zset({(2, "Ada", 50): -1, (3, "Alan", 20): -1, (3, "Alan", 25): 1}),
 )

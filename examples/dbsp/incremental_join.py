@@ -1,6 +1,7 @@
-"""A join of two tables that change: who works on which floor.
+"""An incremental join of two tables: who works on which floor.
 
-A change costs what it meets, not what the tables hold. For changes a and b of the two tables:
+The cost of a change depends on the rows that it joins with, not on the size of the tables. For
+changes a and b of the two tables:
 (a ⋈ b)^Δ = a ⋈ b + z⁻¹(I(a)) ⋈ b + a ⋈ z⁻¹(I(b)).
 """
 
@@ -20,7 +21,7 @@ def show(title: str, **changes: ZSet) -> None:
 
 
 show(
-    "Tables are filled",
+    "The first rows",
     works=names.zset([("Ada", "engines"), ("Grace", "compilers"), ("Alan", "engines")]),
     floor=names.zset([("engines", 2), ("compilers", 3)]),
 )

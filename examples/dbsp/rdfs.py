@@ -1,6 +1,6 @@
 """An incremental RDFS reasoner over triples: six rules, most of them joins with the schema.
 
-The schema is made of triples like all others, so a change of it is a change of data.
+The schema consists of ordinary triples, so a change of the schema is a change of data.
 """
 
 from tidelog.dbsp import Circuit, Flow, Symbols, ZSet
@@ -26,7 +26,7 @@ def reasoner(names: Symbols) -> Circuit:
         larger_properties = subproperty.join(subproperty, [(1, 0)], (0, 3))  # rdfs5
         larger_classes = subclass.join(subclass, [(1, 0)], (0, 3))  # rdfs11
         return (
-            given
+            explicit
             + of_class.map(lambda s, c: (s, TYPE, c))
             + larger_properties.map(lambda p, q: (p, SUBPROPERTY, q))
             + larger_classes.map(lambda c, d: (c, SUBCLASS, d))
@@ -34,7 +34,7 @@ def reasoner(names: Symbols) -> Circuit:
         ).distinct()
 
     circuit = Circuit()
-    given = circuit.input("triple", 3)
+    explicit = circuit.input("triple", 3)
     circuit.output("triple", circuit.fixpoint(3, rules))
     return circuit
 
@@ -61,8 +61,8 @@ def main() -> None:
             "Socrates teaches Plato",
         ),
     )
-    show("A class above", triples("Person subClassOf Mortal"))
-    show("The fact goes", triples("Socrates teaches Plato", weight=-1))
+    show("A superclass", triples("Person subClassOf Mortal"))
+    show("The fact is deleted", triples("Socrates teaches Plato", weight=-1))
 
 
 if __name__ == "__main__":

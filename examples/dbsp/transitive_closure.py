@@ -1,4 +1,4 @@
-"""A transitive closure that follows its edges, with a cycle that is cut off and joined again."""
+"""An incremental transitive closure, with a cycle that is disconnected and connected again."""
 
 from tidelog.dbsp import Circuit, ZSet
 
@@ -11,7 +11,7 @@ circuit.output("path", path)
 
 for title, change in (
     ("1 leads to the cycle 2, 3, 4", ZSet.of([(1, 2), (2, 3), (3, 4), (4, 2)])),
-    ("the way to the cycle goes", ZSet.of({(1, 2): -1})),
-    ("it is open, and has another way in", ZSet.of({(4, 2): -1, (1, 3): 1})),
+    ("the edge to the cycle is deleted", ZSet.of({(1, 2): -1})),
+    ("the cycle is broken, and has a new entry", ZSet.of({(4, 2): -1, (1, 3): 1})),
 ):
     print(f"{title}:", *(f"{weight:+d}{row}" for row, weight in circuit.step(edge=change)["path"]))

@@ -1,8 +1,8 @@
-"""Runs the pipeline beside this file, kills it in the midst of a batch, and runs it again.
+"""Run the pipeline in this folder, kill it in the middle of a batch, and run it again.
 
     python examples/pipeline/run.py
 
-Everything happens in a folder that is removed at the end. Needs PySpark and Java.
+The example runs in a temporary folder. It needs PySpark and Java.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ HERE = Path(__file__).parent
 def run(folder: Path, crash_at: str = "") -> int:
     """`tidelog pipeline run`; the process kills itself (SIGKILL) at the named point."""
     command = [sys.executable, "-m", "tidelog", "pipeline", "run", "pipeline.toml"]
-    around = {**os.environ, "TIDELOG_CRASH_AT": crash_at}
+    environment = {**os.environ, "TIDELOG_CRASH_AT": crash_at}
     quiet = subprocess.DEVNULL if crash_at else None  # Java complains when Python is killed
-    return subprocess.run(command, cwd=folder, env=around, stderr=quiet, check=False).returncode
+    return subprocess.run(
+        command, cwd=folder, env=environment, stderr=quiet, check=False
+    ).returncode
 
 
 def deliver(folder: Path) -> None:
-    """Files arrive one after the other, each at once: a reader never sees half of one."""
+    """Add files one after the other, each atomically, so that readers never see half a file."""
     inbox = folder / "inbox"
     inbox.mkdir()
     for file in sorted((HERE / "changes").iterdir()):
@@ -54,11 +56,11 @@ def main() -> None:
         shutil.copytree(HERE.parent / "roads", folder.parent / "roads")
         deliver(folder)
 
-        print("== Killed when the second file's version is written and not yet committed")
+        print("== Killed before the commit of the second file's version")
         assert run(folder, "before-commit:3") == -9
         show(folder)
 
-        print("== Run again: it goes on after the last version")
+        print("== Run again: it continues after the last version")
         assert run(folder) == 0
         show(folder)
 

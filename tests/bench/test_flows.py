@@ -18,7 +18,7 @@ from bench.stepwise import streams
 from bench.updates.play import state
 from bench.workloads import text
 from tidelog import Database
-from tidelog.stream.marking import TRIALS
+from tidelog.changes.policies.look_ahead import TRIALS
 
 EDGES = chains(1_000)
 

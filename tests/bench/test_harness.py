@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tidelog
+from bench import all as benchmarks
 from bench.checksum import checksum
 from bench.data import STREAMS, random_digraph
 from bench.measure import Measurement, measure
 from bench.plain import able_to_fire, parse_plain, strata
-from bench.report import Row, targets, write_part
+from bench.report import Row, measured, targets, write_part
 from bench.workloads import Workload, text
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
@@ -143,3 +144,20 @@ def test_the_page_keeps_what_stands_around_its_part(tmp_path: Path) -> None:
     assert written.endswith("last words\n")
     assert "second \\1" in written
     assert "first" not in written
+
+
+def test_a_page_names_the_version_that_it_was_measured_with(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Title\n\nMeasured with Tidelog 0.1.0.\n", encoding="utf-8")
+    write_part(page, "2 cores, tidelog 0.2.0, numba 1.")
+    assert measured(page) == "0.2.0"
+    write_part(page, "2 cores, tidelog 0.3.0.", "another")
+    assert measured(page) == "0.2.0"
+
+
+def test_make_figures_knows_every_page(capsys: pytest.CaptureFixture[str]) -> None:
+    pages = {page for found in benchmarks.BENCHMARKS.values() for page in found}
+    assert pages == {path.stem for path in benchmarks.FIGURES.glob("*.md")} - {"README"}
+    assert all(measured(benchmarks.FIGURES / f"{page}.md") for page in pages)
+    assert benchmarks.main(["--list"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(benchmarks.BENCHMARKS)

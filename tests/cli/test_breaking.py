@@ -23,9 +23,9 @@ def test_questions_keep_the_limits() -> None:
 
 
 def test_limits_are_numbers_and_hold_without_rules() -> None:
-    with pytest.raises(tl.TidelogError, match="max_facts is a number of at least 0; -1 is none"):
+    with pytest.raises(tl.TidelogError, match="max_facts must be a number of at least 0, got -1"):
         tl.Limits(max_facts=-1)
-    with pytest.raises(tl.TidelogError, match="max_seconds is a number"):
+    with pytest.raises(tl.TidelogError, match="max_seconds must be a number"):
         tl.Limits(max_seconds="x")  # type: ignore[arg-type]
     with pytest.raises(tl.LimitError, match="more than 0 facts"):
         tl.Database("a(1).", limits=tl.Limits(max_facts=0))
@@ -54,7 +54,7 @@ def test_a_closed_standard_input(tmp_path: Path) -> None:
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "no facts for `a`: the standard input is closed" in done.stderr
-    assert "fault in Tidelog" not in done.stderr
+    assert "internal error in Tidelog" not in done.stderr
 
 
 @pytest.mark.parametrize("facts", [5, [(1,)], {"n": [(1,), ("a",)]}, {"n": []}])

@@ -44,7 +44,7 @@ def test_faults_of_directives_count(cli: Cli, folder: Path) -> None:
     assert cli("check", "d.dl") == (
         2,
         "d.dl: 2 errors, 0 warnings\n",
-        "d.dl:2:9: error: there is no `IO=tape`\n"
+        "d.dl:2:9: error: unknown format `IO=tape`\n"
         "  2 | .output p(IO=tape)\n"
         "    |         ^ use IO=file or IO=stdout or IO=stdoutprintsize or IO=json or IO=jsonfile "
         "or IO=sqlite; formats that Spark knows (parquet, json, delta, …) need --engine spark\n"
@@ -87,7 +87,30 @@ def test_macros_and_folders_of_includes(folder: Path, cli: Cli) -> None:
     assert cli("check", "m.dl", "-I", "lib", "-M", "LIMIT=3").code == 0
     both = cli("check", "m.dl", "-I", "lib", "-M", "LIMIT=3 DEBUG")
     assert both.code == 2
-    assert both.err.startswith('m.dl:3:1: error: "x" is a symbol, but a number is needed here')
+    assert both.err.startswith('m.dl:3:3: error: "x" is a symbol, but a number is needed here')
     assert "cannot find the file base.dl" in cli("check", "m.dl").err
-    assert "'1=2' is no macro; write it as LIMIT=10" in cli("check", "m.dl", "-M", "1=2").err
-    assert "'none' is no folder" in cli("check", "m.dl", "-I", "none").err
+    assert "'1=2' is not a macro; write it as LIMIT=10" in cli("check", "m.dl", "-M", "1=2").err
+    assert "'none' is not a folder" in cli("check", "m.dl", "-I", "none").err
+
+
+def test_a_relation_whose_only_rule_cannot_be_read(cli: Cli, folder: Path) -> None:
+    (folder / "h.dl").write_text("q(1).\nhub(a) :- q(a.\n.output hub\n")
+    assert cli("check", "h.dl") == (
+        2,
+        "h.dl: 1 error, 0 warnings\n",
+        "h.dl:2:11: error: the `(` of `q` is not closed before `.`\n"
+        "  2 | hub(a) :- q(a.\n"
+        "    |           ^ close it with `)`\n",
+    )
+
+
+def test_a_wrong_value_in_a_fact_is_pointed_at(cli: Cli, folder: Path) -> None:
+    (folder / "e.dl").write_text('.decl e(x: number, y: number)\ne(1, "a").\ne(1,\n  "b c" ).\n')
+    assert cli("check", "e.dl").err == (
+        'e.dl:2:6: error: "a" is a symbol, but a number is needed here\n'
+        '  2 | e(1, "a").\n'
+        "    |      ^^^ argument 2 of e is a number\n"
+        'e.dl:4:3: error: "b c" is a symbol, but a number is needed here\n'
+        '  4 |   "b c" ).\n'
+        "    |   ^^^^^ argument 2 of e is a number\n"
+    )

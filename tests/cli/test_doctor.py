@@ -11,7 +11,10 @@ import pytest
 from tests.cli.conftest import Cli
 from tidelog import __version__
 from tidelog.cli import doctor
-from tidelog.engines.local import cache
+from tidelog.cli.kernel_groups import GROUPS
+from tidelog.closure import kernel_group as closures
+from tidelog.jit.groups import Kernels
+from tidelog.local import kernel_group
 
 
 def found(out: str) -> dict[str, str]:
@@ -26,26 +29,50 @@ def test_what_is_here(cli: Cli) -> None:
     assert told["Tidelog"] == __version__
     assert told["Python"].endswith(f"({sys.executable})")
     assert {"NumPy", "Numba", "llvmlite", "PyArrow", "RE2", "Java", "Spark", "cores"} <= set(told)
-    assert told["kernels"].startswith("warm")
+    assert " compiled, in " in told["kernels"]
     assert told["memory"].endswith(" GiB")
 
 
-def test_a_cold_cache(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(cache, "is_warm", lambda: False)
-    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
-    assert list(doctor.kernel_cache()) == [
-        (
-            "kernels",
-            f"cold, in {tmp_path}, because the package's own folder is read-only",
-            "the next run compiles once, for about 20 seconds",
-        )
-    ]
-    monkeypatch.setattr(cache, "is_writable", lambda: False)
-    assert next(doctor.kernel_cache())[2] == (
-        "set NUMBA_CACHE_DIR to a folder that you may write to"
+COLD = "`tidelog warm` compiles the rest now; otherwise each first use does, for up to a minute"
+
+
+def test_a_cold_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each group is reported: one may be compiled and another not."""
+    monkeypatch.setattr(Kernels, "missing", lambda self: [])
+    monkeypatch.setattr(closures.KERNELS, "missing", lambda: [*closures.KERNELS.signatures()][3:])
+    monkeypatch.setattr(kernel_group, "folder", lambda: tmp_path)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    sizes = {group.name: len(list(group.signatures())) for group in GROUPS}
+    count, cold = sum(sizes.values()), sizes["closures"]
+    first, *groups = doctor.kernel_cache()
+    assert first == (
+        "kernels",
+        f"{count - cold + 3} of {count} compiled, in {tmp_path}, "
+        "because the package's own folder is read-only",
+        COLD,
     )
-    monkeypatch.setattr(cache, "folder", lambda: None)
-    assert next(doctor.kernel_cache())[1] == "no cache: every run compiles for about 20 seconds"
+    assert groups == [
+        ("  engine", f"all {sizes['engine']} compiled", ""),
+        ("  closures", f"3 of {cold} compiled", ""),
+        ("  circuit", f"all {sizes['circuit']} compiled", ""),
+        ("  Spark", "all 4 compiled", ""),
+    ]
+    monkeypatch.setattr(kernel_group, "is_writable", lambda: False)
+    assert next(doctor.kernel_cache())[2] == ("set NUMBA_CACHE_DIR to a writable folder")
+    monkeypatch.setattr(kernel_group, "folder", lambda: None)
+    assert next(doctor.kernel_cache())[1] == "no cache: every run compiles its kernels again"
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(Kernels, "missing", lambda self: [])
+    monkeypatch.setattr(kernel_group, "folder", lambda: tmp_path / "kernels")
+    count = sum(len(list(group.signatures())) for group in GROUPS)
+    said = f"all {count} compiled, in {tmp_path / 'kernels'}, "
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert next(doctor.kernel_cache())[1] == said + "set by NUMBA_CACHE_DIR"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/read/only")
+    unwritable = "because NUMBA_CACHE_DIR, /read/only, is not writable"
+    assert next(doctor.kernel_cache())[1] == said + unwritable
 
 
 def java_that_says(folder: Path, text: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import COMMAND
-from tidelog.lsp import wire
+from tidelog.lsp import jsonrpc
 
 TEXT = """\
 .type Id <: number
@@ -44,13 +44,13 @@ class Editor:
 
     def receive(self) -> dict[str, Any]:
         assert self.process.stdout is not None
-        found: dict[str, Any] = wire.read(self.process.stdout)  # type: ignore[arg-type]
+        found: dict[str, Any] = jsonrpc.read(self.process.stdout)  # type: ignore[arg-type]
         assert found["jsonrpc"] == "2.0"
         return found
 
     def notify(self, method: str, **params: Any) -> None:
         buffer = io.BytesIO()
-        wire.write(buffer, {"method": method, "params": params})
+        jsonrpc.write(buffer, {"method": method, "params": params})
         self.send(buffer.getvalue())
 
     def answer(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Editor:
     def ask(self, method: str, **params: Any) -> Any:
         self.number += 1
         buffer = io.BytesIO()
-        wire.write(buffer, {"id": self.number, "method": method, "params": params})
+        jsonrpc.write(buffer, {"id": self.number, "method": method, "params": params})
         self.send(buffer.getvalue())
         found = self.answer()
         assert found["id"] == self.number
@@ -74,8 +74,8 @@ class Editor:
             f"textDocument/{method}", textDocument={"uri": self.uri}, position=place, **more
         )
 
-    def findings(self) -> dict[str, list[dict[str, Any]]]:
-        """The next findings by file."""
+    def diagnostics(self) -> dict[str, list[dict[str, Any]]]:
+        """The next diagnostics by file."""
         while True:
             message = self.told.pop(0) if self.told else self.receive()
             if message["method"] == "textDocument/publishDiagnostics":
@@ -102,25 +102,25 @@ def places(found: list[dict[str, Any]]) -> list[tuple[int, int, int]]:
 
 
 def test_a_session(editor: Editor) -> None:
-    assert editor.ask("textDocument/hover")["code"] == wire.NOT_INITIALIZED
+    assert editor.ask("textDocument/hover")["code"] == jsonrpc.NOT_INITIALIZED
     assert editor.ask("initialize", capabilities={})["capabilities"]["hoverProvider"] is True
     editor.notify("initialized")
 
     document = {"uri": editor.uri, "languageId": "datalog", "version": 1, "text": TEXT}
     editor.notify("textDocument/didOpen", textDocument=document)
-    (findings,) = (editor.findings()["a.dl"],)
-    assert places(findings) == [(3, 6, 7)] or findings[0]["severity"] == 1
-    assert findings[0]["source"] == "tidelog"
+    (diagnostics,) = (editor.diagnostics()["a.dl"],)
+    assert places(diagnostics) == [(3, 6, 7)] or diagnostics[0]["severity"] == 1
+    assert diagnostics[0]["source"] == "tidelog"
 
     change = [{"text": GOOD}]
     editor.notify("textDocument/didChange", textDocument=document, contentChanges=change)
-    found = editor.findings() | editor.findings()
+    found = editor.diagnostics() | editor.diagnostics()
     assert found["a.dl"] == []
     assert places(found["base.dl"]) == [(1, 11, 18)]
     assert "nothing" in found["base.dl"][0]["message"]
     fixed = GOOD.replace('.include "base.dl"\n', "")
     editor.notify("textDocument/didChange", textDocument=document, contentChanges=[{"text": fixed}])
-    found = editor.findings() | editor.findings()
+    found = editor.diagnostics() | editor.diagnostics()
     assert found == {"a.dl": [], "base.dl": []}
 
     # path(x, z) :- /* 🌊 */ path(x, y), edge(y, z).   the wave has two units
@@ -166,20 +166,20 @@ def test_a_session(editor: Editor) -> None:
     (edits,) = editor.at("rename", 4, 8, newName="zz")["changes"].values()
     assert places(edits) == [(4, 8, 9), (4, 43, 44)]
     for new in ("edge", "no name", "count"):
-        assert editor.at("rename", 6, 9, newName=new)["code"] == wire.REQUEST_FAILED
+        assert editor.at("rename", 6, 9, newName=new)["code"] == jsonrpc.REQUEST_FAILED
 
     # Bad requests are answered, and the server goes on.
-    assert editor.ask("textDocument/nothing")["code"] == wire.NO_METHOD
-    assert editor.ask("textDocument/hover", textDocument=7)["code"] == wire.INVALID_PARAMS
+    assert editor.ask("textDocument/nothing")["code"] == jsonrpc.NO_METHOD
+    assert editor.ask("textDocument/hover", textDocument=7)["code"] == jsonrpc.INVALID_PARAMS
     other = {"uri": "file:///other.dl"}
     assert editor.ask("textDocument/documentSymbol", textDocument=other)["code"] == (
-        wire.INVALID_PARAMS
+        jsonrpc.INVALID_PARAMS
     )
     for broken, code in (
-        (b"Content-Length: 5\r\n\r\n{abc}", wire.PARSE_ERROR),
-        (b"Content-Length: x\r\n\r\n", wire.PARSE_ERROR),
+        (b"Content-Length: 5\r\n\r\n{abc}", jsonrpc.PARSE_ERROR),
+        (b"Content-Length: x\r\n\r\n", jsonrpc.PARSE_ERROR),
         (b"Content-Length: 2\r\n\r\n[]", None),
-        (b'Content-Length: 8\r\n\r\n{"id":1}', wire.INVALID_REQUEST),
+        (b'Content-Length: 8\r\n\r\n{"id":1}', jsonrpc.INVALID_REQUEST),
     ):
         editor.send(broken)
         if code is not None:
@@ -190,7 +190,7 @@ def test_a_session(editor: Editor) -> None:
     editor.notify("textDocument/didClose", textDocument=document)
     assert editor.ask("shutdown") is None
     assert editor.told[-1]["params"] == {"uri": editor.uri, "diagnostics": []}
-    assert editor.ask("textDocument/hover")["code"] == wire.INVALID_REQUEST
+    assert editor.ask("textDocument/hover")["code"] == jsonrpc.INVALID_REQUEST
     editor.notify("exit")
     assert editor.process.wait(timeout=20) == 0
 
@@ -205,15 +205,15 @@ def test_a_session(editor: Editor) -> None:
     ],
 )
 def test_a_frame_that_ends_is_the_end(data: bytes) -> None:
-    assert wire.read(io.BytesIO(data)) is None
+    assert jsonrpc.read(io.BytesIO(data)) is None
 
 
 def test_a_frame_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "MOST", 10)
+    monkeypatch.setattr(jsonrpc, "MAX_BYTES", 10)
     long = json.dumps({"text": "x" * 100}).encode()
     source = io.BytesIO(
         b"Content-Length: %d\r\n\r\n%sContent-Length: 2\r\n\r\n{}" % (len(long), long)
     )
-    with pytest.raises(wire.RpcError, match="too long"):
-        wire.read(source)
-    assert wire.read(source) == {}
+    with pytest.raises(jsonrpc.RpcError, match="too long"):
+        jsonrpc.read(source)
+    assert jsonrpc.read(source) == {}

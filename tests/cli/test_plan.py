@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tests.cli.conftest import Cli, names
+from tests.cli.conftest import COMMAND, Cli, names
 
 UNKNOWN = """\
 stratum 1, given: edge
@@ -119,7 +120,7 @@ def test_a_picture_that_cannot_be_written(cli: Cli, folder: Path) -> None:
     assert cli("plan", "reach.dl", "--svg", "no/p.svg", "--dot", "p.dot") == (
         2,
         "",
-        "error: there is no folder no\n    create it first\n",
+        "error: folder no does not exist\n    create it first\n",
     )
     assert names(folder) == before
 
@@ -131,3 +132,32 @@ def test_bad_programs_and_facts(cli: Cli, folder: Path) -> None:
     limited = cli("plan", "endless.dl", "-F", ".", "--max-facts", "10")
     assert limited.code == 2
     assert "stopped at more than 10 facts" in limited.err
+
+
+def test_pictures_are_written_when_nobody_reads_the_lines(folder: Path) -> None:
+    rules = "".join(f"p{i}(x) :- p{i + 1}(x).\n" for i in range(5_000))  # more than a pipe holds
+    (folder / "long.dl").write_text(f".decl p5000(x: number)\n{rules}")
+    command = [*COMMAND, "plan", "long.dl", "--dot", "p.dot"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=folder) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"stratum 1, given: p5000\n"
+        process.stdout.close()
+    assert "p4999" in (folder / "p.dot").read_text()
+
+
+def test_strata_have_the_same_numbers_in_plans_and_profiles(cli: Cli, folder: Path) -> None:
+    (folder / "two.dl").write_text(
+        ".decl a(x: number)\n.decl b(x: number)\na(1).\nb(2).\n"
+        "c(x) :- a(x).\nd(x) :- c(x), !b(x).\n.output d\n"
+    )
+    _, planned, _ = cli("plan", "two.dl")
+    _, _, profiled = cli("run", "two.dl", "--profile")
+    numbers = {
+        name: line.split()[1].strip(",:")
+        for line in planned.splitlines()
+        for name in "cd"
+        if line.startswith("stratum") and line.endswith(f": {name}")
+    }
+    assert set(numbers) == {"c", "d"}
+    for name, number in numbers.items():
+        assert any(line.endswith(f"  {number}: {name}") for line in profiled.splitlines()), profiled

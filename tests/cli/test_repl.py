@@ -15,7 +15,10 @@ import pytest
 
 from tests.cli.conftest import COMMAND, Cli, names
 from tidelog.cli.completion import offers
-from tidelog.cli.session import COMMANDS, table
+from tidelog.cli.prompt import COMMANDS, table
+
+UNFINISHED = ["error: the change before this line is not complete", "    end it with `.`"]
+DISCARDED = ["// 1 change discarded"]
 
 
 def said(cli: Cli, *lines: str, options: tuple[str, ...] = ()) -> list[str]:
@@ -32,7 +35,7 @@ def test_changes_wait_for_their_commit(cli: Cli, folder: Path) -> None:
         "+path(1, 4).",
         "+path(2, 4).",
         "+path(3, 4).",
-        "// 3 facts came, 0 facts went",
+        "// 3 facts inserted, 0 facts deleted",
         "true",
     ]
     assert names(folder) == before
@@ -64,7 +67,7 @@ def test_statements_may_share_lines_and_go_over_several(cli: Cli) -> None:
     )
     code, out, err = cli("repl", "reach.dl", stdin="\n".join(lines))
     assert code == 2
-    assert out.splitlines()[-1] == "// 2 facts came, 2 facts went"
+    assert out.splitlines()[-1] == "// 2 facts inserted, 2 facts deleted"
     assert err.splitlines()[0] == "<input>:3:26: error: a change starts with `+` or `-`"
 
 
@@ -79,16 +82,16 @@ def test_relations_and_rules(cli: Cli) -> None:
     name = rules[2].split()[0]
     assert rules[2] == f"{name}  path(x, z) :- path(x, y), edge(y, z)."
     found = said(cli, f'-rule "{name}".', "commit.", ":rules")
-    assert found == ["-path(1, 3).", "// 0 facts came, 1 fact went", *rules[:2]]
+    assert found == ["-path(1, 3).", "// 0 facts inserted, 1 fact deleted", *rules[:2]]
 
 
-def test_pending_changes_can_be_seen_and_forgotten(cli: Cli) -> None:
+def test_pending_changes_can_be_seen_and_discarded(cli: Cli) -> None:
     rule = "+far(x) :- path(x, 3)."
     assert said(cli, rule, "+far(7).", ":pending", ":rollback", ":pending", "commit.") == [
         rule,
         "+far(7).",
-        "// 2 changes forgotten",
-        "// 0 facts came, 0 facts went",
+        "// 2 changes discarded",
+        "// 0 facts inserted, 0 facts deleted",
     ]
 
 
@@ -105,12 +108,12 @@ def test_history_and_undo(cli: Cli) -> None:
         ":history",
         "?path(x, y).",
     )
-    at = found.index("update  by         changes  came  went")
+    at = found.index("update  by         changes  inserted  deleted")
     assert found[at + 1 :] == [
-        "     1  commit           4     3     0",
-        "     2  commit           3     2     4",
-        "     3  undo of 2        3     4     2",
-        "     4  undo of 1        1     0     3",
+        "     1  commit           4         3        0",
+        "     2  commit           3         2        4",
+        "     3  undo of 2        3         4        2",
+        "     4  undo of 1        1         0        3",
         "x  y",
         "1  2",
         "1  3",
@@ -148,17 +151,17 @@ def test_commands_may_be_shortened_and_end_the_session(cli: Cli) -> None:
         ("+egde(1, 2).", "<input>:2:2: error: unknown relation egde"),
         ("hello", "<input>:2:1: error: a change starts with `+` or `-`"),
         ("?pth(1, x).", "<query>:1:1: error: unknown relation pth"),
-        ("?path(1, x), .", "error: a condition must follow `,`, not `.`"),
+        ("?path(1, x), .", "error: expected a condition after `,`, got `.`"),
         ('+edge(1, "', "<input>:2:10: error: a string is not closed"),
         ("+p(x) :- q(x).", "<input>:2:10: error: unknown relation q"),
-        ('-rule "path.000000".', "<input>:2:7: error: there is no rule named path.000000"),
-        ("?.", "error: the question is empty"),
-        ("?\n.", "error: the question is empty"),
-        (":nothing", "error: there is no command :nothing"),
-        (":r", "error: there is no command :r"),
-        (":rules all", "error: :rules stands alone"),
-        (":undo", "error: changes wait"),
-        (":stats", "error: there was no update yet"),
+        ('-rule "path.000000".', "<input>:2:7: error: unknown rule path.000000"),
+        ("?.", "error: the query is empty"),
+        ("?\n.", "error: the query is empty"),
+        (":nothing", "error: unknown command :nothing"),
+        (":r", "error: unknown command :r"),
+        (":rules all", "error: :rules takes no argument"),
+        (":undo", "error: changes are pending"),
+        (":stats", "error: no update has been committed yet"),
         (":algorithm dread", "error: there is no algorithm 'dread'"),
     ],
 )
@@ -166,7 +169,7 @@ def test_errors_keep_the_session_alive(cli: Cli, line: str, message: str) -> Non
     code, out, err = cli("repl", "reach.dl", stdin=f"+edge(3, 4).\n{line}\ncommit.\n")
     assert code == 2
     assert err.splitlines()[0] == message
-    assert out.splitlines()[-1] == "// 3 facts came, 0 facts went"
+    assert out.splitlines()[-1] == "// 3 facts inserted, 0 facts deleted"
 
 
 def test_a_commit_that_fails_is_rolled_back(cli: Cli) -> None:
@@ -181,12 +184,12 @@ def test_undo_waits_for_what_is_pending(cli: Cli) -> None:
     lines = "+edge(3, 4). commit.\n+edge(4, 5).\n:undo\n:rollback\n:undo\n"
     code, out, err = cli("repl", "reach.dl", stdin=lines)
     assert code == 2
-    assert err == "error: changes wait\n    commit. them, or :rollback first\n"
-    assert out.splitlines()[-1] == "// 0 facts came, 3 facts went"
+    assert err == "error: changes are pending\n    commit. them, or :rollback first\n"
+    assert out.splitlines()[-1] == "// 0 facts inserted, 3 facts deleted"
     assert cli("repl", "reach.dl", stdin=":undo\n") == (
         2,
         "",
-        "error: there is no update to take back\n",
+        "error: there is no update to undo\n",
     )
 
 
@@ -197,7 +200,7 @@ def test_what_is_not_committed_is_told(cli: Cli) -> None:
 
 def test_strict(cli: Cli) -> None:
     code, out, err = cli("repl", "reach.dl", "--strict", stdin="-edge(7, 7).\ncommit.\n")
-    assert (code, out) == (2, "// 0 facts came, 0 facts went\n")
+    assert (code, out) == (2, "// 0 facts inserted, 0 facts deleted\n")
     assert err.splitlines()[0] == "<input>:1:2: error: there is no such fact: -edge(7, 7)."
 
 
@@ -209,11 +212,11 @@ def test_bad_bytes_end_it(cli: Cli) -> None:
 
 def test_the_program_cannot_come_from_the_standard_input(cli: Cli, folder: Path) -> None:
     assert cli("repl", "-").err == (
-        "error: the standard input is for the session\n    name a program file\n"
+        "error: the session uses the standard input\n    name a program file\n"
     )
     (folder / "in.dl").write_text(".decl p(x: number)\n.input p(IO=stdin)\n")
     assert cli("repl", "in.dl").err.startswith(
-        "in.dl:2:8: error: the standard input is for the session, so no facts can be read from it"
+        "in.dl:2:8: error: the session uses the standard input, so no facts can be read from it"
     )
 
 
@@ -296,7 +299,9 @@ def test_a_conversation(folder: Path) -> None:
         session.type("+ed\t3, 4).\n")
         assert "+edge(3, 4)." in session.until("\n> ")
         session.type("commit.\n")
-        assert "+path(3, 4).\n// 3 facts came, 0 facts went\n> " in session.until("went\r\n> ")
+        assert "+path(3, 4).\n// 3 facts inserted, 0 facts deleted\n> " in session.until(
+            "deleted\r\n> "
+        )
         session.type("?path(3,\n")
         session.until("  ")
         session.type("x).\n")
@@ -306,7 +311,6 @@ def test_a_conversation(folder: Path) -> None:
         assert session.running.wait(60) == 0
 
 
-@pytest.mark.alone
 def test_ctrl_c_and_ctrl_d_at_the_prompt(folder: Path) -> None:
     with prompt() as session:
         session.until("> ")
@@ -324,7 +328,6 @@ def test_ctrl_c_and_ctrl_d_at_the_prompt(folder: Path) -> None:
         assert session.running.wait(60) == 0
 
 
-@pytest.mark.alone
 def test_ctrl_c_takes_back_a_commit(folder: Path) -> None:
     with prompt() as session:
         session.until("> ")
@@ -340,7 +343,7 @@ def test_long_answers_are_cut(folder: Path) -> None:
     with prompt() as session:
         session.until("> ")
         session.type("+edge(9, x) :- x = range(0, 1000). commit.\n")
-        shown = session.until("went\r\n> ")
+        shown = session.until("deleted\r\n> ")
         assert shown.count("+path") == 100
         assert "// … " in shown
 
@@ -362,4 +365,91 @@ def test_lines_are_kept_where_the_user_says(folder: Path) -> None:
         ":quit",
         ":rules",
         ":quit",
+    ]
+
+
+def test_a_question_needs_no_dot(cli: Cli) -> None:
+    assert said(cli, "?path(1, 2)", "?path(1, x),", "x > 2", "+edge(3, 4).", ":rollback") == [
+        "true",
+        "x",
+        "3",
+        "// 1 row",
+        "// 1 change discarded",
+    ]
+
+
+def test_what_is_not_complete_does_not_swallow_the_next_line(cli: Cli) -> None:
+    text = "?path(1,\n?path(1, 2).\n+edge(3,\n:relations\n?path(1,\n:quit\n?path(1, 2).\n"
+    code, out, err = cli("repl", "reach.dl", stdin=text)
+    assert code == 2
+    assert out.splitlines()[0] == "true"
+    assert len(out.splitlines()) == 4  # the table of relations, and nothing after :quit
+    assert err.splitlines() == [
+        "error: the query before this line is not complete",
+        *UNFINISHED,
+        "error: the query before this line is not complete",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "found", "told"),
+    [
+        ("+edge(3, 4)\n?path(3, 4)\n?path(1, 2)", ["false", "true"], UNFINISHED),
+        ("+edge(3, 4)\n?!path(3, 4)\n? path(1, 2)", ["true", "true"], UNFINISHED),
+        ("+edge(3, 4)\n?x = 4, path(x, 3)", ["x", "// 0 rows"], UNFINISHED),
+        ("+edge(3, 4)\n-edge(2, 3).\n:pending", ["-edge(2, 3)."], None),
+        ("-edge(3, 4)\n+path(x, x) :- edge(x, _).\n:rollback", DISCARDED, UNFINISHED),
+        ('+edge(3, 4)\n-rule "path.000000".\n?path(1, 2)', ["true"], None),
+        ("+edge(3, 4)\ncommit.", ["// 0 facts inserted, 0 facts deleted"], UNFINISHED),
+        (
+            "-edge(2, 3)\ncommit\n?path(1, 2)",
+            ["true"],
+            [*UNFINISHED, UNFINISHED[0], "    write `commit.`"],
+        ),
+        ("?path(1,\n+edge(3, 4).\n:rollback", DISCARDED, None),
+    ],
+)
+def test_an_unfinished_change_swallows_no_line(
+    cli: Cli, lines: str, found: list[str], told: list[str] | None
+) -> None:
+    code, out, err = cli("repl", "reach.dl", stdin=f"{lines}\n")
+    assert (code, out.splitlines()) == (2, found)
+    assert told is None or err.splitlines() == told
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("+edge(3, 4)", "<input>:1:11: error: the change is not complete"),
+        ("?path(1, 2).\n+edge(3,\n", "<input>:2:8: error: the change is not complete"),
+        ("commit\n", "<input>:1:6: error: the change is not complete"),
+        ("/* aside\n", "<input>:1:1: error: a comment is not closed"),
+        ("?path(1, x\n", "<query>:1:1: error: the `(` of `path` is not closed before `.`"),
+        ("?path(1, x),\n", "error: expected a condition after `,`, got `.`"),
+    ],
+)
+def test_what_is_not_complete_at_the_end_is_an_error(cli: Cli, lines: str, message: str) -> None:
+    code, _, err = cli("repl", "reach.dl", stdin=lines)
+    assert (code, err.splitlines()[0]) == (2, message)
+
+
+def test_ctrl_d_reports_what_is_not_complete(folder: Path) -> None:
+    with prompt() as session:
+        session.until("> ")
+        session.type("+edge(3, 4)\n")
+        session.until("  ")
+        session.type("\x04")
+        assert "error: the change is not complete" in session.until("cut off?")
+
+
+def test_changes_go_on_in_lines_that_look_like_others(cli: Cli) -> None:
+    lines = (
+        '+far(?x) :- path(_, ?x),\n?x > 1, ?x = y\n+ 1, y = 1\n-strlen("").',
+        "/*\n+edge(8, 9).\n?path(1, 2)\n*/",
+        ":pending",
+        ":rollback",
+    )
+    assert said(cli, *lines) == [
+        '+far(?x) :- path(_, ?x), ?x > 1, ?x = y + 1, y = 1 - strlen("").',
+        "// 1 change discarded",
     ]

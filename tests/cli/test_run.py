@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli, names
-from tidelog import naive
+from tidelog.oracle import evaluate
 
 PATHS = "1\t2\n1\t3\n2\t3\n"
 PRINTED = f"---------------\npath\nx\ty\n===============\n{PATHS}===============\n"
@@ -68,7 +68,7 @@ def test_a_program_on_stdin_may_include_its_neighbours_only(cli: Cli, folder: Pa
     os.chdir(folder / "inner")
     refused = cli("run", "-", "-D", "-", stdin='.include "../p.dl"\n.output p\n')
     assert refused.code == 2
-    assert "../p.dl leads out of the program's folder" in refused.err
+    assert "../p.dl is outside the program's folder" in refused.err
     allowed = cli("run", "-", "-D", "-", "--allow-paths", stdin='.include "../p.dl"\n.output p\n')
     assert allowed.code == 0
 
@@ -96,7 +96,7 @@ def test_warnings_go_to_stderr_unless_unwanted(cli: Cli, folder: Path) -> None:
 
 def test_a_program_without_outputs_is_told_so(cli: Cli, folder: Path) -> None:
     (folder / "p.dl").write_text("p(1).\n")
-    told = "warning: the program writes nothing\n    add `.output RELATION`\n"
+    told = "warning: the program has no outputs\n    add `.output RELATION`\n"
     assert cli("run", "p.dl") == (0, "", told)
     assert cli("run", "p.dl", "--no-warnings") == (0, "", "")
 
@@ -120,7 +120,7 @@ def test_a_file_that_would_not_read_back_is_told_of(cli: Cli, folder: Path) -> N
         (["."], "error: cannot read .: is a directory\n"),
         (
             ["reach.dl", "-F", "nowhere"],
-            "reach.dl:2:8: error: no facts for `edge`: there is no file nowhere/edge.facts\n"
+            "reach.dl:2:8: error: no facts for `edge`: file nowhere/edge.facts does not exist\n"
             "  2 | .input edge\n"
             "    |        ^^^^ check the name and the folder\n",
         ),
@@ -132,7 +132,7 @@ def test_a_file_that_would_not_read_back_is_told_of(cli: Cli, folder: Path) -> N
         (["reach.dl", "-D", "edge.facts"], "error: the output folder edge.facts is not a folder\n"),
         (
             ["reach.dl", "--profile", "a/b.txt"],
-            "error: there is no folder a\n    create it first\n",
+            "error: folder a does not exist\n    create it first\n",
         ),
     ],
 )
@@ -152,19 +152,19 @@ def test_bad_paths(cli: Cli, folder: Path, arguments: list[str], message: str) -
         (["x.dl", "--max", "3"], "tidelog run: error: unrecognized arguments: --max 3"),
         (
             ["x.dl", "--max-facts", "0"],
-            "tidelog run: error: argument --max-facts: '0' is no whole number above 0",
+            "tidelog run: error: argument --max-facts: '0' is not a whole number above 0",
         ),
         (
             ["x.dl", "--max-facts", "many"],
-            "tidelog run: error: argument --max-facts: 'many' is no whole number above 0",
+            "tidelog run: error: argument --max-facts: 'many' is not a whole number above 0",
         ),
         (
             ["x.dl", "--max-seconds", "nan"],
-            "tidelog run: error: argument --max-seconds: 'nan' is no number above 0",
+            "tidelog run: error: argument --max-seconds: 'nan' is not a number above 0",
         ),
         (
             ["x.dl", "--max-memory", "2X"],
-            "tidelog run: error: argument --max-memory: '2X' is no size; write it as 512M or 2G",
+            "tidelog run: error: argument --max-memory: '2X' is not a size; write it as 512M or 2G",
         ),
         (
             ["--profile", "a.dl", "b.dl"],
@@ -217,7 +217,7 @@ def test_what_cannot_be_written_is_known_before_evaluation(cli: Cli, folder: Pat
     assert cli("run", "endless.dl") == (
         2,
         "",
-        "endless.dl:2:9: error: `n` cannot be written: there is no folder sub\n"
+        "endless.dl:2:9: error: `n` cannot be written: folder sub does not exist\n"
         '  2 | .output n(filename="sub/n")\n'
         "    |         ^ create it first\n",
     )
@@ -339,20 +339,20 @@ def test_a_check_that_passes(cli: Cli, folder: Path) -> None:
 def test_a_check_that_fails_prints_changes_and_writes_nothing(
     cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = naive.evaluate
+    right = evaluate.evaluate
 
     def other(*arguments: object) -> dict[str, set[tuple[int, ...]]]:
         found = right(*arguments)  # type: ignore[arg-type]
         found["path"] = (found["path"] - {(1, 3)}) | {(7, 8)}
         return found  # type: ignore[return-value]
 
-    monkeypatch.setattr(naive, "evaluate", other)
+    monkeypatch.setattr(evaluate, "evaluate", other)
     before = names(folder)
     assert cli("run", "reach.dl", "-D", "out", "--check") == (
         1,
         "-path(1, 3).\n+path(7, 8).\n",
-        "error: 2 facts differ from naive evaluation; nothing was written\n"
-        "    please report it: the changes above would put the answer right\n",
+        "error: naive evaluation differs by 2 facts; nothing was written\n"
+        "    please report it: the changes above would correct the answer\n",
     )
     assert names(folder) == before
 
@@ -366,13 +366,13 @@ def test_a_fault_in_tidelog_is_no_traceback(
     def broken(*arguments: object) -> None:
         raise KeyError("oops")
 
-    monkeypatch.setattr(naive, "check", broken)
+    monkeypatch.setattr(evaluate, "check", broken)
     assert cli("run", "reach.dl", "-D", "out", "--check") == (
         2,
         "",
-        "error: a fault in Tidelog itself: KeyError: 'oops'\n"
-        "    please report it, with the program and what TIDELOG_TRACEBACK=1 in the\n"
-        "    environment shows\n",
+        "error: internal error in Tidelog: KeyError: 'oops'\n"
+        "    please report it, with the program and the traceback that\n"
+        "    TIDELOG_TRACEBACK=1 in the environment prints\n",
     )
     assert "out" not in names(folder)
     monkeypatch.setenv("TIDELOG_TRACEBACK", "1")

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from tests.cli.conftest import COMMAND, Cli, names
 from tests.spark import conftest as shared
 from tidelog.cli import arguments
-from tidelog.engines.spark.placing import STRATEGIES
+from tidelog.spark.placement import STRATEGIES
 
 spark = shared.spark
 PATHS = "1\t2\n1\t3\n2\t3\n"
@@ -41,7 +41,7 @@ def test_run(spark: SparkSession, cli: Cli, folder: Path) -> None:
     assert printed == f"---------------\npath\nx\ty\n===============\n{PATHS}===============\n"
     done = cli("run", "table.dl")
     assert done.code == 2
-    assert "error: there is no `IO=parquet`" in done.err
+    assert "error: unknown format `IO=parquet`" in done.err
     assert "need --engine spark" in done.err
 
 
@@ -108,7 +108,7 @@ def test_errors_of_spark_are_a_line(spark: SparkSession, cli: Cli, folder: Path)
         ("repl reach.dl --driver-facts 0", "argument --driver-facts: only with --engine spark"),
         (
             "run reach.dl --engine spark --driver-facts -1",
-            "argument --driver-facts: '-1' is no whole number, 0 or above",
+            "argument --driver-facts: '-1' is not a whole number, 0 or above",
         ),
         (
             "run reach.dl --engine spark --profile",
@@ -120,7 +120,8 @@ def test_errors_of_spark_are_a_line(spark: SparkSession, cli: Cli, folder: Path)
         ),
         (
             "run reach.dl --engine spark --conf memory=4g",
-            "argument --conf: 'memory=4g' is no setting; write it as spark.driver.memory=4g",
+            "argument --conf: 'memory=4g' is not a Spark setting; "
+            "write it as spark.driver.memory=4g",
         ),
     ],
 )

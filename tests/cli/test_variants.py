@@ -42,7 +42,7 @@ def test_variants_are_files_like_others(cli: Cli, folder: Path) -> None:
     code, out, _ = cli("repl", "v.dl", stdin="?path(1, x).\n+edge(2, 9).\ncommit.\n")
     assert (code, out) == (
         0,
-        "x\n2\n// 1 row\n+path(1, 9).\n+path(2, 9).\n// 2 facts came, 0 facts went\n",
+        "x\n2\n// 1 row\n+path(1, 9).\n+path(2, 9).\n// 2 facts inserted, 0 facts deleted\n",
     )
     before = (folder / "out" / "out.db").read_bytes()
     (folder / "e.json.gz").write_bytes(b"\x1f\x8bno")

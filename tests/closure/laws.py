@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.closure.histories import Pair, Words, words
-from tidelog.closure import arrays, bundles, components, graph, reachability
+from tidelog.closure import components, graph, growing_arrays, reachability, row_arrays
 from tidelog.program.diagnostics import LimitError
 
 Plain = Callable[[set[Pair]], Words]
@@ -45,8 +45,8 @@ class Allocator:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = -1
-        self.new = arrays.new
-        for module in (arrays, bundles, components, graph, reachability):
+        self.new = growing_arrays.new
+        for module in (growing_arrays, row_arrays, components, graph, reachability):
             monkeypatch.setattr(module, "new", self)
 
     def __call__(self, *given: Any, **named: Any) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tests.closure.histories import Pair, history, reachable, words
 from tests.closure.laws import Allocator, assert_is, follow, follow_without_memory
-from tidelog.closure import Reachability, arrays, reachability
+from tidelog.closure import Reachability, growing_arrays, reachability
 from tidelog.closure.kernels import rows
 from tidelog.program.diagnostics import LimitError
 
@@ -259,7 +259,7 @@ def test_ticks_come_while_a_change_is_under_way(monkeypatch: pytest.MonkeyPatch)
 
 def test_an_array_that_is_too_large() -> None:
     with pytest.raises(LimitError, match=r"error: no memory for a table of .* MiB"):
-        arrays.new(1 << 56, np.uint64)
+        growing_arrays.new(1 << 56, np.uint64)
 
 
 def test_nodes_without_edges_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

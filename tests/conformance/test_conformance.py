@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tidelog.cli import main
-from tidelog.text.operators import AGGREGATES, FUNCTORS, INFIX, PREFIX, TESTS
+from tidelog.text.operator_table import AGGREGATES, FUNCTORS, INFIX, PREFIX, TESTS
 
 HERE = Path(__file__).parent
 CASES = sorted(folder.parent for folder in HERE.glob("*/program.dl"))

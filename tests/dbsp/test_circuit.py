@@ -242,7 +242,7 @@ def endless(circuit: Circuit) -> Flow:
 def test_a_fixpoint_without_an_end_is_given_up() -> None:
     circuit = Circuit(rounds=1000)
     circuit.output("path", endless(circuit))
-    with pytest.raises(LimitError, match="has not come to an end in 1000 rounds; `distinct` in it"):
+    with pytest.raises(LimitError, match="not come to an end in 1,000 rounds; `distinct` in it"):
         circuit.step(edge=ZSet.of([(1, 1)]))
     with pytest.raises(ValueError, match="something failed here before: build the circuit anew"):
         circuit.step(edge=ZSet.of([(1, 1)]))

@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from tests.dbsp.words import Facts, Plain, batches, contents, facts_of, rules_of, step
-from tidelog.dbsp.figures import WEIGHTED, Fact, Weighted, interpreted
+from tidelog.dbsp.definitions import WEIGHTED, Fact, Weighted, interpreted
+from tidelog.dbsp.grounding import FIXED, FOUND, HELD, Product, kit
 from tidelog.dbsp.interpreter import Interpreter
-from tidelog.dbsp.kit import FIXED, FOUND, HELD, Product, kit
 from tidelog.dbsp.streams import Stream
 from tidelog.program.diagnostics import LimitError
 from tidelog.program.rules import Rule

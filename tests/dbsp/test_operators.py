@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.dbsp.generate import QUERIES, K, T, grid, lawful, long, nested, streams
 from tidelog.dbsp import Aggregate, Stream, Streams, ZSet, count, incremental, lift, sum_of
 from tidelog.dbsp.clock import Clock, Node, Wire, same
+from tidelog.dbsp.delays import Future
 from tidelog.dbsp.operators import GroupBy, Operator
-from tidelog.dbsp.pasts import Future
 
 
 @pytest.mark.parametrize("name", QUERIES)

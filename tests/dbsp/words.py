@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from tests.maintain.histories import checked
+from tidelog.dbsp.grounding import Fold, Where
 from tidelog.dbsp.interpreter import Interpreter
-from tidelog.dbsp.kit import Fold, Where
 from tidelog.dbsp.trace import Batch, Words
 from tidelog.program.rules import Rule
 from tidelog.program.syntax import Constant

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import pkgutil
 import re
 import unicodedata
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 import tidelog
 from tidelog.cli import main
+from tidelog.plan import PASSES
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted(
@@ -62,6 +64,18 @@ def test_the_first_screen_is_short() -> None:
     python = next(code for language, code in blocks if language == "python")
     assert len(program.splitlines()) == 5
     assert len([line for line in python.splitlines() if line.strip()]) == 6
+
+
+ACTIVATE = ". .venv/bin/activate"
+
+
+def test_the_first_lines_put_the_command_on_the_path() -> None:
+    assert any(line.startswith(ACTIVATE) for line in read("README.md").splitlines()[:10])
+    recipe = read("Makefile").split("\ndemo: setup\n")[1].split("\n\n")[0]
+    assert recipe.splitlines()[-1].endswith('in this shell: . $(BIN)/activate"')
+    for page in PAGES:  # where `make demo` sets up, the next line puts the command on the path
+        for after in re.findall(r"^make demo.*\n(.*)$", read(page), flags=re.MULTILINE):
+            assert after.startswith(ACTIVATE) or page == "CONTRIBUTING.md"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -154,6 +168,11 @@ def test_commands_equal_the_documented_ones() -> None:
     assert all(re.search(rf"{option}\b", top) for option in options(told()))
 
 
+def test_passes_equal_the_documented_ones() -> None:
+    table = section(read("docs/architecture.md"), "The passes")
+    assert re.findall(r"^\| `(\w+)`", table, re.M) == [each.__name__ for each in PASSES]
+
+
 def test_every_decision_is_listed() -> None:
     folder = ROOT / "docs" / "decisions"
     pages = sorted(path.name for path in folder.glob("[0-9]*.md"))
@@ -161,3 +180,30 @@ def test_every_decision_is_listed() -> None:
     for number, page in enumerate(pages, 1):
         assert page.startswith(f"{number:03d}-")
         assert read(f"docs/decisions/{page}").startswith(f"# {number:03d}: ")
+
+
+def test_the_site_lists_every_page() -> None:
+    nav = read("mkdocs.yml").split("\nnav:\n")[1]
+    listed = sorted(re.findall(r": (\S+\.md)$", nav, flags=re.MULTILINE))
+    pages = [page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")]
+    shown = [page for page in pages if not re.match(r"decisions/\d", page)]
+    assert listed == sorted([*shown, "changelog.md", "contributing.md", "examples.md"])
+
+
+CODE = re.compile(r"`((?:tidelog|tests|bench|examples|docs)/[\w./-]+)(?:::(\w+))?`")
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p != "CHANGELOG.md"])
+def test_code_that_is_named_is_there(page: str) -> None:
+    """Files and folders in code spans, and functions and classes as `path::name`."""
+    for path, name in CODE.findall(FENCE.sub("", read(page))):
+        assert (ROOT / path).exists(), f"{page}: {path}"
+        if name:
+            defined = rf"^\s*(?:def|class) {name}\b"
+            assert re.search(defined, read(path), re.MULTILINE), f"{page}: {path}::{name}"
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p != "CHANGELOG.md"])
+def test_names_in_the_package_are_there(page: str) -> None:
+    for name in re.findall(r"`@?(tidelog(?:\.\w+)+)[`(]", FENCE.sub("", read(page))):
+        assert pkgutil.resolve_name(name) is not None, f"{page}: {name}"

@@ -75,13 +75,13 @@ def test_demo_shows_a_materialisation_and_its_change(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     parts = dict(part.split("\n\n", 1) for part in done.stdout.split("\n== ")[1:])
-    assert 'no_way_back("Brig", "Domodossola").' in parts["What follows: the materialisation"]
-    changes = parts["Facts change, and the consequences with them"].splitlines()
+    assert 'no_way_back("Brig", "Domodossola").' in parts["The materialisation"]
+    changes = parts["Changes of facts, and the resulting delta"].splitlines()
     assert '-no_way_back("Brig", "Domodossola").' in changes
     assert '+reach("Brig", "Spiez").' in changes
-    tried = parts["What would it mean to go one step only? A rule's removal, tried out"]
-    assert "reach: 0 come, 12 go" in tried.splitlines()
-    last = parts["A rule goes: -reach(x, z) :- reach(x, y), road(y, z)."].splitlines()
+    tried = parts["A dry run: the delta of removing a rule"]
+    assert "reach: 0 inserted, 12 deleted" in tried.splitlines()
+    last = parts["A rule is removed: -reach(x, z) :- reach(x, y), road(y, z)."].splitlines()
     assert '-reach("Thun", "Brig").' in last
     assert '+reachable_towns("Bern", 1).' in last
     assert sum(line.startswith("-reach(") for line in last) == 12

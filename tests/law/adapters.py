@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from tidelog import naive
+from tidelog.oracle import evaluate
 from tidelog.plan import analyse
 from tidelog.program.diagnostics import ProgramError
 from tidelog.program.syntax import Program, Value
@@ -38,7 +38,7 @@ def typed(text: str) -> Program:
 
 def oracle(text: str, facts: Facts, max_facts: int | None = None) -> dict[str, set[Row]]:
     """Every relation of the program by naive evaluation."""
-    return naive.evaluate(typed(text), facts, max_facts)
+    return evaluate.evaluate(typed(text), facts, max_facts)
 
 
 def materialise(
@@ -49,5 +49,5 @@ def materialise(
 
     database = Database(text, facts=facts, functors=functors)
     unfolded = {clause.heads[0].relation for clause in typed(text).inlined}
-    names = [name for name in naive.column_kinds(typed(text)) if name not in unfolded]
+    names = [name for name in evaluate.column_kinds(typed(text)) if name not in unfolded]
     return {name: set(database.relation(name)) for name in names}

@@ -10,6 +10,7 @@ Whatever a recursive rule computes is guarded by bounds, so that evaluation ends
 
 from __future__ import annotations
 
+import math
 import random as random_module
 import re
 from collections.abc import Callable, Iterable
@@ -29,7 +30,7 @@ CONSTANTS: dict[Kind, list[Value]] = {
 EXTREMES: dict[Kind, list[Value]] = {
     "number": [2**63 - 1, -(2**63)],
     "unsigned": [2**64 - 1, 2**63],
-    "float": [1024.0],
+    "float": [1024.0, math.nan, math.inf, -math.inf],
     "symbol": ["été", 'say "hi"', "back\\slash", "two\nlines"],
 }
 PALETTES: tuple[tuple[Kind, ...], ...] = (
@@ -42,7 +43,7 @@ PALETTES: tuple[tuple[Kind, ...], ...] = (
     ("unsigned", "float"),
     ("number", "number", "symbol", "number", "unsigned", "float"),
 )
-PATTERNS = ("a.*", ".*b", "[0-9]+", "(a|b)+", "")
+PATTERNS = ("a.*", ".*b", "[0-9]+", "(a|b)+", "", "(a")
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 INTEGER_FUNCTORS = (
     "{v} + {w}",
@@ -65,6 +66,13 @@ INTEGER_FUNCTORS = (
     "lnot {v}",
     "min({v}, {w})",
     "max({v}, {w}, {c})",
+)
+# Math functors that give no NaN here. Recursion through them would hardly end.
+MATH_FUNCTORS = (
+    *("atan({v})", "tanh({v})", "asinh({v})", "sin(atan({v}))", "cos(tanh({v}))"),
+    *("tan(tanh({v}))", "asin(tanh({v}))", "acos(tanh({v}))", "sinh(atan({v}))"),
+    *("cosh(tanh({v}))", "acosh(cosh(tanh({v})))", "atanh(sin(atan({v})))"),
+    *("log(exp(tanh({v})))", "exp(atan({v}))"),
 )
 FLOAT_FUNCTORS = (
     "{v} + {w}",
@@ -138,6 +146,8 @@ def spelled(value: Value) -> str:
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         return f'"{escaped}"'
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'to_float("{value}")'
     return str(value)
 
 
@@ -451,6 +461,9 @@ class _Rule:
     def expression(self, kind: Kind) -> str:
         if kind == "symbol":
             return self.string_expression()
+        if kind == "float" and not self.recursive and self.chance(0.3):
+            self.features.add("math functor")
+            return self.random.choice(MATH_FUNCTORS).format(v=self.operand(kind))
         forms: tuple[str, ...] = FLOAT_FUNCTORS if kind == "float" else INTEGER_FUNCTORS
         if kind == "unsigned":
             forms = tuple(form for form in forms if form != "-{v}")
@@ -475,6 +488,9 @@ class _Rule:
         forms = [f"cat({s}, {t})", f"substr({s}, 0, 1)", f"substr({s}, 1, 9)", f"min({s}, {t})"]
         forms += [f"cat({s}, {t}, {self.constant('symbol')})", f"max({s}, {t})"]
         forms += [f"to_string({number})", f"substr({s}, {number}, 1)"] if number else []
+        if self.chance(0.1):
+            self.features.add("+ of symbols")
+            return f"({s} + {t})"
         text = self.random.choice(forms)
         self.features.add(text.split("(")[0])
         return text
@@ -638,9 +654,14 @@ class _Rule:
             return
         (_, column), (relation, terms) = self.random.choice(list(names.items()))
         op, kinds = self.random.choice(("min", "max")), relation.kinds
-        term = f"{op} {terms[column]} : {{ {relation.name}({', '.join(terms)}) }}"
-        self.bind(term, kinds[column])
-        found = {n: k for i, (n, k) in enumerate(zip(terms, kinds, strict=True)) if i != column}
+        found = dict(zip(terms, kinds, strict=True))
+        target = terms[column]
+        if self.chance(0.3):
+            target = f"{target} + {target}"
+            self.features.add("witness in the target")
+        else:
+            del found[target]
+        self.bind(f"{op} {target} : {{ {relation.name}({', '.join(terms)}) }}", kinds[column])
         self.bound |= found
         self.witnesses |= found.keys()
         self.features.add("witness")
@@ -725,6 +746,7 @@ FEATURES = frozenset(
         "aggregate in a comparison", "aggregate in an expression", "aggregate over a join",
         "tests inside an aggregate", "outer variable", "expression as a target",
         "count", "sum", "min", "max", "mean", "witness",
+        "witness in the target", "+ of symbols", "math functor",
         "linear recursion", "non-linear recursion", "mutual recursion", "arithmetic in recursion",
         "negation", "wildcard under negation", "nested negation", "negated nullary",
         "negated comparison", "disjunction", "several heads", "eqrel", "transitive",

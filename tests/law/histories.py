@@ -17,12 +17,13 @@ from typing import Any, Literal
 from tests.law.adapters import oracle, surface, typed
 from tests.law.generate import CONSTANTS, EXTREMES, Generated, another_rule, from_seed, spelled
 from tests.law.graphs import graph
-from tidelog.naive import column_kinds
+from tests.law.tied import TYING, tied
+from tidelog.oracle.evaluate import column_kinds
 from tidelog.plan.rulebook import name_of
 from tidelog.program.changes import Op
 from tidelog.program.diagnostics import EvaluationError, LimitError, ProgramError
-from tidelog.program.syntax import Kind, Value
-from tidelog.text.write import to_text
+from tidelog.program.syntax import And, Kind, Value
+from tidelog.text.writer import to_text
 
 Row = tuple[Value, ...]
 Fact = tuple[str, Row]
@@ -48,6 +49,7 @@ class State:
     rules: Mapping[str, str]  # by the names that they have in a database
     facts: frozenset[Fact]  # explicit
     outputs: frozenset[str] = frozenset()
+    added: frozenset[str] = frozenset()  # relations that came with a rule
 
     @classmethod
     def of(cls, text: str, given: Iterable[Fact] = ()) -> State:
@@ -59,9 +61,19 @@ class State:
         }
         if program.types:  # under a name that no relation has
             declarations = {"": "\n".join(map(to_text, program.types)), **declarations}
-        clauses = zip(program.clauses, surface(text).clauses, strict=True)
+        clauses = list(zip(program.clauses, surface(text).clauses, strict=True))
         written = {(fact.relation, fact.values) for fact in program.facts}
-        rules = {name_of(clause): to_text(as_written) for clause, as_written in clauses}
+        if any(clause.body == And(()) for clause in program.clauses):  # facts with expressions
+            only = [to_text(as_written) for clause, as_written in clauses if clause.body == And(())]
+            plain = [_declaration(decl.name, kinds[decl.name]) for decl in program.relations]
+            types = map(to_text, program.types)
+            answer = _answer("\n".join((*types, *plain, *only)) + "\n", frozenset())
+            written |= {(name, row) for name, rows in answer.items() for row in rows}
+        rules = {
+            name_of(clause): to_text(as_written)
+            for clause, as_written in clauses
+            if clause.body != And(())
+        }
         outputs = frozenset(directive.relation for directive in program.directives)
         return cls(declarations, kinds, rules, frozenset(written | set(given)), outputs)
 
@@ -76,8 +88,8 @@ class State:
 
     @property
     def visible(self) -> frozenset[str]:
-        """The relations that a delta tells of."""
-        return self.outputs or frozenset(self.kinds)
+        """The relations that a delta reports."""
+        return self.outputs | self.added if self.outputs else frozenset(self.kinds)
 
     def derived(self) -> list[Fact]:
         every = {(name, row) for name, rows in self.answer.items() for row in rows}
@@ -98,7 +110,13 @@ class State:
             kinds = column_kinds(program)
             new = {n: _declaration(n, kinds[n]) for n in kinds if n not in self.kinds}
             rules = self.rules if name in self.rules else {**self.rules, name: change.text}
-            return replace(self, declarations=self.declarations | new, kinds=kinds, rules=rules)
+            return replace(
+                self,
+                declarations=self.declarations | new,
+                kinds=kinds,
+                rules=rules,
+                added=self.added | new.keys(),
+            )
         if name not in self.rules:
             raise ProgramError([])
         return replace(self, rules={n: text for n, text in self.rules.items() if n != name})
@@ -235,7 +253,9 @@ class Author:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.about_graphs = seed % 2 == 1
-        self.program = graph(seed) if self.about_graphs else _valid(seed)
+        self.about_closures = seed % 4 == 3
+        make = tied if self.about_closures else graph if self.about_graphs else _valid
+        self.program = make(seed)
         self.state = State.of(self.program.text + TRAP)
         given = {(name, row) for name, rows in self.program.facts.items() for row in rows}
         self.pool = {*self.state.facts, *given}  # facts that were explicit at some time
@@ -267,6 +287,8 @@ class Author:
         """Some of the program's rules, with some facts written and the others given."""
         random, whole = self.random, self.state
         early = list(whole.rules)[:RULES]  # later ones would often have nothing to read
+        if self.about_closures:
+            early = list(whole.rules)
         kept = {
             name: text
             for name, text in whole.rules.items()
@@ -274,12 +296,21 @@ class Author:
         }
         self.state = replace(whole, rules=kept, facts=frozenset(self.pool))
         written = [fact for fact in sorted(self.pool, key=repr) if random.random() < 0.5]
-        lines = [f"{name}({', '.join(map(spelled, row))})." for name, row in written]
+        lines = [f"{name}({', '.join(map(self.stated, row))})." for name, row in written]
         derived = [name for name in whole.kinds if name.startswith("p")]
         outputs = random.sample(derived, 2) if len(derived) > 1 and random.random() < 0.2 else []
         lines += [f".output {name}" for name in outputs]
         given = frozenset(self.pool.difference(written))
         return self.undeclared("\n".join(lines) + "\n", by_relation(given)), given
+
+    def stated(self, value: Value) -> str:
+        """A value in a fact of the program: a literal, or an expression that gives it."""
+        if self.random.random() < 0.1:
+            if isinstance(value, str):
+                return f'cat("", {spelled(value)})'
+            if isinstance(value, int):
+                return f"{spelled(value)} + 1 - 1"
+        return spelled(value)
 
     def undeclared(self, facts: str, declared: Container[str]) -> str:
         """The program's text, where it can be with a relation whose types are inferred."""
@@ -300,7 +331,9 @@ class Author:
         changes: list[Change] = []
         for _ in range(random.choice((0, 1, 2, 2, 3))):
             changes.append(self.facts())
-        if random.random() < 0.5:
+        if self.about_closures:
+            changes += self.ties()
+        elif random.random() < 0.5:
             for _ in range(random.choice((1, 1, 2, 3))):
                 changes += self.rule()
         if random.random() < 0.15:
@@ -362,3 +395,13 @@ class Author:
                 text = f"q{self.made}(" + text.partition("(")[2]  # a relation of its own
             self.rules.append(text)
             yield RuleText("+", text)
+
+    def ties(self) -> Iterator[RuleText]:
+        """Several rules at once that tie closures to other relations, and now and then any."""
+        random, held = self.random, set(self.state.rules.values())
+        tying = sorted(TYING)
+        for text in random.sample(tying, random.choice((0, 1, 2, 3, len(tying)))):
+            if text in held or random.random() < 0.5:
+                yield RuleText("-" if text in held else "+", text)
+        if random.random() < 0.4:
+            yield from self.rule()

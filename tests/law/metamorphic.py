@@ -30,7 +30,7 @@ from tidelog.program.syntax import (
     Truth,
     Variable,
 )
-from tidelog.text.write import to_text
+from tidelog.text.writer import to_text
 
 
 @dataclass(frozen=True)

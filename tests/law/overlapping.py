@@ -14,12 +14,12 @@ from time import perf_counter
 from tests.law.histories import Facts, History, State, by_relation, history, outcome
 from tests.law.replay import LIMITS, check, difference, goes_wrong
 from tidelog import Database
+from tidelog.changes.policies.fully_dynamic import FullyDynamic
+from tidelog.changes.policies.look_ahead import Marking
+from tidelog.changes.policies.policy import Arrived
+from tidelog.changes.policies.shared_transaction import SPELL
 from tidelog.program.changes import FactChange, RuleChange
 from tidelog.program.diagnostics import EvaluationError, LimitError
-from tidelog.stream.dynamic import FullyDynamic
-from tidelog.stream.marking import Marking
-from tidelog.stream.overlap import SPELL
-from tidelog.stream.policy import Arrived
 from tidelog.text import parse
 
 COURSES = ("dred", "bf", "counting", "auto", "dredc", "recompute", "aged", "dredc-mod", "dbsp")

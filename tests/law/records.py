@@ -6,11 +6,13 @@ relation had x and y side by side: in facts, heads, bodies, negations and aggreg
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from tests.law.adapters import Row, surface
+from tests.law.adapters import Row, surface, typed
 from tests.law.histories import Change, Facts, History, RuleText, Step
+from tidelog.oracle.evaluate import column_kinds
 from tidelog.program.diagnostics import ProgramError
 from tidelog.program.syntax import (
     Atom,
@@ -18,17 +20,18 @@ from tidelog.program.syntax import (
     BranchDecl,
     Call,
     Clause,
+    Kind,
     Program,
     RelationDecl,
     TypeDecl,
 )
 from tidelog.program.terms import RECORD, Branch
-from tidelog.text.write import to_text
+from tidelog.text.writer import to_text
 
 
 def recorded(told: History, branches: bool = False) -> History:
     """The same with records, or with an algebraic type of one branch for each of them."""
-    program = surface(told.text)
+    program = _declared(surface(told.text), column_kinds(typed(told.text)))
     wide = _wide(program)
     given = tuple((fact.relation, fact.values) for fact in program.facts)
     rewriter = _Rewriter(wide, branches)
@@ -39,6 +42,17 @@ def recorded(told: History, branches: bool = False) -> History:
         given=frozenset((name, rewriter.row(name, row)) for name, row in (*given, *told.given)),
         steps=tuple(rewriter.step(step) for step in told.steps),
     )
+
+
+def _declared(program: Program, kinds: Mapping[str, Sequence[Kind]]) -> Program:
+    """With declarations of relations that only their facts show: facts are given apart."""
+    known = {decl.name for decl in program.relations}
+    more = (
+        RelationDecl(name, tuple(Attribute(f"c{i}", kind) for i, kind in enumerate(kinds[name])))
+        for name in kinds
+        if name not in known
+    )
+    return replace(program, relations=(*program.relations, *more))
 
 
 def _wide(program: Program) -> frozenset[str]:

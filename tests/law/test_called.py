@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.algorithms import ALGORITHMS
-from tidelog import Database, functor, naive
+from tidelog import Database, functor
+from tidelog.oracle import evaluate
 
 Row = tuple[Any, ...]
 FUNCTORS = {
@@ -125,7 +126,7 @@ class History:
         typed = self.db._state.book.typed()
         functions = self.db._state.functors.functions
         found = {name: self.db[name].rows() for name in self.db}
-        assert naive.check(typed, self.facts, found, functors=functions) == []
+        assert evaluate.check(typed, self.facts, found, functors=functions) == []
 
 
 # Strata that leave facts out are derived from scratch by all: a few are enough for what is around.

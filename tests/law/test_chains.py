@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tidelog import Database
-from tidelog.maintain import feeding, materialise
+from tidelog.maintain import closure_seeds, materialise
 from tidelog.program.changes import FactChange
 
 FEEDS = (
@@ -34,7 +34,7 @@ Fact = tuple[str, tuple[int, int]]
 @pytest.fixture(autouse=True)
 def modules_for_all_closures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(materialise, "LONG", 0)
-    monkeypatch.setattr(feeding, "FEW", 0)
+    monkeypatch.setattr(closure_seeds, "FEW", 0)
 
 
 def fact(random: Random) -> Fact:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.law.generate import CONSTANTS, from_seed, spelled
 from tidelog import Database
-from tidelog.limits import Limits
+from tidelog.control.limits import Limits
 from tidelog.program.diagnostics import EvaluationError, TidelogError
 from tidelog.program.rules import Relation
 

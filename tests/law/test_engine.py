@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.law.adapters import Facts, materialise, oracle, typed
 from tests.law.generate import Generated, from_seed, programs
 from tests.law.metamorphic import TRANSFORMATIONS, variant
-from tidelog.naive import check
+from tidelog.oracle.evaluate import check
 
 SEEDS = 500
 CASES = sorted((Path(__file__).parent / "cases").glob("*.dl"))

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tidelog import Database
-from tidelog.maintain import feeding, materialise
+from tidelog.maintain import closure_seeds, materialise
 from tidelog.program.changes import FactChange
 
 DECLARED = """
@@ -45,7 +45,7 @@ Fact = tuple[str, tuple[int, ...]]
 @pytest.fixture(autouse=True)
 def modules_for_all_closures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(materialise, "LONG", 0)
-    monkeypatch.setattr(feeding, "FEW", 0)
+    monkeypatch.setattr(closure_seeds, "FEW", 0)
 
 
 def fact(random: Random, nodes: int) -> Fact:

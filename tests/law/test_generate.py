@@ -12,7 +12,7 @@ from tidelog.program.diagnostics import ProgramError
 
 
 def test_every_feature_occurs() -> None:
-    counts = Counter(feature for seed in range(500) for feature in from_seed(seed).features)
+    counts = Counter(feature for seed in range(600) for feature in from_seed(seed).features)
     assert set(counts) == FEATURES
     assert min(counts.values()) >= 20, counts.most_common()[-5:]
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.law.histories import history
 from tests.law.overlapping import COURSES, marked, overlap
-from tidelog.maintain import feeding, materialise
+from tidelog.maintain import closure_seeds, materialise
 
 HISTORIES = int(os.environ.get("TIDELOG_HISTORIES", "200")) // 5
 FIRST = int(os.environ.get("TIDELOG_SEED", "0"))
@@ -44,7 +44,7 @@ def test_fully_dynamic(seed: int, happened: Counter[str]) -> None:
 def test_fully_dynamic_with_modules(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where closures are modules from the first, however small."""
     monkeypatch.setattr(materialise, "LONG", 0)
-    monkeypatch.setattr(feeding, "FEW", 0)
+    monkeypatch.setattr(closure_seeds, "FEW", 0)
     overlap(history(seed), "auto", Random(f"{seed} modules"))
 
 

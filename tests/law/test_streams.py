@@ -17,7 +17,7 @@ from tests.law.adapters import oracle
 from tests.law.histories import Fact, by_relation
 from tidelog import Database
 from tidelog.program.changes import Change, Commit, FactChange
-from tidelog.text.changes import Changes
+from tidelog.text.change_notation import Changes
 
 HERE = Path(__file__).parent.parent / "streams"
 RECORDED = sorted((*HERE.glob("*/*.changes"), *STREAMS.glob("*/*.changes")))

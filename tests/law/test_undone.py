@@ -8,7 +8,7 @@ import pytest
 
 from tests.algorithms import ALGORITHMS
 from tidelog import Database
-from tidelog.maintain import feeding, materialise
+from tidelog.maintain import closure_seeds, materialise
 
 PROGRAMS = {
     "closure": "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).",
@@ -37,7 +37,7 @@ def test_what_is_undone_leaves_nothing(
 ) -> None:
     random = Random(f"{program} {algorithm} {seed}")
     monkeypatch.setattr(materialise, "LONG", random.choice((0, 10**9)))
-    monkeypatch.setattr(feeding, "FEW", 0)
+    monkeypatch.setattr(closure_seeds, "FEW", 0)
     db = Database(PROGRAMS[program], facts={"edge": graph(random, 24)})
     for _ in range(12):
         edges = list(db.relation("edge"))

@@ -14,7 +14,7 @@ from tidelog.program.rules import CheckedProgram, Relation, Rule
 
 
 def checked(text: str) -> CheckedProgram:
-    found = analyse(surface(text)).checked
+    found = analyse(surface(text), states=False).checked
     assert found is not None
     return found
 

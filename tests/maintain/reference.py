@@ -1,11 +1,10 @@
-"""An engine for the seam over Python sets, by brute force, that logs every instance it considers.
+"""An engine over Python sets, by brute force, that logs every instance it considers.
 
 It shares no code with other engines: values are those of naive evaluation.
 """
 
 from __future__ import annotations
 
-import weakref
 from collections import Counter as Tally
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,8 +16,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from tidelog.maintain.seam import Combination, Counter, FactSet, Ids, Split, Taken, View
-from tidelog.naive_values import CAN_FAIL, apply, as_kind, cast, each, folded, holds, same
+from tidelog.engine import Combination, Counter, FactAges, FactSet, Ids, Rounds, Split, Taken, View
+from tidelog.oracle.values import apply, as_kind, cast, each, folded, holds, same
+from tidelog.program.builtin_functors import PARTIAL
 from tidelog.program.rules import (
     BodyLiteral,
     Constraint,
@@ -32,7 +32,6 @@ from tidelog.program.syntax import Call, Cast, Constant, Kind, Value, Variable, 
 
 Fact = tuple[str, tuple[Value, ...]]
 Env = dict[str, Any]
-SETS = 16  # that may live at the same time
 
 
 class PySet(FactSet):
@@ -201,7 +200,7 @@ def names(term: Any) -> set[str]:
 def can_fail(term: Any) -> bool:
     match term:
         case Call(functor, args):
-            return functor in CAN_FAIL or any(map(can_fail, args))
+            return functor in PARTIAL or any(map(can_fail, args))
         case Cast(inner):
             return can_fail(inner)
     return False
@@ -302,14 +301,13 @@ def _rank(part: BodyLiteral, env: Env, keys: dict[int, set[str]]) -> tuple[int, 
 
 
 class PyEngine:
-    """The seam, in Python. `log` has every instance that was considered, in order."""
+    """The engine interface, in Python. `log` has every instance that was considered, in order."""
 
     lasting = 0.0  # there are no indexes
 
     def __init__(self) -> None:
         self.log: list[Instance] = []
         self.kinds: dict[str, Relation] = {}
-        self.live = weakref.WeakSet[PySet]()
         self.explicit, self.all = self.none(), self.none()
         self.all.ages = {}  # those put in by other means are the oldest
         self.nonrecursive, self.recursive = PyCounter(), PyCounter()
@@ -326,10 +324,7 @@ class PyEngine:
     # Sets.
 
     def _new(self, facts: Iterable[Fact]) -> PySet:
-        made = PySet(facts)
-        self.live.add(made)
-        assert len(self.live) <= SETS, "too many sets at once"
-        return made
+        return PySet(facts)
 
     def none(self) -> PySet:
         return self._new(())
@@ -339,6 +334,9 @@ class PyEngine:
 
     def some(self, view: View, count: int) -> PySet:
         return self._new(sorted(extent(view), key=repr)[:count])
+
+    def sample(self, view: View, relation: str, count: int) -> PySet:
+        return self._new(sorted((f for f in extent(view) if f[0] == relation), key=repr)[:count])
 
     def cut(self, facts: FactSet, count: int, relations: Sequence[str]) -> PySet:
         assert isinstance(facts, PySet)
@@ -415,6 +413,7 @@ class PyEngine:
         take_from: Counter | None = None,
         each: Callable[[], bool],
         most: int | None = None,
+        alone: Rounds | None = None,
     ) -> None:
         start = self.instances
         while N and each():
@@ -536,11 +535,13 @@ class PyEngine:
 
     # Counters, ages, and facts set aside.
 
-    def whole(self, stratum: object, watch: object) -> bool:
-        return False
+    own_evaluation = None
 
-    def date(self, relations: Sequence[str]) -> bool:
-        return True
+    @property
+    def ages(self) -> FactAges:
+        return self
+
+    def date(self, relations: Sequence[str]) -> None: ...
 
     def undate(self, relations: Sequence[str]) -> None: ...
 

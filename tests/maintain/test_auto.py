@@ -7,8 +7,9 @@ import pytest
 from tests.maintain.histories import checked
 from tests.maintain.reference import Fact
 from tests.maintain.worlds import ENGINES, World
-from tidelog.maintain import auto, costs, materialise
+from tidelog.maintain import costs, materialise
 from tidelog.maintain.costs import Costs
+from tidelog.maintain.driver import auto
 
 engines = pytest.mark.parametrize("on", ENGINES)
 

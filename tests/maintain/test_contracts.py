@@ -90,9 +90,8 @@ class Case:
     def update(self) -> Update:
         engine = self.engine
         none = engine.none
-        return Update(
-            engine, engine.explicit, engine.all, none(), none(), none(), Unwatched(), Memory()
-        )
+        base = (engine, engine.explicit, engine.all, Unwatched(), Memory())
+        return Update(*base, none(), none(), none())
 
 
 @ways

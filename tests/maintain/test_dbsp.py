@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog import Database, Limits
-from tidelog.maintain.hosting import MANY
+from tidelog.maintain.circuit_host import MANY
 from tidelog.program.diagnostics import EvaluationError, LimitError
 
 PATHS = """

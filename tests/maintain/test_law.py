@@ -13,7 +13,8 @@ from tests.law.adapters import oracle
 from tests.law.generate import from_seed
 from tests.maintain.histories import History, checked
 from tests.maintain.worlds import naive
-from tidelog.maintain import aged, auto, bf, costs
+from tidelog.maintain import aged, bf, costs
+from tidelog.maintain.driver import auto
 
 UPDATES = 6
 SEEDS = [("python", seed) for seed in range(6)] + [("local", seed) for seed in range(20)]

@@ -10,7 +10,7 @@ from tests.algorithms import ALGORITHMS
 from tests.maintain.histories import checked
 from tests.maintain.reference import Fact
 from tests.maintain.worlds import World, naive
-from tidelog.maintain import feeding, materialise, modular
+from tidelog.maintain import closure_seeds, materialise, modular
 from tidelog.maintain.modules import Closed
 from tidelog.program.rules import Rule
 
@@ -76,7 +76,7 @@ WAYS = [("python", seed) for seed in range(3)] + [("local", seed) for seed in ra
 @pytest.fixture(autouse=True)
 def modules_for_all_closures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(materialise, "LONG", 0)
-    monkeypatch.setattr(feeding, "FEW", 0)
+    monkeypatch.setattr(closure_seeds, "FEW", 0)
 
 
 class History:
@@ -142,11 +142,11 @@ def test_what_comes_is_looked_for_when_something_goes(
     on: str, seed: int, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many facts come, one after the other, and then some go; also where little may be owed."""
-    monkeypatch.setattr(feeding, "FEW", 1000)
+    monkeypatch.setattr(closure_seeds, "FEW", 1000)
     history = History(program, 2000 + seed, on)
     world, random = history.world, history.random
     world.change("dredc-mod", insert=[("e", (8, 9))])
-    assert history.closed().owed
+    assert history.closed().pending
     monkeypatch.setattr(modular, "TIMES", random.choice((1, 3, 32)))
     for _ in range(6):
         for _ in range(random.randrange(5)):
@@ -187,7 +187,7 @@ def test_modules_come_and_go(
     for _ in range(16):
         history.world.memory.modules = history.random.random() < 0.8
         monkeypatch.setattr(materialise, "LONG", history.random.choice((0, 5, 1000)))
-        monkeypatch.setattr(feeding, "FEW", history.random.choice((0, 1000)))
+        monkeypatch.setattr(closure_seeds, "FEW", history.random.choice((0, 1000)))
         history.step(history.random.choice([*ALGORITHMS, *MODULAR]))
 
 

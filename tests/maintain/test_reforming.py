@@ -9,9 +9,10 @@ import pytest
 
 from tests.law import test_fed_closures as fed
 from tidelog import Database
-from tidelog.maintain import auto, feeding, materialise
-from tidelog.maintain.algorithms import BY_STRATUM
+from tidelog.maintain import closure_seeds, materialise
 from tidelog.maintain.costs import Costs
+from tidelog.maintain.driver import auto
+from tidelog.maintain.driver.algorithms import BY_STRATUM
 from tidelog.program.changes import FactChange
 
 BASE = "r(x, y) :- e(x, y)."
@@ -29,7 +30,7 @@ def edges(nodes: int, count: int, seed: int = 3) -> list[tuple[int, int]]:
 @pytest.fixture
 def modules_for_all_closures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(materialise, "LONG", 0)
-    monkeypatch.setattr(feeding, "FEW", 0)
+    monkeypatch.setattr(closure_seeds, "FEW", 0)
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "dredc-mod", "bfc-mod"])
@@ -56,7 +57,7 @@ def test_a_rule_of_a_closure_goes_and_comes(
             getattr(tx, change)(rule)
         assert set(db.relation("r")) == expected
         (work,) = (work for work in tx.report.works if "r" in work.relations)
-        assert work.why == "the modules are others now"
+        assert work.why == "the modules have changed"
         assert work.instances < 2_000_000
     with db.transaction(algorithm=algorithm) as tx:
         tx.delete("e", facts["e"][:50])

@@ -6,7 +6,13 @@ import pytest
 
 from tests.algorithms import ALGORITHMS
 from tests.maintain.histories import History
-from tests.maintain.worlds import ENGINES
+from tests.maintain.worlds import ENGINES, KEPT, World
+
+
+def counted(world: World) -> set[object]:
+    """Strata whose counters are in step."""
+    memory = world.memory
+    return {(which, s.relations) for s in world.strata for which in KEPT if memory.has(which, s)}
 
 
 @pytest.mark.parametrize("on", ENGINES)
@@ -20,7 +26,7 @@ def test_a_change_and_its_opposite_restore_everything(seed: int, algorithm: str,
         E = sorted(world.E, key=repr)
         world.change(algorithm, delete=E)
         world.change(algorithm, insert=E)
-        state, counts = world.state, world.counts()
+        state, counts, known = world.state, world.counts(), counted(world)
         gone, come = history.rules()
         insert = [fact for fact in history.facts() if fact not in world.E]
         delete = [fact for fact in history.facts() if fact in world.E and fact not in insert]
@@ -28,7 +34,8 @@ def test_a_change_and_its_opposite_restore_everything(seed: int, algorithm: str,
         back = world.change(algorithm, insert=delete, delete=insert, gone=come, come=gone)
         assert back == (A, D), str(history.program)
         assert world.state == state, str(history.program)
-        if not gone and not come:
+        # On a slow machine, `auto` may have begun to count in between.
+        if not gone and not come and counted(world) == known:
             assert world.counts() == counts, str(history.program)
         assert world.miscounts() == [], str(history.program)
         history.step(algorithm)

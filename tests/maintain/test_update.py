@@ -6,7 +6,7 @@ import pytest
 
 from tests.maintain.histories import checked
 from tests.maintain.worlds import ENGINES, World
-from tidelog.maintain.algorithms import BY_STRATUM
+from tidelog.maintain.driver.algorithms import BY_STRATUM
 
 engines = pytest.mark.parametrize("on", ENGINES)
 WIDE = 300

@@ -7,18 +7,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from tests.engine.reference import facts_of as local_facts
-from tests.engine.reference import put as local_put
-from tests.engine.test_changes import counts as local_counts
+from tests.local.reference import facts_of as local_facts
+from tests.local.reference import put as local_put
+from tests.local.test_changes import counts as local_counts
 from tests.maintain.reference import Fact, Facts, PyEngine, PySet, extent, instances
-from tidelog.engines.local.engine import LocalEngine
-from tidelog.engines.local.store import AGE
-from tidelog.maintain.algorithms import ALGORITHMS
+from tidelog.engine import Counter, FactSet, View
+from tidelog.local.engine import LocalEngine
+from tidelog.local.store import AGE
+from tidelog.maintain.driver.algorithms import ALGORITHMS
+from tidelog.maintain.driver.update_loop import update
 from tidelog.maintain.materialise import materialise
 from tidelog.maintain.memory import Kept, Memory
 from tidelog.maintain.report import Report, Work
-from tidelog.maintain.seam import Counter, FactSet, View
-from tidelog.maintain.update import Update, update
+from tidelog.maintain.update import Update
 from tidelog.plan.strata import strata
 from tidelog.program.rules import Relation, Rule, Stratum
 
@@ -31,6 +32,11 @@ class Unwatched:
     def stratum(self, stratum: Stratum) -> None: ...
 
     def round(self) -> None: ...
+
+    def room(self) -> int:
+        return 1 << 60
+
+    def passed(self, count: int) -> None: ...
 
     def at(self, rule: Rule) -> None: ...
 
@@ -222,7 +228,7 @@ class World:
         engine = self.engine
         X, D, A = engine.none(), engine.none(), engine.none()
         self.way.put(changed, X)
-        u = Staged(engine, engine.explicit, engine.all, X, D, A, Unwatched(), self.memory)
+        u = Staged(engine, engine.explicit, engine.all, Unwatched(), self.memory, X, D, A)
         u.report = self.report
         u.stages = self.stages  # type: ignore[attr-defined]
         stratum_of = {name: i for i, s in enumerate(strata) for name in s.relations}

@@ -1,4 +1,4 @@
-"""One Spark session for all tests here, and small pipelines in a folder."""
+"""A shared Spark session, and small pipelines in a folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ spark = shared.spark
 
 
 class Folder:
-    """A folder with a program, files that arrive one after the other, and a pipeline on them."""
+    """A folder with a program, a pipeline, and files that arrive one after the other."""
 
     def __init__(self, path: Path, spark: Any) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class Folder:
         (path / "reach.dl").write_text(REACH)
 
     def arrive(self, text: str, folder: str = "changes", ending: str = "csv") -> Path:
-        """A file appears whole, with a time of its own."""
+        """Add a file atomically, with a later time than the previous one."""
         self._arrived += 1
         home = self.path / folder
         home.mkdir(exist_ok=True)
@@ -63,7 +63,7 @@ class Folder:
 
 
 def replayed(path: Path) -> set[Row]:
-    """What a feed comes to, from its beginning; a change that does nothing is an error."""
+    """The facts of a feed, replayed in strict mode from its beginning."""
     database = Database(".decl path(x: number, y: number)", strict=True)
     for file in sorted(path.glob("*.changes")):
         assert len(database.apply(file.read_text())) == 1
@@ -78,7 +78,7 @@ def table(path: Path) -> set[Row]:
 
 
 def closure(edges: Iterable[Row]) -> set[Row]:
-    """The batch run."""
+    """The paths, computed in one batch."""
     return set(Database(REACH, facts={"edge": list(edges)}).relation("path"))
 
 

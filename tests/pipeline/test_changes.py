@@ -1,4 +1,4 @@
-"""Which of several changes counts does not depend on how they are cut into batches."""
+"""The effective changes do not depend on how changes are cut into batches."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import random
 import pyarrow as pa
 import pytest
 
-from tidelog.pipeline.changes import (
+from tidelog.pipeline.batches import (
     Ledger,
-    came,
     fold,
     from_bytes,
+    inserted,
     insertions,
     of_facts,
     rows_of,
@@ -27,7 +27,7 @@ Change = tuple[int, tuple[int, str], int]  # sequence number, fact, sign
 
 
 def generated(seed: int, size: int = 60) -> list[Change]:
-    """A history in which an update's two sides may have one number."""
+    """A history in which both sides of an update may have the same number."""
     rng = random.Random(seed)
     found: list[Change] = []
     for seq in range(size):
@@ -46,7 +46,7 @@ def table(changes: list[Change], ordered: bool = True) -> pa.Table:
 
 
 def facts(changes: list[Change]) -> set[tuple[int, str]]:
-    """What holds in the end, told by a dictionary."""
+    """The facts in the end, computed with a dictionary."""
     held = {}
     for _, fact, sign in changes:
         held[fact] = sign
@@ -59,13 +59,13 @@ def cut(rng: random.Random, changes: list[Change]) -> list[list[Change]]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_without_order_the_last_one_counts(seed: int) -> None:
+def test_without_order_the_last_change_wins(seed: int) -> None:
     changes = generated(seed)
     parts = [table(part, ordered=False) for part in cut(random.Random(seed), changes)]
     ledger = Ledger()
-    counted = [ledger.counting("pair", part) for part in parts]
-    assert set(rows_of(came(fold(counted)))) == facts(changes)
-    assert all(len(set(rows_of(part))) == part.num_rows for part in counted)
+    effective = [ledger.effective("pair", part) for part in parts]
+    assert set(rows_of(inserted(fold(effective)))) == facts(changes)
+    assert all(len(set(rows_of(part))) == part.num_rows for part in effective)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -74,55 +74,55 @@ def test_with_order_neither_shuffling_nor_repeating_matters(seed: int) -> None:
     twice = [*changes, *rng.sample(changes, 20)]
     rng.shuffle(twice)
     ledger, restarted = Ledger(), Ledger()
-    counted: list[pa.Table] = []
+    effective: list[pa.Table] = []
     for part in cut(rng, twice):
-        counted.append(ledger.counting("pair", table(part)))
-        restarted = Ledger()  # as after a crash: all that it knows is in the state
-        restarted.load("pair", from_bytes(to_bytes(fold(counted))))
+        effective.append(ledger.effective("pair", table(part)))
+        restarted = Ledger()  # after a crash, the state restores the ledger
+        restarted.load("pair", from_bytes(to_bytes(fold(effective))))
         assert restarted.known == ledger.known
         ledger = restarted
-    assert set(rows_of(came(fold(counted)))) == facts(changes)
+    assert set(rows_of(inserted(fold(effective)))) == facts(changes)
 
 
-def test_of_equal_numbers_the_insertion_counts() -> None:
+def test_at_equal_numbers_the_insertion_wins() -> None:
     ledger = Ledger()
     both = table([(7, (1, "a"), 1), (7, (1, "a"), -1)])
-    assert ledger.counting("pair", both).column("sign").to_pylist() == [1]
+    assert ledger.effective("pair", both).column("sign").to_pylist() == [1]
     again = table([(7, (1, "a"), -1)])
-    assert ledger.counting("pair", again).num_rows == 0
+    assert ledger.effective("pair", again).num_rows == 0
 
 
-def test_what_is_too_late_is_dropped_and_forgotten() -> None:
+def test_late_changes_are_dropped_and_forgotten() -> None:
     ledger = Ledger(late={"pair": 10})
-    ledger.counting("pair", table([(1, (1, "a"), -1), (100, (2, "b"), 1)]))
-    assert ledger.counting("pair", table([(2, (1, "a"), 1), (95, (3, "c"), 1)])).num_rows == 1
+    ledger.effective("pair", table([(1, (1, "a"), -1), (100, (2, "b"), 1)]))
+    assert ledger.effective("pair", table([(2, (1, "a"), 1), (95, (3, "c"), 1)])).num_rows == 1
     assert ledger.dropped == 1
     ledger.prune()
     assert set(ledger.known["pair"]) == {(2, "b"), (3, "c")}
     whole = table([(1, (1, "a"), -1), (100, (2, "b"), 1), (95, (4, "d"), -1)])
-    assert set(rows_of(ledger.worth_keeping("pair", whole))) == {(2, "b"), (4, "d")}
+    assert set(rows_of(ledger.to_snapshot("pair", whole))) == {(2, "b"), (4, "d")}
 
 
-def test_snapshots_remember_what_went_only_where_there_is_an_order() -> None:
+def test_snapshots_keep_deletions_only_with_an_order() -> None:
     plain = table([(0, (1, "a"), -1), (0, (2, "b"), 1)], ordered=False)
-    assert rows_of(Ledger().worth_keeping("pair", plain)) == [(2, "b")]
+    assert rows_of(Ledger().to_snapshot("pair", plain)) == [(2, "b")]
 
 
 def test_a_relation_without_columns() -> None:
     rain = Relation("rain", (), ())
     changes = of_facts(rain, [FactChange("+", "rain", ()), FactChange("-", "rain", ())])
-    assert Ledger().counting("rain", changes).column("sign").to_pylist() == [-1]
-    assert rows_of(came(fold([changes, of_facts(rain, [FactChange("+", "rain", ())])]))) == [()]
+    assert Ledger().effective("rain", changes).column("sign").to_pylist() == [-1]
+    assert rows_of(inserted(fold([changes, of_facts(rain, [FactChange("+", "rain", ())])]))) == [()]
 
 
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pa.array(["1"]), "column x is a number; the source has string"),
-        (pa.array([True]), "column x is a number; the source has bool"),
-        (pa.array([None], pa.int64()), "column x has empty cells (nulls)"),
-        (pa.array([1.5]), "column x is a number: Float value 1.5"),
-        (pa.array([2**63], pa.uint64()), "column x is a number: Integer value 92233720"),
+        (pa.array(["1"]), "column x has type number, but the source has string"),
+        (pa.array([True]), "column x has type number, but the source has bool"),
+        (pa.array([None], pa.int64()), "column x contains nulls"),
+        (pa.array([1.5]), "column x has type number: Float value 1.5"),
+        (pa.array([2**63], pa.uint64()), "column x has type number: Integer value 92233720"),
     ],
 )
 def test_columns_that_do_not_fit(column: pa.Array, message: str) -> None:
@@ -131,7 +131,7 @@ def test_columns_that_do_not_fit(column: pa.Array, message: str) -> None:
     assert str(refusal.value).startswith(f"error: pair: {message}")
 
 
-def test_floats_are_as_the_engine_has_them() -> None:
+def test_floats_are_normalised_like_in_the_engine() -> None:
     real = Relation("real", ("x",), ("float",))
     two = insertions(real, pa.table({"x": [0.0, -0.0]}))
     assert fold([two]).num_rows == 1
@@ -139,10 +139,10 @@ def test_floats_are_as_the_engine_has_them() -> None:
         insertions(real, pa.table({"x": [float("nan")]}))
 
 
-def test_what_has_no_number_was_there_before_what_has_one() -> None:
+def test_changes_without_a_number_precede_the_others() -> None:
     given = table([(0, (9, "z"), 1), (0, (1, "a"), 1)], ordered=False)
     late = table([(2, (1, "a"), -1), (1, (1, "a"), 1)])
     ledger = Ledger()
-    found = ledger.counting("pair", pa.concat_tables([late, given]))
-    assert rows_of(came(found)) == [(9, "z")]
+    found = ledger.effective("pair", pa.concat_tables([late, given]))
+    assert rows_of(inserted(found)) == [(9, "z")]
     assert ledger.known["pair"].keys() == {(1, "a")}

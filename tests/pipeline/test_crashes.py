@@ -1,7 +1,7 @@
-"""A real process is killed at every named point: nothing is lost, nothing is doubled.
+"""Kill a real process at every crash point: no change is lost or applied twice.
 
-It writes all files of the state and the sinks itself. The Java that reads for it takes seconds to
-start, so the next process finds it there; `test_example` has them end together.
+The killed process writes all files of the state and the sinks itself. The processes share one Java
+gateway, which takes seconds to start; `test_example` starts its own.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import pytest
 from pyspark.java_gateway import launch_gateway
 
 from tests.pipeline.conftest import REACH, Row, closure, replayed, table
-from tidelog.engines.spark.java import find, home
-from tidelog.pipeline import crash
+from tidelog.pipeline import crash_points
+from tidelog.spark.java import find, home
 
 ROOT = Path(__file__).parent.parent.parent
 PIPELINE = """\
@@ -29,7 +29,7 @@ state = "state"
 keep = 2
 master = "local[1]"
 
-[spark]  # what starts soonest
+[spark]  # fastest start
 "spark.sql.codegen.wholeStage" = false
 "spark.sql.codegen.factoryMode" = "NO_CODEGEN"
 
@@ -52,8 +52,7 @@ relation = "path"
 format = "changes"
 path = "out/news"
 """
-# Where each run dies. Files of the state come before those of the sinks, and `in-write:3` is
-# in the midst of a sink's.
+# Where each run is killed. The state's files precede those of the sinks: `in-write:3` hits a sink.
 POINTS = (
     "before-commit",  # of the first version
     "after-read",
@@ -77,7 +76,7 @@ class Changes:
         folder.mkdir()
 
     def arrive(self) -> None:
-        """A file with some hundred changes, whose order in it says nothing."""
+        """Add a file with some hundred changes in random order."""
         lines = []
         for _ in range(500):
             self._seq += 1
@@ -98,7 +97,7 @@ class Changes:
 
 
 class Java:
-    """What processes run their pipelines with, one after the other."""
+    """A Java gateway that several processes use, one after the other."""
 
     def __init__(self) -> None:
         self._gateway: Any = launch_gateway(popen_kwargs={"stderr": subprocess.DEVNULL})
@@ -120,7 +119,7 @@ class Java:
             timeout=300,
             check=False,
         )
-        # A session of a process that was killed would be there for ever.
+        # A killed process does not stop its session.
         self._gateway.jvm.org.apache.spark.SparkContext.getOrCreate().stop()
         return done
 
@@ -142,7 +141,7 @@ def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Java]:
 def test_killed_at_every_point(tmp_path: Path, java: Java) -> None:
     (tmp_path / "reach.dl").write_text(REACH)
     (tmp_path / "pipeline.toml").write_text(PIPELINE)
-    assert {point.partition(":")[0] for point in POINTS} == set(crash.POINTS)
+    assert {point.partition(":")[0] for point in POINTS} == set(crash_points.POINTS)
     changes = Changes(tmp_path / "changes")
     seen = [closure(())]
     for point in POINTS:
@@ -150,7 +149,7 @@ def test_killed_at_every_point(tmp_path: Path, java: Java) -> None:
         assert java.run(tmp_path, point).returncode == -signal.SIGKILL, point
         seen.append(closure(changes.now))
         if (tmp_path / "out" / "paths" / "current").exists():
-            # What a reader finds after the crash is a whole version.
+            # After a crash readers find a complete version.
             assert table(tmp_path / "out" / "paths") in seen, point
     done = java.run(tmp_path, None)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,4 +1,4 @@
-"""The example is killed, resumes, and shows what it says."""
+"""The example is killed, resumes, and prints the expected output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pipelines on a real session: what the sinks show equals a batch run over the same changes."""
+"""Pipelines on a real session: the sinks equal a batch run over the same changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Edge = tuple[int, int]
 
 
 def cdc_history(seed: int, size: int) -> tuple[list[str], set[Edge]]:
-    """Lines of change data capture, numbered, and what is left in the end."""
+    """Numbered lines of change data capture, and the facts in the end."""
     rng, now, lines = random.Random(seed), set[Edge](), list[str]()
     for seq in range(size):
         edge = (rng.randrange(12), rng.randrange(12))
@@ -56,7 +56,7 @@ def test_streaming_equals_batch(folder: Folder) -> None:
     assert folder.run(source).versions == []
 
 
-def test_without_order_files_count_in_the_order_of_their_times(folder: Folder) -> None:
+def test_without_order_files_apply_in_order_of_their_times(folder: Folder) -> None:
     """Spark reads the largest file of a batch first."""
     folder.arrive("+,0,1,2\n")
     folder.arrive("-,0,1,2\n" + "+,0,5,6\n" * 2_000)
@@ -89,7 +89,7 @@ def test_tables_facts_of_the_program_and_changes_of_rules(folder: Folder) -> Non
     left = (given - {(1, 2)}) | {(3, 4)}
     assert folder.rows() == left | {(y, x) for x, y in left}
 
-    # The rules, and what is gone of the program's facts, are in the state.
+    # The state has the rules, and the deletions of the program's facts.
     folder.arrive("+edge(20, 21).\n", "rules")
     folder.run(first, rules)
     left |= {(20, 21)}
@@ -114,7 +114,7 @@ def test_rules_as_rows(folder: Folder) -> None:
 
 
 def test_before_and_after_in_one_row(folder: Folder) -> None:
-    """As Debezium writes it."""
+    """In Debezium's format."""
     source = Source(
         name="rows",
         format="json",
@@ -141,12 +141,12 @@ def test_before_and_after_in_one_row(folder: Folder) -> None:
     with pytest.raises(TidelogError) as refusal:
         folder.run(source)
     assert str(refusal.value) == (
-        "error: source rows: an update or a deletion has no before\n"
+        "error: source rows: an update or deletion has no before\n"
         "    the database must log whole rows (in PostgreSQL: REPLICA IDENTITY FULL)"
     )
 
 
-def test_a_replayed_batch_is_known(folder: Folder) -> None:
+def test_a_repeated_batch_is_skipped(folder: Folder) -> None:
     source = edges()
     folder.arrive("+,0,1,2\n")
     folder.run(source)
@@ -162,7 +162,7 @@ def test_a_replayed_batch_is_known(folder: Folder) -> None:
     assert folder.rows() == {(2, 3)} == folder.replayed()
 
 
-def test_another_checkpoint_is_refused(folder: Folder) -> None:
+def test_another_checkpoint_is_rejected(folder: Folder) -> None:
     source = edges(order="seq")
     folder.arrive("+,1,1,2\n")
     folder.arrive("-,2,1,2\n+,3,2,3\n")
@@ -172,23 +172,21 @@ def test_another_checkpoint_is_refused(folder: Folder) -> None:
     with pytest.raises(TidelogError) as refusal:
         folder.run(source)
     lines = str(refusal.value).split("\n")
-    assert lines[0] == (
-        "error: source edges: its checkpoint is not the one that the state was made with"
-    )
+    assert lines[0] == ("error: source edges: the checkpoint does not belong to the state")
     assert lines[2] == (
-        f"    put {checkpoint / 'edges'} back; or, if it may be read from the beginning again, "
-        "run once with --adopt edges"
+        f"    restore {checkpoint / 'edges'}, or run once with --adopt edges "
+        "to read the source from the beginning"
     )
     before = folder.rows()
     adopted = folder.run(source, adopt=("edges",))
-    assert [done.changes for done in adopted.versions] == [0]  # all of it was known
+    assert [done.changes for done in adopted.versions] == [0]  # the state has all changes
     assert folder.rows() == before == {(2, 3)}
     folder.arrive("+,4,3,4\n")
     folder.run(source)
     assert folder.rows() == closure([(2, 3), (3, 4)])
 
 
-def test_a_state_that_is_older_than_the_checkpoint_is_refused(folder: Folder) -> None:
+def test_a_state_older_than_the_checkpoint_is_rejected(folder: Folder) -> None:
     source = edges()
     folder.arrive("+,0,1,2\n")
     folder.run(source)
@@ -199,9 +197,7 @@ def test_a_state_that_is_older_than_the_checkpoint_is_refused(folder: Folder) ->
         shutil.rmtree(folder.path / "state" / name)
         shutil.copytree(folder.path / "backup" / name, folder.path / "state" / name)
     folder.arrive("+,0,3,4\n")
-    with pytest.raises(
-        TidelogError, match="batch 2 arrives, and the state has taken those up to 0"
-    ):
+    with pytest.raises(TidelogError, match="received batch 2, but the state has batches up to 0"):
         folder.run(source)
 
 
@@ -212,17 +208,19 @@ def test_a_bad_row_stops_the_pipeline_and_changes_nothing(folder: Folder) -> Non
     bad = folder.arrive("+,0,2,3\n?,0,3,4\n")
     with pytest.raises(TidelogError) as refusal:
         folder.run(source)
-    assert str(refusal.value).startswith("error: source edges: op is '?'\n    known are insert, i,")
+    assert str(refusal.value).startswith(
+        "error: source edges: unknown value '?' of op\n    expected one of insert, i,"
+    )
     assert folder.rows() == {(1, 2)}
     bad.write_text("+,0,2,3\n+,0,,4\n")
-    with pytest.raises(TidelogError, match="source edges: edge: column x has empty cells"):
+    with pytest.raises(TidelogError, match="source edges: edge: column x contains nulls"):
         folder.run(source)
     bad.write_text("+,0,2,3\n")
     folder.run(source)
     assert folder.rows() == closure([(1, 2), (2, 3)]) == folder.replayed()
 
 
-def test_texts_that_are_wrong_say_where(folder: Folder) -> None:
+def test_errors_in_texts_have_a_position(folder: Folder) -> None:
     source = Source(name="texts", format="changes", path="changes")
     folder.arrive("+edge(1, 2).\n+egde(2, 3).\n")
     with pytest.raises(TidelogError) as refusal:
@@ -230,7 +228,7 @@ def test_texts_that_are_wrong_say_where(folder: Folder) -> None:
     assert str(refusal.value).startswith("0001.csv:2:2: error: ")
 
 
-def test_sinks_that_come_later_or_were_removed_begin_with_all_facts(folder: Folder) -> None:
+def test_new_and_deleted_sinks_start_with_all_facts(folder: Folder) -> None:
     source = edges()
     folder.arrive("+,0,1,2\n+,0,2,3\n")
     folder.run(source, sinks=())
@@ -244,15 +242,15 @@ def test_sinks_that_come_later_or_were_removed_begin_with_all_facts(folder: Fold
     assert folder.rows() == {(2, 3)} == folder.replayed()
 
 
-def test_a_folder_of_others_is_left_alone(folder: Folder) -> None:
+def test_a_folder_with_other_files_is_rejected(folder: Folder) -> None:
     (folder.path / "out" / "paths").mkdir(parents=True)
     (folder.path / "out" / "paths" / "mine.txt").write_text("keep me")
-    with pytest.raises(TidelogError, match="has files that are not the pipeline's"):
+    with pytest.raises(TidelogError, match="has files that the pipeline did not write"):
         folder.run(edges())
     shutil.rmtree(folder.path / "out")
     folder.run(edges(), sinks=(PATHS,))
     twin = Sink(name="twin", relation="edge", path="out/paths")
-    with pytest.raises(TidelogError, match="holds another sink, of this pipeline or another one"):
+    with pytest.raises(TidelogError, match="belongs to another sink"):
         folder.run(edges(), sinks=(twin,))
 
 
@@ -291,7 +289,7 @@ def test_sinks_through_sparks_writer(folder: Folder, spark: Any) -> None:
     assert shown("feed") == {(1, 2, "+", 2), (1, 2, "-", 3), (2, 3, "+", 3)}
 
 
-def test_a_changed_program_is_refused(folder: Folder) -> None:
+def test_a_changed_program_is_rejected(folder: Folder) -> None:
     folder.run(edges())
     (folder.path / "reach.dl").write_text(REACH + "// a remark\nedge(1, 2).\n")
     folder.run(edges())  # facts of the program are those of the first run
@@ -303,7 +301,7 @@ def test_a_changed_program_is_refused(folder: Folder) -> None:
         folder.run(edges())
 
 
-def test_spark_is_heard_in_one_line(folder: Folder, capfd: pytest.CaptureFixture[str]) -> None:
+def test_errors_of_spark_take_one_line(folder: Folder, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(TidelogError) as refusal:
         folder.run(edges(maps=(Map("edge", ("x", "nowhere")),)))
     assert str(refusal.value).startswith("error: Spark: [UNRESOLVED_COLUMN")
@@ -311,14 +309,14 @@ def test_spark_is_heard_in_one_line(folder: Folder, capfd: pytest.CaptureFixture
     with pytest.raises(TidelogError) as refusal:
         folder.run(edges(maps=(Map("edge", ("x", "op")),)))
     assert str(refusal.value) == (
-        "error: source edges: column y of edge is a number; the source has string\n"
+        "error: source edges: column y of edge has type number, but the source has string\n"
         "    convert it in `columns`: cast(… as …)"
     )
     assert capfd.readouterr().err == ""
 
 
-def test_going_on_until_it_is_stopped(folder: Folder) -> None:
-    """Two streams at once, and the end between two batches."""
+def test_a_continuous_run_ends_at_a_signal(folder: Folder) -> None:
+    """Two streams at once, stopped between two batches."""
     more = edges(name="more", path="more")
     (folder.path / "more").mkdir()
     pipeline = folder.pipeline(edges(), more, trigger=Trigger("continuous", "100 milliseconds"))
@@ -364,7 +362,7 @@ def test_algorithms(folder: Folder, algorithm: str) -> None:
 
 
 def test_sockets(folder: Folder) -> None:
-    """Rows that only a socket has: a whole batch is in the state before the run ends."""
+    """A socket cannot repeat rows: a run ends after it has committed the whole batch."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
 
@@ -399,7 +397,7 @@ def test_sockets(folder: Folder) -> None:
 
 @pytest.mark.parametrize("order", ["seq", None])
 def test_on_sparks_engine(folder: Folder, order: str | None) -> None:
-    """The same, with the materialisation kept by Spark; the second run restores it."""
+    """With the Spark engine; the second run restores the materialisation."""
     source = edges(mode="cdc", order=order)
     lines, left = cdc_history(2, 30)
     for start in (0, 20):
@@ -411,8 +409,8 @@ def test_on_sparks_engine(folder: Folder, order: str | None) -> None:
     assert folder.rows() == closure(left) == folder.replayed()
 
 
-def test_a_nan_that_rules_derive_ends_a_run(folder: Folder) -> None:
-    """As docs/pipeline.md says; and how a rule leaves it out."""
+def test_a_derived_nan_ends_the_run(folder: Folder) -> None:
+    """As docs/pipeline.md documents; a rule can filter NaN out."""
     (folder.path / "reach.dl").write_text(
         ".decl given(x: float)\n.decl zero(x: float)\nzero(x - x) :- given(x).\n"
         '.decl number(x: float)\nnumber(x) :- zero(x), x != to_float("nan").\n'
@@ -424,7 +422,7 @@ def test_a_nan_that_rules_derive_ends_a_run(folder: Folder) -> None:
     sinks = tuple(Sink(name=name, relation=name, path=f"out/{name}") for name in ("zero", "number"))
     assert folder.run(source, sinks=sinks).version == 2
     folder.arrive("Infinity\n")
-    with pytest.raises(TidelogError, match="zero: column x has a NaN"):
+    with pytest.raises(TidelogError, match="zero: column x contains NaN"):
         folder.run(source, sinks=sinks)
     assert folder.pipeline(source, sinks=sinks).status().version == 2  # type: ignore[union-attr]
     assert folder.run(source, sinks=sinks[1:]).version == 3

@@ -1,4 +1,4 @@
-"""Versions are whole or not there, and files that were damaged are not believed."""
+"""Versions are atomic, and damaged files are detected."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tidelog.pipeline import files
-from tidelog.pipeline.changes import Ledger, came, insertions, rows_of, signed
-from tidelog.pipeline.store import Commit, Store, Taken
+from tidelog.pipeline import durable_files
+from tidelog.pipeline.batches import Ledger, inserted, insertions, rows_of, signed
+from tidelog.pipeline.versions import Commit, SourceOffset, Store
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Relation
 
@@ -27,13 +27,13 @@ def commit(store: Store, *tables: pa.Table) -> None:
         store.add(draft, "p", table)
     last = store.last
     program = last.program if last else store.add_program(draft, ".decl p(x: number)\n")
-    store.commit(draft, Commit(0, "b", program, {"s": Taken("q", draft.version)}, {}, {}, 0))
+    store.commit(draft, Commit(0, "b", program, {"s": SourceOffset("q", draft.version)}, {}, {}, 0))
 
 
 def facts(folder: Path) -> set[int]:
     store = Store(folder).open()
     try:
-        return {row[0] for row in rows_of(came(store.changes()["p"]))}
+        return {row[0] for row in rows_of(inserted(store.changes()["p"]))}
     finally:
         store.close()
 
@@ -43,20 +43,20 @@ def state(tmp_path: Path) -> Path:
     store = Store(tmp_path).open()
     commit(store, insertions(P, pa.table({"x": [1, 2, 3]})))
     commit(store, changes([2], -1))
-    store.snapshot(Ledger().worth_keeping)
+    store.snapshot(Ledger().to_snapshot)
     commit(store, changes([4]))
     store.close()
     return tmp_path
 
 
-def test_what_was_committed_is_there(state: Path) -> None:
+def test_committed_changes_persist(state: Path) -> None:
     assert facts(state) == {1, 3, 4}
     last = Store(state).latest()
     assert last is not None
-    assert (last.version, last.sources) == (3, {"s": Taken("q", 3)})
+    assert (last.version, last.sources) == (3, {"s": SourceOffset("q", 3)})
 
 
-def test_what_was_not_committed_is_cleared_away(state: Path) -> None:
+def test_uncommitted_files_are_removed(state: Path) -> None:
     store = Store(state).open()
     draft = store.draft()
     store.add(draft, "p", changes([9]))
@@ -83,15 +83,15 @@ def test_two_processes(state: Path) -> None:
         Store(state).open()
     import os
 
-    first = f"error: process {os.getpid()} works on the state folder {state}\n"
-    advice = "    wait for it, stop it, or give this pipeline a state folder of its own"
+    first = f"error: process {os.getpid()} is using the state folder {state}\n"
+    advice = "    wait for it, stop it, or use another state folder"
     assert str(refusal.value) == first + advice
     store.close()
     Store(state).open().close()
 
 
 def needed(state: Path) -> list[Path]:
-    """Files that the last version is made of."""
+    """The files of the last version."""
     kept = ["commits/00000003.json", "data/00000003.p.0.parquet"]
     programs = list((state / "programs").iterdir())
     return [*(state / name for name in kept), *programs, *(state / "snapshots").rglob("*.*")]
@@ -106,7 +106,7 @@ def restored(state: Path) -> None:
         store.close()
 
 
-def test_damage_is_recognised(state: Path) -> None:
+def test_damage_is_detected(state: Path) -> None:
     rng = random.Random(0)
     listed = needed(state)
     assert len(listed) == 5
@@ -124,14 +124,14 @@ def test_damage_is_recognised(state: Path) -> None:
             with pytest.raises(TidelogError, match=r"damaged|bytes instead of"):
                 restored(state)
         path.unlink()
-        if path.name != "00000003.json":  # without its commit a version was never there
-            with pytest.raises(TidelogError, match=r"cannot be read|damaged or missing"):
+        if path.name != "00000003.json":  # a version without a commit does not exist
+            with pytest.raises(TidelogError, match=r"cannot read|damaged or missing"):
                 restored(state)
         path.write_bytes(whole)
     restored(state)
 
 
-def test_the_message_says_which_file_and_what_to_do(state: Path) -> None:
+def test_the_error_names_the_file_and_advises(state: Path) -> None:
     path = state / "data" / "00000003.p.0.parquet"
     size = path.stat().st_size
     path.write_bytes(path.read_bytes()[:-3])
@@ -139,17 +139,17 @@ def test_the_message_says_which_file_and_what_to_do(state: Path) -> None:
         restored(state)
     assert str(refusal.value) == (
         f"error: {path} has {size - 3:,} bytes instead of {size:,}\n"
-        "    put it back from a backup, or remove the state folder and the sinks and start anew"
+        "    restore it from a backup, or remove the state folder and the sinks to start over"
     )
 
 
 def test_another_format(state: Path) -> None:
     (state / "id").write_text("9 abc\n")
-    with pytest.raises(TidelogError, match="is a state of format 9, and this is 1"):
+    with pytest.raises(TidelogError, match="has state format 9; this version uses 1"):
         Store(state).open()
 
 
-def test_snapshots_come_when_changes_outgrow_them(tmp_path: Path) -> None:
+def test_a_snapshot_is_due_when_changes_outgrow_the_last(tmp_path: Path) -> None:
     store = Store(tmp_path).open()
     commit(store, insertions(P, pa.table({"x": list(range(2_000))})))
     assert not store.wants_snapshot
@@ -158,7 +158,7 @@ def test_snapshots_come_when_changes_outgrow_them(tmp_path: Path) -> None:
         commit(store, changes(list(range(round_ * 100, round_ * 100 + 300)), 1 - 2 * (round_ % 2)))
         if store.wants_snapshot:
             snapshots += 1
-            store.snapshot(Ledger().worth_keeping)
+            store.snapshot(Ledger().to_snapshot)
         store.clean(3)
     assert 3 <= snapshots <= 5
     held = facts_of(store)
@@ -169,12 +169,12 @@ def test_snapshots_come_when_changes_outgrow_them(tmp_path: Path) -> None:
     assert len(list((tmp_path / "commits").iterdir())) >= 3
 
 
-def test_many_small_versions_are_put_together_too(tmp_path: Path) -> None:
+def test_a_snapshot_is_due_after_many_small_versions(tmp_path: Path) -> None:
     store = Store(tmp_path).open()
     for number in range(70):
         commit(store, changes([number]))
         if store.wants_snapshot:
-            store.snapshot(Ledger().worth_keeping)
+            store.snapshot(Ledger().to_snapshot)
             store.clean(5)
     store.close()
     assert facts(tmp_path) == set(range(70))
@@ -182,11 +182,11 @@ def test_many_small_versions_are_put_together_too(tmp_path: Path) -> None:
 
 
 def facts_of(store: Store) -> set[int]:
-    return {row[0] for row in rows_of(came(store.changes()["p"]))}
+    return {row[0] for row in rows_of(inserted(store.changes()["p"]))}
 
 
-def test_a_file_is_created_by_one(tmp_path: Path) -> None:
-    files.create(tmp_path / "a", b"one")
+def test_a_file_is_created_once(tmp_path: Path) -> None:
+    durable_files.create(tmp_path / "a", b"one")
     with pytest.raises(FileExistsError):
-        files.create(tmp_path / "a", b"two")
+        durable_files.create(tmp_path / "a", b"two")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"one")]

@@ -1,19 +1,20 @@
-"""A table equals its relation in every version, whatever its format and however it is cut."""
+"""A table equals its relation in every version, in every format and partitioning."""
 
 from __future__ import annotations
 
 import os
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from tidelog.pipeline import tables
-from tidelog.pipeline.changes import insertions, signed
-from tidelog.pipeline.formats import decode
-from tidelog.pipeline.tables import TableSink
+from tidelog.pipeline import published_tables
+from tidelog.pipeline.batches import RelationVersion, insertions, signed
+from tidelog.pipeline.published_tables import TableSink
+from tidelog.pipeline.table_files import decode
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Relation
 
@@ -31,18 +32,18 @@ def row(rng: random.Random) -> Row:
     )
 
 
-def changes(came: set[Row], went: set[Row]) -> pa.Table:
-    rows = [*went, *came]
+def changes(inserted: set[Row], deleted: set[Row]) -> pa.Table:
+    rows = [*deleted, *inserted]
     types = (pa.int64(), pa.uint64(), pa.float64(), pa.string())
     columns = [pa.array([r[i] for r in rows], type_) for i, type_ in enumerate(types)]
-    signs = pa.array([-1] * len(went) + [1] * len(came), pa.int8())
+    signs = pa.array([-1] * len(deleted) + [1] * len(inserted), pa.int8())
     return signed(MIXED, columns, signs)
 
 
 def shown(path: Path, format: str) -> set[Row]:
     found: list[Row] = []
     for part in sorted(path.glob("part-*")):
-        table = decode(part.read_bytes(), tables._schema(MIXED), format)
+        table = decode(part.read_bytes(), published_tables._schema(MIXED), format)
         found += zip(*(column.to_pylist() for column in table.columns), strict=True)
     assert len(found) == len(set(found))
     return set(found)
@@ -52,29 +53,30 @@ def shown(path: Path, format: str) -> set[Row]:
 def test_every_version_equals_the_relation(
     tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "ROWS", 8)
+    monkeypatch.setattr(published_tables, "ROWS", 8)
     rng = random.Random(format)
-    sink, held, now = TableSink(tmp_path, format), None, set[Row]()
+    sink, state, now = TableSink(tmp_path, format), None, set[Row]()
     versions: dict[int, set[Row]] = {}
     parts = set()
     for version in range(1, 40):
         wide = 40 if version < 20 else 4
-        came = {row(rng) for _ in range(rng.randrange(wide))} - now
-        went = set(rng.sample(sorted(now), min(len(now), rng.randrange(wide + version))))
-        now = (now - went) | came
-        held = sink.stage(
-            version, MIXED, held, changes(came, went), lambda now=now: changes(now, set())
+        inserted = {row(rng) for _ in range(rng.randrange(wide))} - now
+        deleted = set(rng.sample(sorted(now), min(len(now), rng.randrange(wide + version))))
+        now = (now - deleted) | inserted
+        delta = changes(inserted, deleted)
+        state = sink.stage(
+            RelationVersion(version, MIXED, delta, partial(changes, now, set())), state
         )
         if version > 1:
-            assert shown(tmp_path / "current", format) == versions[version - 1]  # not yet
-        sink.publish(held)
-        sink.publish(held)
-        sink.clean(held, keep=3)
+            assert shown(tmp_path / "current", format) == versions[version - 1]  # not published yet
+        sink.publish(state)
+        sink.publish(state)
+        sink.clean(state, keep=3)
         versions[version] = now
-        parts.add(held["parts"])
-        assert held["rows"] == len(now)
+        parts.add(state["parts"])
+        assert state["rows"] == len(now)
         assert shown(tmp_path / "current", format) == now
-    assert len(parts) > 2  # it grew, and shrank
+    assert len(parts) > 2  # the table grew and shrank
     kept = sorted((tmp_path / "versions").iterdir())
     assert len(kept) == 3
     assert [shown(path, format) for path in kept] == [versions[int(p.name)] for p in kept]
@@ -83,58 +85,60 @@ def test_every_version_equals_the_relation(
 def staged(tmp_path: Path, sink: TableSink, rows: int) -> Any:
     pair = Relation("pair", ("x", "y"), ("number", "number"))
     whole = insertions(pair, pa.table({"x": range(rows), "y": range(rows)}))
-    held = sink.stage(1, pair, None, None, lambda: whole)
-    sink.publish(held)
-    return pair, held
+    state = sink.stage(RelationVersion(1, pair, None, lambda: whole), None)
+    sink.publish(state)
+    return pair, state
 
 
-def test_the_cost_follows_the_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "ROWS", 100)
+def test_the_cost_is_proportional_to_the_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published_tables, "ROWS", 100)
     sink = TableSink(tmp_path, "parquet")
-    pair, held = staged(tmp_path, sink, 6_000)
+    pair, state = staged(tmp_path, sink, 6_000)
     one = signed(pair, [pa.array([1]), pa.array([-1])], pa.array([1], pa.int8()))
 
     def never() -> pa.Table:
-        raise AssertionError("the whole relation was asked for")
+        raise AssertionError("the whole relation was requested")
 
-    held = sink.stage(2, pair, held, one, never)
-    sink.publish(held)
+    state = sink.stage(RelationVersion(2, pair, one, never), state)
+    sink.publish(state)
     written = list((tmp_path / "current").glob("part-*-00000002.parquet"))
-    assert held["parts"] == 64
+    assert state["parts"] == 64
     assert len(written) == 1
     assert len(list((tmp_path / "current").glob("part-*"))) == 64
-    same = sink.stage(3, pair, held, one.slice(0, 0), never)
-    assert same == held
+    same = sink.stage(RelationVersion(3, pair, one.slice(0, 0), never), state)
+    assert same == state
 
 
-def test_nothing_is_shared_where_the_file_system_has_no_links(
+def test_files_are_copied_without_hard_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "ROWS", 100)
+    monkeypatch.setattr(published_tables, "ROWS", 100)
 
     def refuse(*names: object) -> None:
         raise OSError("no links here")
 
     monkeypatch.setattr(os, "link", refuse)
     sink = TableSink(tmp_path, "parquet")
-    pair, held = staged(tmp_path, sink, 1_000)
+    pair, state = staged(tmp_path, sink, 1_000)
     one = signed(pair, [pa.array([1]), pa.array([-1])], pa.array([1], pa.int8()))
-    sink.publish(sink.stage(2, pair, held, one, lambda: one))
+    sink.publish(sink.stage(RelationVersion(2, pair, one, lambda: one), state))
     parts = list((tmp_path / "current").glob("part-*"))
     assert len(parts) == 16
     assert all(part.stat().st_nlink == 1 for part in parts)
 
 
-def test_damage_is_not_passed_on(tmp_path: Path) -> None:
+def test_damage_is_detected(tmp_path: Path) -> None:
     sink = TableSink(tmp_path, "parquet")
-    pair, held = staged(tmp_path, sink, 10)
+    pair, state = staged(tmp_path, sink, 10)
     part = next((tmp_path / "current").glob("part-*"))
     data = bytearray(part.read_bytes())
     data[20] ^= 1
     part.write_bytes(data)
     one = signed(pair, [pa.array([1]), pa.array([-1])], pa.array([1], pa.int8()))
     with pytest.raises(TidelogError) as refusal:
-        sink.stage(2, pair, held, one, lambda: one)
+        sink.stage(RelationVersion(2, pair, one, lambda: one), state)
     name = tmp_path / "versions" / "00000001" / part.name
-    advice = f"remove {tmp_path}: the next run writes it anew from the state"
+    advice = f"remove {tmp_path}; the next run rewrites it from the state"
     assert str(refusal.value) == f"error: {name} is damaged\n    {advice}"

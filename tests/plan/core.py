@@ -35,7 +35,7 @@ def surface(checked: CheckedProgram) -> Program:
         ),
         clauses=tuple(
             Clause((_atom(rule.head),), And(tuple(map(_formula, rule.body))))
-            for rule in checked.rules
+            for rule in (*checked.rules, *checked.computed)
         ),
         facts=tuple(
             Fact(name, row, NOWHERE) for name, rows in checked.facts.items() for row in rows

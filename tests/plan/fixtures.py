@@ -55,6 +55,8 @@ def core(program: str) -> str:
             for row in analysis.checked.facts.get(name, ()):
                 values = (value_text(v, kind) for v, kind in zip(row, kinds, strict=True))
                 lines.append(f"    {name}({', '.join(values)}).")
+            stated = (rule for rule in analysis.checked.computed if rule.head.relation == name)
+            lines += (f"    {to_text(rule)} // a fact" for rule in stated)
         lines += (f"    {to_text(rule)}" for rule in stratum.rules)
     text = "\n".join(lines)
     for i, name in enumerate(dict.fromkeys(re.findall(r"%agg:\w+", text))):

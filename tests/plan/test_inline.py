@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.plan import fixtures
-from tidelog import Database, naive
+from tidelog import Database
+from tidelog.oracle import evaluate
 from tidelog.plan import analyse
 from tidelog.program.diagnostics import ProgramError
 from tidelog.program.syntax import Value
@@ -83,7 +84,7 @@ def rows(text: str, unfold: bool) -> set[tuple[Value, ...]]:
     """`p` by naive evaluation of the typed program, which the engine must agree with."""
     found = analyse(parse(text).program, unfold)
     assert found.typed is not None, found.diagnostics
-    return naive.evaluate(found.typed, {})["p"]
+    return evaluate.evaluate(found.typed, {})["p"]
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -149,9 +150,9 @@ FAULTS = {
     "misplaced": (
         ".decl p(x: number, y: number) inline\np(x, y) :- q(z), x < z, z < y.\n"
         "q(1). r(x) :- q(x), !p(x, 3).",
-        "t.dl:3:22: error: p is inline, and cannot stand here\n"
+        "t.dl:3:22: error: p is inline and cannot be used here\n"
         "  3 | q(1). r(x) :- q(x), !p(x, 3).\n"
-        "    |                      ^ write what it stands for here, or declare it without inline\n"
+        "    |                      ^ write its definition here, or declare it without inline\n"
         "    note: under a negation and in an aggregate, its rules may have no variables of their "
         "own",
     ),
@@ -177,4 +178,4 @@ def test_an_unfolded_rule_can_be_read_again() -> None:
     assert typed is not None
     again = analyse(parse(to_text(typed)).program).typed
     assert again is not None
-    assert naive.evaluate(again, {})["p"] == rows(program, unfold=False)
+    assert evaluate.evaluate(again, {})["p"] == rows(program, unfold=False)

@@ -16,11 +16,12 @@ import pytest
 from tests.law.generate import from_seed
 from tests.law.metamorphic import permute_bodies, rename_variables, variant
 from tests.plan import core, fixtures
-from tidelog import naive
+from tidelog.oracle import evaluate
 from tidelog.plan import PASSES, Analysis, analyse
+from tidelog.plan.rulebook import name_of
 from tidelog.plan.strata import strata
-from tidelog.plan.walk import clause_nodes
 from tidelog.program.diagnostics import EvaluationError
+from tidelog.program.formula_walk import clause_nodes
 from tidelog.program.rules import CheckedProgram, Constraint, Literal, Rule
 from tidelog.program.syntax import (
     NOWHERE,
@@ -66,7 +67,7 @@ def analysed(text: str) -> tuple[Program, CheckedProgram]:
 
 def answer(program: Program, facts: Mapping[str, Sequence[tuple[Value, ...]]]) -> Rows | str:
     try:
-        rows = naive.evaluate(program, facts)
+        rows = evaluate.evaluate(program, facts)
     except EvaluationError:
         return "an error"
     return {name: rows[name] for name in rows if not name.startswith("%")}
@@ -103,12 +104,22 @@ def test_strata_look_down(seed: int) -> None:
     )
 
 
+def each_rule_once(text: str) -> str:
+    """Rules that differ only in the names of variables are one rule under the same names."""
+    lines: dict[str, str] = {}
+    for line in text.splitlines(keepends=True):
+        clauses = parse(line).program.clauses
+        lines.setdefault(name_of(clauses[0]) if clauses else line, line)
+    return "".join(lines.values())
+
+
 @pytest.mark.parametrize("seed", range(15))
 def test_names_of_variables_do_not_matter(seed: int) -> None:
     """Not even for the names of hidden relations."""
     generated = from_seed(seed)
-    before = analysed(generated.text)[1]
-    renamed = variant(rename_variables, generated.text, generated.facts, random.Random(seed))
+    text = each_rule_once(generated.text)
+    before = analysed(text)[1]
+    renamed = variant(rename_variables, text, generated.facts, random.Random(seed))
     after = analysed(renamed.text)[1]
     assert list(after.relations) == list(before.relations)
     assert [s.relations for s in after.strata] == [s.relations for s in before.strata]
@@ -268,7 +279,7 @@ def test_siblings_are_masked() -> None:
         "n(c) :- b(_), c = max z : { a(z, _), z < count : { a(x, _) }, 0 < count : { b(x) } }."
     )
     for program in (typed, core.surface(checked)):
-        rows = naive.evaluate(program)
+        rows = evaluate.evaluate(program)
         assert rows["r"] == {(3, 60)}
         assert rows["o"] == {(2, 30)}
         assert rows["n"] == {(2,)}
@@ -293,14 +304,13 @@ def test_nesting_that_no_parser_lets_through() -> None:
         (formula,) = formula.parts
 
 
-@pytest.mark.alone
 def test_many_facts_take_little_time() -> None:
     facts = tuple(Fact("edge", (i, i + 1), NOWHERE) for i in range(100_000))
-    start = time.perf_counter()
+    start = time.process_time()
     checked = analyse(Program(facts=facts)).checked
     assert checked is not None
     assert len(checked.facts["edge"]) == 100_000
-    assert time.perf_counter() - start < 3  # about 0.1 s where nothing else runs
+    assert time.process_time() - start < 3
 
 
 def test_long_chains_of_relations_do_not_recurse() -> None:
@@ -323,6 +333,7 @@ def test_the_pipeline_is_data() -> None:
         "resolve_functors",
         "lower_subsumptions",
         "resolve_relations",
+        "name_targets",
         "choose_inline",
         "check_safety",
         "infer_types",

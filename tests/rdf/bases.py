@@ -1,4 +1,4 @@
-"""Databases of the rule tables, with the facts about literals that a graph would add."""
+"""Databases of the rule tables, with the facts about literals that a graph would insert."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ from collections.abc import Iterable
 import tidelog as tl
 from tests.rdf.notation import Triple
 from tidelog.rdf import literals, profiles
+from tidelog.rdf.profiles import iri
 
 
 def facts_of(triples: Iterable[Triple]) -> dict[str, list[tuple[str, ...]]]:
-    """Triples and what is known of their literals, by relation."""
+    """Triples and facts about their literals, by relation."""
     found: dict[str, dict[tuple[str, ...], None]] = {"triple": {}}
     for triple in triples:
         found["triple"][triple] = None
         for relation, row in literals.facts(triple[2]):
             found.setdefault(relation, {})[row] = None
     return {relation: list(rows) for relation, rows in found.items()}
+
+
+def may_equal(triples: Iterable[Triple]) -> bool:
+    """Whether triples could make terms equal, by owl:sameAs or by a literal of another's value."""
+    return any(
+        p == iri("owl:sameAs") or literals.may_equal(literals.facts(o)) for _, p, o in triples
+    )
 
 
 def base(

@@ -1,7 +1,7 @@
-"""For every rule of the W3C's tables a case in which it fires, and a near one in which it must not.
+"""For every rule of the W3C's tables a case where it fires, and a similar one where it must not.
 
-In `given` every triple is needed for `then`: tests take them away one by one. `but` looks alike,
-and `then` does not follow from it. An inconsistency is written `!` with the terms that cause it.
+`then` needs every triple of `given`: tests delete them one by one. `but` is similar, and does not
+imply `then`. `!` marks an inconsistency, followed by the terms that cause it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class Case:
     given: str
     then: str
     but: str
-    spare: str = ""  # triples of `given` that the rule can do without, as the W3C writes them
+    spare: str = ""  # triples of `given` that the rule does not need
 
 
 OWL2RL = {

@@ -1,4 +1,4 @@
-"""Ontologies and data drawn at random: few terms, so that axioms meet, and every kind of axiom."""
+"""Random ontologies and data with every kind of axiom, over few terms so that axioms interact."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _denial(rng: random.Random) -> str:
     )
 
 
-# What RDFS knows, what OWL 2 RL adds, what makes terms equal, and what may be inconsistent.
+# Axioms of RDFS, of OWL 2 RL, those that make terms equal, and those that may be inconsistent.
 RDFS: list[Draw] = [
     *3 * [_classes("rdfs:subClassOf"), _properties("rdfs:subPropertyOf")],
     lambda rng: f"{_p(rng)} rdfs:domain {_c(rng)}.",
@@ -127,7 +127,7 @@ REFUTING: list[Draw] = [
 
 
 def axiom(rng: random.Random, kinds: list[Draw]) -> list[Triple]:
-    """The triples of one axiom, with cells of its own."""
+    """The triples of one axiom, with list cells of its own."""
     number = rng.randrange(10**9)
     return [(_own(s, number), p, _own(o, number)) for s, p, o in triples(rng.choice(kinds)(rng))]
 
@@ -137,7 +137,7 @@ def _own(word: str, number: int) -> str:
 
 
 def fact(rng: random.Random, *, literals: bool = False, equal: bool = False) -> Triple:
-    """A triple about things."""
+    """A triple about individuals."""
     draw = rng.random()
     if draw < 0.4:
         return term(_i(rng)), term("rdf:type"), term(_c(rng))

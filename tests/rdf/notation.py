@@ -1,7 +1,7 @@
-"""Triples in short: `x p y. c owl:unionOf (d e). x p "5"^^xsd:int.`
+"""A short notation for triples: `x p y. c owl:unionOf (d e). x p "5"^^xsd:int.`
 
-Names without prefix are IRIs of an example's own; lists in parentheses become cells. Literals may
-be subjects, which no format of RDF allows and conclusions need.
+Names without a prefix are IRIs of an example namespace; lists in parentheses become cells. Unlike
+in RDF, literals may be subjects, because derived triples may have them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The same closure by other reasoners, in our notation."""
+"""The same closure by other reasoners, as engine terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compiled ontology as a database, and its triples."""
+"""A compiled ontology as a database, and back to triples."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 import tidelog as tl
 from tests.rdf.bases import facts_of
 from tests.rdf.notation import Triple
-from tidelog.rdf.compiled import Compiled
+from tidelog.rdf.ontology_rules import Compiled
 from tidelog.rdf.vocabulary import is_schema
 
 
-def routed(
+def rows_by_relation(
     compiled: Compiled, data: Iterable[Triple], axioms: Iterable[Triple] = ()
 ) -> dict[str, list[tuple[str, ...]]]:
-    """Data as facts, with what is known of literals, those of axioms included."""
+    """Data as facts, with facts about all literals, those of axioms included."""
     data = [*data]
     facts = facts_of([*data, *axioms])
     del facts["triple"]
@@ -27,12 +27,14 @@ def routed(
 def open_compiled(
     compiled: Compiled, data: Iterable[Triple], axioms: Iterable[Triple] = ()
 ) -> tl.Database:
-    return tl.Database(compiled.program, facts=routed(compiled, [*data, *compiled.data], axioms))
+    return tl.Database(
+        compiled.program, facts=rows_by_relation(compiled, [*data, *compiled.data], axioms)
+    )
 
 
 def things(db: tl.Database, compiled: Compiled) -> set[Triple]:
     """The triples of a compiled ontology's database."""
-    found = (compiled.back(name, row) for name in db.relations for row in db[name])
+    found = (compiled.triple_of(name, row) for name in db.relations for row in db[name])
     return {triple for triple in found if triple is not None}
 
 

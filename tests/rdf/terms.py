@@ -1,16 +1,16 @@
-"""Terms and triples that Hypothesis makes: escapes, Unicode, languages, datatypes."""
+"""Hypothesis strategies for terms and triples: escapes, Unicode, languages, datatypes."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tidelog.rdf.terms import Triple, blank, iri, literal
+from tidelog.rdf.rdf_terms import Triple, blank, iri, literal
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _ODD = st.sampled_from(
     ["", " ", "\n", "\t", '"', "\\", "\\n", "\r", "é", "𝄞", "\u2028", "\x7f", "a .", "<<", "_:a"]
 )
-# Characters that an IRI may have as they are.
+# Characters that an IRI may contain unescaped.
 _PATH = st.text("abcXYZ019-._~!$&'()*+,;=:@/?é中", max_size=10)
 IRIS = _PATH.map(lambda path: f"http://example.org/{path}")
 _LANGUAGES = st.sampled_from(["en", "de-ch", "zh-hant-tw", "x-private"])

@@ -1,4 +1,4 @@
-"""Other reasoners derive the same, but for the differences that docs/rdf-rules.md lists."""
+"""Other reasoners derive the same triples, except for differences listed in docs/rdf-rules.md."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.rdf.routes import about_things
 from tidelog.rdf.profiles import iri
 
 SEEDS = range(12)
-# What reasonable has in full; and it has less of the schema's own rules.
+# Axioms that reasonable supports in full; it lacks some rules about the schema.
 SHARED = [
     *generate.RDFS,
     generate._properties("owl:inverseOf"),
     generate._kind("Symmetric"),
     generate._kind("Transitive"),
 ]
-ERRORS = "<http://www.daml.org/2002/03/agents/agent-ont#"  # what owlrl writes of inconsistencies
+ERRORS = "<http://www.daml.org/2002/03/agents/agent-ont#"  # owlrl's vocabulary for inconsistencies
 
 
 def drawn(seed: int, kinds: list[generate.Draw], *, equal: bool) -> list[Triple]:
@@ -36,11 +36,11 @@ def drawn(seed: int, kinds: list[generate.Draw], *, equal: bool) -> list[Triple]
 
 @cache
 def always(profile: str) -> set[Triple]:
-    """What owlrl derives from nothing."""
+    """The triples that owlrl derives from an empty graph."""
     return by_owlrl(profile, [])
 
 
-def telling(triple: Triple) -> bool:
+def informative(triple: Triple) -> bool:
     """Neither trivial, nor with a literal or a blank node where RDF has none."""
     s, p, o = triple
     everything = {iri("owl:Thing"), iri("rdfs:Resource")}
@@ -55,9 +55,9 @@ def test_owlrl_derives_the_same_by_owl2rl(seed: int, kinds: str) -> None:
     given = drawn(seed, axioms, equal=kinds == "equating")
     theirs = by_owlrl("owl2rl", given)
     wrong = {s for s, _, o in theirs if o.startswith(ERRORS)}
-    theirs = {t for t in theirs - always("owl2rl") if telling(t) and t[0] not in wrong}
+    theirs = {t for t in theirs - always("owl2rl") if informative(t) and t[0] not in wrong}
     ours = base("owl2rl", given)
-    assert {t for t in ours["triple"] if telling(t)} - always("owl2rl") == theirs
+    assert {t for t in ours["triple"] if informative(t)} - always("owl2rl") == theirs
     assert bool(wrong) == bool(ours.size("inconsistent"))
 
 
@@ -71,27 +71,27 @@ def test_owlrl_derives_the_same_by_rdfs(seed: int, axioms: bool) -> None:
 
 
 def about_ours(triple: Triple) -> bool:
-    """Of the W3C's own terms only what is asked: owlrl stops describing them one round early."""
-    return telling(triple) and not triple[0].startswith("<http://www.w3.org/")
+    """Whether to compare a triple: owlrl stops one round early on the W3C's own terms."""
+    return informative(triple) and not triple[0].startswith("<http://www.w3.org/")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_reasonable_derives_the_same_about_things(seed: int) -> None:
     given = drawn(seed, SHARED, equal=False)
-    theirs = {t for t in by_reasonable(given) if telling(t)}
-    ours = {t for t in base("owl2rl", given)["triple"] if telling(t)}
+    theirs = {t for t in by_reasonable(given) if informative(t)}
+    ours = {t for t in base("owl2rl", given)["triple"] if informative(t)}
     assert about_things(ours) == about_things(theirs)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_all_that_reasonable_derives_is_derived(seed: int) -> None:
     given = drawn(seed, generate.PLAIN, equal=False)
-    theirs = {t for t in by_reasonable(given) if telling(t)}
+    theirs = {t for t in by_reasonable(given) if informative(t)}
     ours = {*base("owl2rl", given)["triple"]}
     assert theirs - ours <= {(term("owl:Thing"), term("rdf:type"), term("owl:Class"))}
 
 
-# Rules whose case the other reasoner does not conclude, with its version of requirements.txt.
+# Rules whose case the other reasoner does not derive, in the version of requirements.txt.
 REASONABLE_LACKS = {
     *("eq-ref", "prp-ap", "prp-spo2", "prp-key", "cls-maxc2", "cls-maxqc3", "cls-maxqc4", "cls-oo"),
     *("dt-type1", "dt-type2", "dt-eq", "scm-cls", "scm-eqc2", "scm-op", "scm-dp", "scm-spo"),
@@ -115,7 +115,7 @@ def test_rules_that_owlrl_has() -> None:
 
 
 def test_rules_that_reasonable_has() -> None:
-    """It tells no inconsistencies to its caller, so of those rules nothing is asked."""
+    """Except rules for inconsistencies, which reasonable does not report."""
     lacks = {
         name
         for name in TRIPLES

@@ -1,4 +1,4 @@
-"""Contradictions are told with the triples that contradict each other."""
+"""Contradictions are reported with the triples that contradict each other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_every_rule_that_finds_one_has_premises() -> None:
 @pytest.mark.parametrize("compiled", [False, True], ids=["triples", "compiled"])
 @pytest.mark.parametrize("rule", RULES)
 def test_causes(rule: str, compiled: bool) -> None:
-    """They hold, and without one that was given the contradiction is gone, or has others."""
+    """They are in the graph, and without the explicit ones the contradiction changes."""
     graph = Graph("owl2rl", compiled=compiled)
     graph.add(*triples(RULES[rule].given))
     wrong = Inconsistency(rule, tuple(map(term, RULES[rule].then[1:].split())))

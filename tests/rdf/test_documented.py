@@ -1,6 +1,6 @@
 """docs/rdf-rules.md lists every rule with the case that tests it.
 
-`python -m tests.rdf.test_documented` writes the list anew.
+`python -m tests.rdf.test_documented` updates the list.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TITLES = {
 
 
 def kind(profile: str, name: str) -> str:
-    """In which of a profile's texts a rule stands."""
+    """The file of a profile that has a rule."""
     plain, trivial = profiles.program(profile), profiles.program(profile, trivial=True)
     clauses = [profiles.expand(clause) for clause in profiles.named(profile)[name]]
     if all(clause in plain for clause in clauses):

@@ -1,4 +1,4 @@
-"""Equality: cliques do not explode, and inconsistencies name what causes them."""
+"""Equality: cliques stay cheap, and inconsistencies name their causes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import pytest
 from tests.rdf.bases import base
 from tests.rdf.notation import Triple, term, triples
 from tests.rdf.routes import open_compiled, things
-from tidelog.rdf.compiled import compile
+from tidelog.rdf.ontology_rules import compile
 
 SAME = term("owl:sameAs")
 
 
 def chain(members: int) -> list[Triple]:
-    """Each is the same as the next, and each has a triple of its own."""
+    """Each term equals the next one, and has one other triple."""
     links = [(term(f"m{i}"), SAME, term(f"m{i + 1}")) for i in range(members - 1)]
     return links + [(term(f"m{i}"), term("p"), term(f"o{i % 5}")) for i in range(members)]
 
@@ -22,14 +22,14 @@ def expected(members: int) -> int:
     return members * members + 5 * members
 
 
-def test_a_clique_costs_no_cube() -> None:
-    """200 terms have 40,000 equalities; joining them with each other would be 8 million steps."""
+def test_a_clique_does_not_cost_cubic_time() -> None:
+    """Joining the 40,000 equalities of 200 terms with each other would take 8 million steps."""
     db = base("owl2rl", chain(200))
     assert db.size("triple") == expected(200)
     assert db.stats.instances < 2_000_000
 
 
-def test_a_clique_falls_apart_and_grows_together() -> None:
+def test_a_clique_splits_and_merges() -> None:
     db = base("owl2rl", chain(60))
     link = chain(60)[20]
     with db.transaction() as tx:
@@ -55,7 +55,7 @@ def test_the_reflexive_equalities_are_those_of_members() -> None:
 
 
 def test_a_term_in_one_place_of_a_list_may_be_equal_to_others() -> None:
-    """The place then has both, which are not two different members."""
+    """Equal terms in one place are not two different members."""
     given = "x rdf:type owl:AllDifferent. x owl:members (a b). b owl:sameAs c."
     assert base("owl2rl", triples(given)).size("inconsistent") == 0
 
@@ -74,7 +74,7 @@ def test_a_term_that_stands_twice_among_different_ones() -> None:
         ("x rdf:type c. c rdfs:subClassOf owl:Nothing.", ("cls-nothing2", "x")),
     ],
 )
-def test_what_is_inconsistent_is_named_and_goes(given: str, expected: tuple[str, ...]) -> None:
+def test_inconsistencies_are_derived_and_deleted(given: str, expected: tuple[str, ...]) -> None:
     rule, *causes = expected
     row = (rule, *map(term, causes), *[""] * (3 - len(causes)))
     db = base("owl2rl", triples(given))
@@ -84,8 +84,8 @@ def test_what_is_inconsistent_is_named_and_goes(given: str, expected: tuple[str,
     assert db.size("inconsistent") == 0
 
 
-def test_lists_that_go_round_end() -> None:
-    """Their members are members; they are no lists, so nothing follows from all of them."""
+def test_cyclic_lists() -> None:
+    """Members of a cyclic list count, but an axiom about all members derives nothing."""
     cycle = "_:a rdf:first c. _:a rdf:rest _:b. _:b rdf:first d. _:b rdf:rest _:a."
     db = base(
         "owl2rl",

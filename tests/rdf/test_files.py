@@ -16,10 +16,10 @@ from rdflib.compare import isomorphic
 
 from tests.rdf.terms import TRIPLES
 from tidelog.program.diagnostics import TidelogError
-from tidelog.rdf.columns import Columns
-from tidelog.rdf.reading import ENDINGS, FORMATS, Reader, found
-from tidelog.rdf.terms import Triple
-from tidelog.rdf.writing import pieces, write
+from tidelog.rdf.rdf_terms import Triple
+from tidelog.rdf.readers import ENDINGS, FORMATS, Reader, expand
+from tidelog.rdf.triple_columns import Columns
+from tidelog.rdf.writers import pieces, write
 
 TEN = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 
@@ -37,7 +37,7 @@ def read_text(text: str, form: str = "turtle", **options: object) -> list[Triple
 
 
 def as_text(triples: set[Triple], form: str) -> str:
-    """Written by the library from our text, as anybody's file would be."""
+    """Serialised by pyoxigraph, like a file of another tool."""
     lines = "".join(f"{s} {p} {o} .\n" for s, p, o in sorted(triples))
     quads = ox.parse(lines, ox.RdfFormat.N_TRIPLES)
     return ox.serialize(quads, format=getattr(ox.RdfFormat, FORMATS[form])).decode()
@@ -53,7 +53,7 @@ def test_every_format_gives_the_same_terms(form: str, triples: set[Triple]) -> N
 
 @given(triples=st.sets(TRIPLES, max_size=8))
 @TEN
-def test_what_is_written_reads_back(triples: set[Triple]) -> None:
+def test_written_files_read_back(triples: set[Triple]) -> None:
     columns = Columns.of(triples)
     for form in ("ntriples", "turtle"):
         text = b"".join(pieces(columns, form, {"ex": "http://example.org/"})).decode()
@@ -65,8 +65,8 @@ def test_what_is_written_reads_back(triples: set[Triple]) -> None:
 
 @given(triples=st.sets(TRIPLES, max_size=8))
 @TEN
-def test_blank_nodes_apart_make_an_equal_graph(triples: set[Triple]) -> None:
-    """Names of blank nodes are ours; what they are in is the same."""
+def test_relabelled_blank_nodes_give_an_isomorphic_graph(triples: set[Triple]) -> None:
+    """Only the labels of blank nodes differ."""
     renamed = read_text(as_text(triples, "ntriples"), "ntriples")
     text = "".join(f"{s} {p} {o} .\n" for s, p, o in renamed)
     ours, theirs = RdflibGraph(), RdflibGraph()
@@ -96,7 +96,7 @@ def test_rdf_xml_with_the_entities_that_editors_write() -> None:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_names_tell_formats(tmp_path: Path, ending: str) -> None:
+def test_names_imply_formats(tmp_path: Path, ending: str) -> None:
     form = ENDINGS[ending]
     text = XML if form == "rdfxml" else as_text(CAT, form)
     (tmp_path / f"a{ending}").write_text(text)
@@ -112,7 +112,7 @@ def test_folders_and_globs(tmp_path: Path) -> None:
     for number, name in enumerate(("b.nt", "a.ttl", "deep/c.nt", "notes.txt", ".hidden.nt")):
         (tmp_path / "in" / name).write_text(f"<a:{number}> <a:p> <a:o> .\n")
     folder = str(tmp_path / "in")
-    assert [str(each)[len(folder) + 1 :] for each in found([folder])] == [
+    assert [str(each)[len(folder) + 1 :] for each in expand([folder])] == [
         "a.ttl",
         "b.nt",
         "deep/c.nt",
@@ -145,7 +145,7 @@ GRAPHS = """\
 """
 
 
-def test_graphs_are_merged_unless_one_is_asked_for() -> None:
+def test_graphs_are_merged_unless_one_is_selected() -> None:
     assert {o for _, _, o in read_text(GRAPHS, "nquads")} == {'"default"', '"one"', '"two"'}
     assert [o for _, _, o in read_text(GRAPHS, "nquads", graph="a:g1")] == ['"one"']
     trig = '<a:g1> { <a:s> <a:p> "one" } <a:s> <a:p> "default" .'
@@ -204,7 +204,7 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["out", "out.csv", "out.parquet.gz"])
-def test_a_name_that_tells_no_format_to_write(tmp_path: Path, name: str) -> None:
-    with pytest.raises(TidelogError, match="does not tell its format"):
+def test_a_name_without_a_known_format_to_write(tmp_path: Path, name: str) -> None:
+    with pytest.raises(TidelogError, match="cannot infer the format of"):
         write(str(tmp_path / name), Columns.of(CAT))
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Cases that someone found who tried to break graphs."""
+"""Regressions of graphs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tidelog import Limits
 from tidelog.program.diagnostics import TidelogError
 from tidelog.rdf import Graph
-from tidelog.rdf.routed import CompiledWay
+from tidelog.rdf.compiled_reasoning import CompiledReasoner
 from tidelog.rdf.vocabulary import is_schema
 
 HEAD = """@prefix : <http://e/> .
@@ -29,13 +29,13 @@ def e(name: str) -> str:
 
 
 def graph(text: str, profile: str = "owl2rl") -> Graph:
-    made = Graph(profile, compiled=True)
-    made.parse(HEAD + text)
-    return made
+    g = Graph(profile, compiled=True)
+    g.parse(HEAD + text)
+    return g
 
 
 def as_fresh(one: Graph) -> None:
-    """The graph is what its explicit triples give from the start."""
+    """The graph equals a new one with the same explicit triples."""
     other = Graph(one.profile, compiled=True)
     lines = "".join(f"{' '.join(triple)} .\n" for triple in one.explicit())
     other.parse(lines, "ntriples")
@@ -52,13 +52,13 @@ PAIRS = [
 
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("first", [0, 1])
-def test_two_axioms_of_one_rule(pair: tuple[tuple[str, str, str], ...], first: int) -> None:
+def test_two_axioms_that_yield_one_rule(pair: tuple[tuple[str, str, str], ...], first: int) -> None:
     g = graph(":x a :A . :x :p :y .")
     before = list(g)
     g.add(*pair)
     both = set(g)
-    gone = g.remove(pair[first])
-    assert set(gone.removed) == both - set(g)
+    delta = g.remove(pair[first])
+    assert set(delta.removed) == both - set(g)
     as_fresh(g)
     g.remove(pair[1 - first])
     assert list(g) == before
@@ -72,7 +72,7 @@ def test_two_axioms_of_one_rule(pair: tuple[tuple[str, str, str], ...], first: i
         (":C owl:hasValue :v ; owl:onProperty :p . :a :p :w .", (e("v"), e("w"))),
     ],
 )
-def test_equal_terms_of_axioms_come_and_go(text: str, same: tuple[str, str]) -> None:
+def test_equal_terms_of_axioms_change(text: str, same: tuple[str, str]) -> None:
     g = graph(text)
     before = list(g)
     triple = (same[0], f"{OWL}sameAs>", same[1])
@@ -120,7 +120,7 @@ def test_a_first_load_that_fails_leaves_nothing() -> None:
         (":x a :A .", ":A rdfs:subClassOf :B ."),
     ],
 )
-def test_a_delta_of_what_leaves_the_others(text: str, axiom: str) -> None:
+def test_a_delta_of_triples_that_leave_other(text: str, axiom: str) -> None:
     g = graph(text)
     (triple,) = g.explicit()
     before = set(g)
@@ -131,7 +131,7 @@ def test_a_delta_of_what_leaves_the_others(text: str, axiom: str) -> None:
     assert triple in tx.delta.removed
 
 
-def test_blank_nodes_that_were_kept_are_taken(tmp_path: Path) -> None:
+def test_kept_labels_of_blank_nodes_are_reserved(tmp_path: Path) -> None:
     g = Graph("rdfs")
     for _ in range(2):
         g.parse("_:x <http://e/p> _:y .")
@@ -144,8 +144,8 @@ def test_blank_nodes_that_were_kept_are_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_changes_that_meet_each_other(seed: int) -> None:
-    """Axioms that are one rule, equal terms of axioms, and triples that were there before."""
+def test_interacting_changes(seed: int) -> None:
+    """Axioms that yield the same rule, equal terms of axioms, and triples that precede them."""
     rng = random.Random(seed)
     pool = [
         *(t for pair in PAIRS for t in pair),
@@ -168,19 +168,16 @@ def test_changes_that_meet_each_other(seed: int) -> None:
         as_fresh(g)
 
 
-# Both ways.
-
-
 def both(text: str, profile: str = "owl2rl") -> tuple[Graph, Graph]:
-    """The same graph over triples and compiled."""
-    made = Graph(profile), Graph(profile, compiled=True)
-    for one in made:
-        one.parse(HEAD + text)
-    return made
+    """The same graph with both reasoners."""
+    graphs = Graph(profile), Graph(profile, compiled=True)
+    for g in graphs:
+        g.parse(HEAD + text)
+    return graphs
 
 
 def alike(one: Graph, other: Graph) -> None:
-    """Both ways say the same of things, were given the same, and contradict themselves alike."""
+    """Both have the same data, explicit triples and contradictions."""
     assert {t for t in one if not is_schema(t)} == {t for t in other if not is_schema(t)}
     assert one.inconsistencies() == other.inconsistencies()
     assert one.explicit() == other.explicit()
@@ -230,7 +227,7 @@ def test_rules_that_differ_in_their_variables_are_one() -> None:
     alike(one, other)
 
 
-def test_the_same_as_a_word_of_the_w3c_is_refused() -> None:
+def test_synonyms_of_the_vocabulary_are_rejected() -> None:
     for text in (":isa owl:sameAs rdf:type .", ":Fn owl:sameAs owl:FunctionalProperty ."):
         g = graph(":x :p :y .")
         with pytest.raises(TidelogError, match=r"cannot be compiled: it says that .* the same as"):
@@ -261,27 +258,27 @@ def test_strict_about_triples_before_their_axiom() -> None:
 
 
 def test_an_equality_costs_what_it_changes() -> None:
-    """Told is only what the ontology must know."""
+    """Only the equalities that concern axioms are relevant to the ontology."""
     links = " ".join(f":i{n} owl:sameAs :i{n + 1} ." for n in range(0, 400, 2))
     g = graph(f":A rdfs:subClassOf :B . {links}")
-    way = g.way
-    assert isinstance(way, CompiledWay)
-    compiled, equal = way.compiled, way.equal
+    reasoner = g.reasoner
+    assert isinstance(reasoner, CompiledReasoner)
+    compiled, equal = reasoner.compiled, reasoner.equal
     g.add((e("i1"), f"{OWL}sameAs>", e("i2")))
     g.remove((e("i4"), f"{OWL}sameAs>", e("i5")))
-    assert way.compiled is compiled
-    assert way.equal is equal
-    assert not equal.told
+    assert reasoner.compiled is compiled
+    assert reasoner.equal is equal
+    assert not equal.relevant
     g.add((e("A"), f"{OWL}sameAs>", e("i8")))
-    assert len(equal.told) == 2
+    assert len(equal.relevant) == 2
     with pytest.raises(TidelogError):
         g.parse(HEAD + ":i8 owl:sameAs rdf:type . :A owl:sameAs :i10 .")
-    assert len(equal.told) == 2
+    assert len(equal.relevant) == 2
     as_fresh(g)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_both_ways_while_data_and_ontology_change(seed: int) -> None:
+def test_both_reasoners_agree_under_changes(seed: int) -> None:
     rng = random.Random(seed)
     literals = ["1", "1.0", '"01"^^xsd:int', '"a"']
     pool = [
@@ -293,8 +290,8 @@ def test_both_ways_while_data_and_ontology_change(seed: int) -> None:
         ":C owl:maxCardinality 1 .",
     ]
     one, other = both("")
-    made = {text: Graph("none") for text in pool}
-    for text, g in made.items():
+    changes = {text: Graph("none") for text in pool}
+    for text, g in changes.items():
         g.parse(HEAD + text)
     for _ in range(6):
         chosen = rng.sample(pool, 4)
@@ -303,6 +300,6 @@ def test_both_ways_while_data_and_ontology_change(seed: int) -> None:
             before = set(g)
             with g.transaction() as tx:
                 for text, add in zip(chosen, added, strict=True):
-                    (tx.add if add else tx.remove)(*made[text])
+                    (tx.add if add else tx.remove)(*changes[text])
             assert (before - set(tx.delta.removed)) | set(tx.delta.added) == set(g)
         alike(one, other)

@@ -1,4 +1,4 @@
-"""Generated data: the same every time, and as large as it is said to be."""
+"""Generated data: deterministic, and of the documented size."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from itertools import islice
 from tidelog.rdf import OWL, RDF, SKOS, Graph
 from tidelog.rdf.generate import cliques, facts, lubm, ontology, skos
 from tidelog.rdf.lubm import FACULTY, UB
-from tidelog.rdf.reading import Reader
+from tidelog.rdf.readers import Reader
 
 
 def test_a_university() -> None:
-    """The cardinalities that LUBM's authors give, and as many triples as theirs has."""
+    """The cardinalities of LUBM's authors, and a similar number of triples."""
     triples = list(lubm(1))
     assert len(set(triples)) == len(triples)
     assert 95_000 < len(triples) < 110_000
@@ -65,7 +65,7 @@ def test_concepts() -> None:
     graph = Graph("owl2rl")
     graph.parse(ontology("skos"))
     graph.add(*triples)
-    # Every concept is below all those on its way up: 2 below 1, 4 below 2, 8 below 3.
+    # Every concept has all its ancestors: 2 concepts have 1, 4 have 2, 8 have 3.
     assert len(graph.triples((None, SKOS.broaderTransitive, None))) == 2 * 1 + 4 * 2 + 8 * 3
     assert graph.inconsistencies() == []
 

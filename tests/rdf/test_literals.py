@@ -1,4 +1,4 @@
-"""Literals: which texts are legal, which values they stand for, and what rules make of them."""
+"""Literals: valid texts, their values, and the rules that use them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidelog.rdf import literals, profiles
 
 
 def value(text: str, datatype: str) -> str | None:
-    """The value of a literal as a term, None if it is not legal."""
+    """The value of a literal as a term, None if the text is invalid."""
     known = dict(literals.facts(term(f'"{text}"^^{datatype}')))
     return known["literal"][2] if "literal" in known else None
 

@@ -1,4 +1,4 @@
-"""RDF Patch and signed N-Triples: what they mean, what is refused, and deltas in the same form."""
+"""RDF Patch and signed N-Triples: meaning, faults, and deltas in the same format."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.rdf.terms import TRIPLES
 from tidelog.program.diagnostics import TidelogError
-from tidelog.rdf.changing import GraphDelta
-from tidelog.rdf.columns import Columns
+from tidelog.rdf.graph_transaction import GraphDelta
 from tidelog.rdf.patch import FORMS, Form, PatchReader, form_of, text_of
-from tidelog.rdf.terms import Triple
+from tidelog.rdf.rdf_terms import Triple
+from tidelog.rdf.triple_columns import Columns
 
 Signed = list[tuple[str, Triple]]
 
@@ -45,7 +45,7 @@ def test_signed_triples() -> None:
     assert read(text) == [[("+", A), ("-", B)], [("+", A)]]
 
 
-def test_prefixes_come_and_go() -> None:
+def test_prefixes_are_added_and_removed() -> None:
     text = """\
 PA "x" "a:" .
 PA xsd: <http://www.w3.org/2001/XMLSchema#> .
@@ -67,7 +67,7 @@ def test_blank_nodes_in_both_notations() -> None:
     assert read(text) == [[("+", ("_:f1b0", "<a:p>", "_:f1b1"))]]
 
 
-def test_what_is_taken_back_has_no_effect() -> None:
+def test_an_aborted_transaction_has_no_effect() -> None:
     text = "TX .\nA <a:s> <a:p> <a:a> .\nTA .\nTX .\nTC .\n"
     assert read(text) == [[]]
 
@@ -86,8 +86,8 @@ def test_lines_may_arrive_in_any_pieces(changes: list[tuple[str, Triple]], data:
     assert read(*blocks) == ([[(signs[s], t) for s, t in changes]] if changes else [])
 
 
-def test_an_update_is_given_when_its_commit_is_there() -> None:
-    """Of a live pipe: not when the next one begins, and not at the end."""
+def test_an_update_is_yielded_at_its_commit() -> None:
+    """From a live pipe, before the next update begins."""
     sent = iter(["+ <a:s> <a:p> <a:a> .\n", "commit.\n", "never read"])
     updates = PatchReader("p").updates(sent)
     assert len(next(updates)) == 1
@@ -102,30 +102,30 @@ def test_an_update_is_given_when_its_commit_is_there() -> None:
         ("A <a:s> <a:p> <a:o>\n", "p:1:"),
         ("A <a:s> <a:p> <a:o> . A <a:s> <a:p> <a:o> .\n", "p:1:"),
         ('A "s" <a:p> <a:o> .\n', "p:1:3: error: the subject of a triple must be an IRI"),
-        ("R\n", "p:1:1: error: this is no change\n    a line begins with A, D, TX, TC"),
-        ("TX .\nTX .\n", "p:2:1: error: a transaction is open since line 1"),
+        ("R\n", "p:1:1: error: expected a change\n    begin a line with A, D, TX, TC"),
+        ("TX .\nTX .\n", "p:2:1: error: the transaction of line 1 is still open"),
         ("TC .\n", "p:1:1: error: TC without TX"),
         ("TA .\n", "p:1:1: error: TA without TX"),
-        ("TX now .\n", "p:1:1: error: TX stands alone"),
-        ("TX .\nA <a:s> <a:p> <a:o> .\n", "p:1:1: error: the transaction has no end"),
-        ("A <a:s> <a:p> <a:o> .\nTX .\n", "p:2:1: error: changes before TX belong to no"),
-        ("PA x .\n", "p:1:1: error: this is no prefix"),
-        ('PA "x" "no iri" .\n', "p:1:1: error: 'no iri' is no IRI"),
+        ("TX now .\n", "p:1:1: error: unexpected text after TX"),
+        ("TX .\nA <a:s> <a:p> <a:o> .\n", "p:1:1: error: unfinished transaction"),
+        ("A <a:s> <a:p> <a:o> .\nTX .\n", "p:2:1: error: changes before TX"),
+        ("PA x .\n", "p:1:1: error: invalid prefix declaration"),
+        ('PA "x" "no iri" .\n', "p:1:1: error: invalid IRI 'no iri'"),
         ("A y:s <a:p> <a:o> .\n", "p:1:"),
         ("A <a:s> <a:p> <<( <a:s> <a:p> <a:o> )>> .\n", "p:1:15: error: triples about triples"),
         (
             "A <a:s> <a:p> " + "<<( <a:s> <a:p> " * 50_000,
-            "p:1:1: error: more than 500 triples inside",
+            "p:1:1: error: more than 500 nested triples",
         ),
     ],
 )
-def test_what_is_refused(text: str, message: str) -> None:
+def test_faults_are_reported_with_their_position(text: str, message: str) -> None:
     with pytest.raises(TidelogError) as refused:
         read(text)
     assert str(refused.value).startswith(message)
 
 
-def test_updates_before_a_fault_are_given() -> None:
+def test_updates_before_a_fault_are_yielded() -> None:
     updates = PatchReader("p").updates(
         ["TX .\nA <a:s> <a:p> <a:a> .\nTC .\nTX .\nA oops .\nTC .\n"]
     )
@@ -136,12 +136,12 @@ def test_updates_before_a_fault_are_given() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @given(st.sets(TRIPLES, max_size=6), st.sets(TRIPLES, max_size=6))
-def test_a_delta_reads_back(form: Form, came: set[Triple], went: set[Triple]) -> None:
-    went -= came
-    delta = GraphDelta(lambda: Columns.of(came), lambda: Columns.of(went))
+def test_a_delta_reads_back(form: Form, inserted: set[Triple], deleted: set[Triple]) -> None:
+    deleted -= inserted
+    delta = GraphDelta(lambda: Columns.of(inserted), lambda: Columns.of(deleted))
     (update,) = read(text_of(delta, form))
-    assert {t for op, t in update if op == "+"} == came
-    assert {t for op, t in update if op == "-"} == went
+    assert {t for op, t in update if op == "+"} == inserted
+    assert {t for op, t in update if op == "-"} == deleted
     assert len(update) == len(delta)
 
 
@@ -152,7 +152,7 @@ def test_a_reader_knows_the_form() -> None:
         assert reader.form == form
 
 
-def test_a_name_that_tells_no_form() -> None:
+def test_a_name_without_a_known_ending() -> None:
     assert form_of("a.rdfp.gz") == "patch"
-    with pytest.raises(TidelogError, match="does not tell the form of its changes"):
+    with pytest.raises(TidelogError, match="cannot infer the format of changes"):
         form_of("a.txt")

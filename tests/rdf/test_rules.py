@@ -1,4 +1,4 @@
-"""Each rule of the W3C's tables fires where it should, and not where it should not."""
+"""Each rule of the W3C's tables fires exactly when its premises hold."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def axiomatic(case: Case) -> bool:
 
 @pytest.mark.parametrize(("profile", "name", "case"), ALL)
 def test_a_rule_fires(profile: str, name: str, case: Case) -> None:
-    """With all rules there are, trivial ones and axioms included."""
+    """With all rules, trivial ones and axioms included."""
     db = base(profile, triples(case.given), trivial=True, axioms=True)
     assert has(db, name, case.then)
 
 
 @pytest.mark.parametrize(("profile", "name", "case"), ALL)
 def test_a_rule_needs_its_premises(profile: str, name: str, case: Case) -> None:
-    """Each premise is taken away and given back; trivial rules only where the rule is one."""
+    """Each premise is deleted and inserted again; trivial rules run only to test themselves."""
     if axiomatic(case):
         assert not has(base(profile, []), name, case.then)
         return
@@ -77,7 +77,7 @@ def test_a_rule_needs_its_premises(profile: str, name: str, case: Case) -> None:
 
 @pytest.mark.parametrize(("profile", "name", "case"), ALL)
 def test_a_rule_does_not_fire(profile: str, name: str, case: Case) -> None:
-    """On triples that look alike, with all other rules there are."""
+    """On similar triples, with all other rules."""
     every = not axiomatic(case)
     db = base(profile, triples(case.but), trivial=every, axioms=every)
     assert not has(db, name, case.then)
@@ -89,6 +89,6 @@ def is_trivial(profile: str, name: str) -> bool:
     return not all(profiles.expand(clause) in plain for clause in clauses)
 
 
-def change(db: tl.Database, way: str, triple: Triple) -> None:
+def change(db: tl.Database, method: str, triple: Triple) -> None:
     with db.transaction() as tx:
-        getattr(tx, way)("triple", [triple])
+        getattr(tx, method)("triple", [triple])

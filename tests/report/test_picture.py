@@ -1,4 +1,4 @@
-"""Pictures: every relation and dependency is there, nothing overlaps, any text is safe."""
+"""Pictures: complete, without overlaps, and safe for any text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tidelog.program.rules import CheckedProgram, Group, Literal, Relation, Rule, Stratum
 from tidelog.program.syntax import Directive, Variable
-from tidelog.report.layout import Block, Link, Port, draw
+from tidelog.report.drawing import Block, Link, Port, draw
 from tidelog.report.picture import edges, plan_dot, plan_svg
 
 X = (Variable("x"),)
@@ -34,15 +34,15 @@ def rule(head: str, *body: str) -> Rule:
 
 def program(strata: list[list[str]], *rules: Rule, output: str = "") -> CheckedProgram:
     names = [name for stratum in strata for name in stratum]
-    made = []
+    checked = []
     for members in strata:
         own = [r for r in rules if r.head.relation in members]
         recursive = [r for r in own if any(read in members for read, _ in r.reads())]
         rest = [r for r in own if r not in recursive]
-        made.append(Stratum(tuple(members), tuple(rest), tuple(recursive)))
+        checked.append(Stratum(tuple(members), tuple(rest), tuple(recursive)))
     relations = {name: Relation(name, ("x",), ("number",)) for name in names}
     directives = (Directive("output", output),) if output else ()
-    return CheckedProgram(relations, rules, tuple(made), {}, directives)
+    return CheckedProgram(relations, rules, tuple(checked), {}, directives)
 
 
 REACH = program(
@@ -77,14 +77,14 @@ def test_svg() -> None:
         if (node.get("class") or "").startswith("node") and node.find(f"{SVG}title") is not None
     }
     assert nodes == {
-        "edge": "node given",
+        "edge": "node explicit",
         "node": "node derived",
         "path": "node derived",
         "%agg": "node hidden",
         "odd": "node derived",
         "even": "node derived",
         "lonely": "node derived written",
-        "unused": "node given",
+        "unused": "node explicit",
     }
     ends = [path for path in root.iter(f"{SVG}path") if path.find(f"{SVG}title") is not None]
     assert {path.findtext(f"{SVG}title") for path in ends} == {
@@ -95,7 +95,7 @@ def test_svg() -> None:
     assert len(frames) == 2
     titles = [text.text for text in root.iter(f"{SVG}text") if "title" in (text.get("class") or "")]
     assert titles == ["stratum 3, recursive", "stratum 5, recursive"]
-    strict = [g for g in root.iter(f"{SVG}g") if g.get("class") == "way strict"]
+    strict = [g for g in root.iter(f"{SVG}g") if g.get("class") == "link strict"]
     assert len(strict) == 3 + 1  # one is in the legend
 
 
@@ -134,7 +134,7 @@ def test_any_text_is_safe(name: str) -> None:
     found = program([[name], ["p"]], rule("p", name), rule("p", "p", "!" + name))
     root = ElementTree.fromstring(plan_svg(found))
     assert not [element for element in root.iter() if element.tag.endswith("script")]
-    # Quoted strings, and outside of them nothing that the name brought along.
+    # The name appears only inside quoted strings.
     bare = re.sub(r'"(?:[^"\\]|\\.)*"', "S", plan_dot(found))
     assert '"' not in bare
     assert "script" not in bare
@@ -157,7 +157,7 @@ def _overlap(boxes: list[tuple[float, float, float, float]]) -> bool:
 
 
 def test_a_program_of_1300_rules() -> None:
-    """As many relations and rules as the largest ontology at hand."""
+    """As many relations and rules as in the largest ontology of the benchmarks."""
     names = [f"relation_{i}" for i in range(500)]
     rules = [
         rule(names[i], names[(i * i * 7 + j * 13) % i]) for i in range(100, 500) for j in range(3)
@@ -209,11 +209,11 @@ def test_blocks_never_overlap_and_links_lead_down(
     assert not _overlap([(x + 0.01, y, u - 0.01, v) for x, y, u, v in boxes])
     assert all(x >= -0.01 and u <= drawing.width + 0.01 for x, _, u, _ in boxes)
     assert all(y >= 0 and v <= drawing.height for _, y, _, v in boxes)
-    for link, way in drawing.ends:
-        assert way[0][1] < way[-1][1]
+    for link, path in drawing.ends:
+        assert path[0][1] < path[-1][1]
         assert boxes[link.source.block][3] < boxes[link.target.block][1]
         # A link that passes a row passes between its blocks.
-    for ways in drawing.trunks.values():
-        for (x, y), (u, v) in ways:
+    for paths in drawing.trunks.values():
+        for (x, y), (u, v) in paths:
             if x == u:
                 assert not any(b[0] < x < b[2] and b[1] < v and y < b[3] for b in boxes)

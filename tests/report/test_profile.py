@@ -1,4 +1,4 @@
-"""Profiles: sums are right, everything is escaped, and a page needs nothing else."""
+"""Profiles: correct totals, escaped text, and self-contained pages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_most_expensive_rule_comes_first() -> None:
 
 
 class _Checker(HTMLParser):
-    """Tags must close in order; text and addresses are kept."""
+    """Checks that tags close in order, and keeps the text."""
 
     void = frozenset({"meta", "rect"})
 
@@ -83,7 +83,7 @@ def test_page() -> None:
     assert '<script>alert("x")</script>' in text
     assert 'odd(x) :- name(x, "</td>&").' in text
     assert "<odd>" in text
-    # Nothing is fetched from anywhere.
+    # The page makes no network requests.
     assert not re.search(r"https?:|url\(|@import", page)
 
 

@@ -17,7 +17,7 @@ from typing import Self
 import pyspark
 
 from tests.spark import quick
-from tidelog.engines.spark import java
+from tidelog.spark import java
 
 ROOT = Path(__file__).parent.parent.parent
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
@@ -33,7 +33,7 @@ kill -KILL 0
 """
 DRIVER = f"""\
 import sys
-from tidelog.engines.spark.session import session
+from tidelog.spark.session import session
 spark = session(sys.argv[1], options={{"spark.executor.extraJavaOptions": {quick.OPTIONS!r}}})
 """
 LOGGING = """\

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.spark.cluster import Cluster
-from tidelog.engines.spark.session import session
+from tidelog.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

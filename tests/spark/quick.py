@@ -22,7 +22,7 @@ ARCHIVE = Path(sys.prefix) / "tidelog-tests.jsa"
 # What tests have Spark do, once.
 WORK = """
 import sys
-from tidelog.engines.spark.session import session
+from tidelog.spark.session import session
 
 folder = sys.argv[1]
 spark = session("local[2]")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 # Every partition holds some roots of a forest of chains, and tells what it can reach from them.
 CLOSURE = """
 import json, os
-from tidelog.engines.spark.jobs import Jobs
+from tidelog.spark.jobs import Jobs
 
 chains = spark.range(40, numPartitions=2)
 

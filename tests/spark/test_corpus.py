@@ -18,7 +18,7 @@ from tests.law.test_histories import KEPT
 from tests.law.test_streams import RECORDED, _id, _updates, program
 from tidelog import Database, Limits
 from tidelog.cli import main
-from tidelog.spark.transactions import ALGORITHMS
+from tidelog.maintain.driver.algorithms import ON_SPARK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +72,7 @@ def test_outputs_are_those_worked_out_by_hand(
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
 def test_kept_history(spark: SparkSession, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replaying, "LIMITS", Limits(max_facts=100_000, max_seconds=300))
-    algorithm = ALGORITHMS[KEPT.index(kept) % len(ALGORITHMS)]
+    algorithm = ON_SPARK[KEPT.index(kept) % len(ON_SPARK)]
     told = from_json(kept.read_text(encoding="utf-8"))
     replay(told, {algorithm: always(algorithm)}, partial(Database, engine="spark", spark=spark))
 

@@ -14,13 +14,12 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from tidelog import Database
-from tidelog.accept import accept
-from tidelog.engines.spark import errors
-from tidelog.io.directives import inputs as inputs_of
-from tidelog.io.directives import outputs as outputs_of
-from tidelog.io.directives import require_writable, write_outputs
+from tidelog.formats.directives import inputs as inputs_of
+from tidelog.formats.directives import outputs as outputs_of
+from tidelog.formats.directives import require_writable
+from tidelog.plan.accept import accept
 from tidelog.program.diagnostics import DataError, ProgramError, TidelogError
-from tidelog.spark import inputs, outputs
+from tidelog.spark import errors, inputs, outputs
 from tidelog.text import parse
 
 DECL = ".decl e(n: number, u: unsigned, f: float, s: symbol)\n"
@@ -48,14 +47,10 @@ def rows(database: Database, name: str = "e") -> list[tuple[Any, ...]]:
 def write(database: Database) -> str:
     """Write what the program's outputs ask for; returns what is printed."""
     printed = io.BytesIO()
-    engine = database._spark
-    wanted = outputs_of(database._checked, ".", spark=engine is not None)
+    backend = database._backend
+    wanted = outputs_of(database._checked, ".", spark=backend.own_formats)
     require_writable(wanted)
-    if engine is not None:
-        outputs.write_outputs(engine, database, wanted, printed)
-    else:
-        tables = {each.relation.name: database.table(each.relation.name) for each in wanted}
-        write_outputs(wanted, tables, printed)
+    backend.write_outputs(database, wanted, printed)
     return printed.getvalue().decode()
 
 
@@ -129,11 +124,11 @@ def test_objects_that_are_no_facts(spark: SparkSession, folder: Path) -> None:
     program = '.decl p(x: number, y: float)\n.input p(IO=json, filename="d")\n'
     assert rows(on_spark(spark, program), "p") == [(1, float("inf")), (3, 2.5)]
     for line, message in (
-        ('{"x": 1, "y": "b"}', 'd/b.json:2:1: error: column y is float; "b" is none'),
-        ('{"x": 1.5, "y": 2}', "d/b.json:2:1: error: column x is number; 1.5 is none"),
+        ('{"x": 1, "y": "b"}', 'd/b.json:2:1: error: column y is float, got "b"'),
+        ('{"x": 1.5, "y": 2}', "d/b.json:2:1: error: column x is number, got 1.5"),
         ('{"x": 1}', 'd/b.json:2:1: error: the keys are "x", not those of p('),
-        ('{"x": 1, "x": 2, "y": 1}', 'd/b.json:2:1: error: key "x" stands twice'),
-        ('{"x": 1, "y": ', "d/b.json:2:15: error: no JSON: expecting value"),
+        ('{"x": 1, "x": 2, "y": 1}', 'd/b.json:2:1: error: duplicate key "x"'),
+        ('{"x": 1, "y": ', "d/b.json:2:15: error: invalid JSON: expecting value"),
     ):
         (folder / "d" / "b.json").write_text(f'{{"x": 1, "y": 2}}\n{line}\n')
         with pytest.raises(DataError) as caught:
@@ -159,7 +154,7 @@ def test_frames_that_do_not_fit(spark: SparkSession, folder: Path) -> None:
         return text.splitlines()[0].partition("`p`: ")[2]
 
     words = pa.array(["a", "b"])
-    assert read(None) == "there is no file x.parquet"
+    assert read(None) == "file x.parquet does not exist"
     assert read(pa.table({"x": [1, 2]})) == "x.parquet: takes 2 columns; the frame has x"
     assert read(pa.table({"x": [1.5, 2.0], "y": words})) == (
         "x.parquet: column x is a number; the frame has double"
@@ -209,11 +204,11 @@ def test_other_formats_pass_through_by_name(spark: SparkSession, folder: Path) -
         ("IO=parquet, filename=\"../x\"", 'the file "../x" lies outside the folder .'),
         ("IO=delta, path=\"/x\"", 'the file "/x" lies outside the folder .'),
         ("IO=parquet, path=\"s3a://b/x\"", '"s3a://b/x" lies outside the folder of facts'),
-        ("IO=parquet, Path=\"x\"", "there is no parameter `Path`"),
+        ("IO=parquet, Path=\"x\"", "unknown parameter `Path`"),
         ("IO=parquet, path=x, filename=y", "parameter `filename` is given twice"),
         ("IO=csv, sep=x, SEP=y", "parameter `SEP` is given twice"),
         ("IO=jdbc, url=\"jdbc:x://y\"", 'option `url` may name a place: "jdbc:x://y"'),
-        ("IO=table", "`IO=table` names no table"),
+        ("IO=table", "`IO=table` needs the name of a table"),
         ("IO=table, table=a, path=b", "a table has no file name"),
         ("IO=table, table=\"csv.`/etc/passwd`\"",
          '"csv.`/etc/passwd`" is more than the name of a table'),

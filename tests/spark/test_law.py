@@ -17,8 +17,8 @@ from tests.law.histories import history
 from tests.law.replay import always, replay
 from tests.maintain.histories import History
 from tidelog import Database, Limits
+from tidelog.maintain.driver.algorithms import ON_SPARK
 from tidelog.program.diagnostics import TidelogError
-from tidelog.spark import ALGORITHMS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,10 +30,10 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ON_SPARK)
 def test_maintaining_by_frames_equals_recomputing(spark: SparkSession, algorithm: str) -> None:
-    """Every algorithm, written once against the seam, on frames alone."""
-    History(ALGORITHMS.index(algorithm), "spark").step(algorithm)
+    """Every algorithm, written once against the engine interface, on frames alone."""
+    History(ON_SPARK.index(algorithm), "spark").step(algorithm)
 
 
 @pytest.mark.parametrize("seed", range(54))
@@ -55,7 +55,7 @@ def test_history_by_frames(spark: SparkSession, seed: int) -> None:
 
 
 def replayed(spark: SparkSession, seed: int, strategy: str, driver_facts: int) -> None:
-    algorithm = ALGORITHMS[seed % len(ALGORITHMS)]
+    algorithm = ON_SPARK[seed % len(ON_SPARK)]
     opened = partial(
         Database, engine="spark", spark=spark, strategy=strategy, driver_facts=driver_facts
     )

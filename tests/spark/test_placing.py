@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from tidelog import Database
-from tidelog.engines.spark.jobs import Jobs
 from tidelog.program.diagnostics import TidelogError
+from tidelog.spark.jobs import Jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -135,8 +135,9 @@ def test_more_than_the_driver_may_hold(spark: SparkSession) -> None:
     """What is read is little, what follows is not: the driver gives up, and partitions do it."""
     edges = [(x, (x + 1) % 60) for x in range(60)]
     mine, _ = beside(spark, PATHS, {"edge": edges}, driver_facts=100)
-    assert mine._spark is not None
-    assert mine._spark.placing.told["path",].startswith("pivot")
+    places = mine._backend.places
+    assert places is not None
+    assert places["path",].startswith("pivot")
 
 
 def test_what_came_to_the_driver_after_partitions_had_their_turn(spark: SparkSession) -> None:

@@ -16,14 +16,14 @@ import pytest
 
 from tests.spark import quick
 from tidelog import TidelogError
-from tidelog.engines.spark import java
-from tidelog.engines.spark.session import session
+from tidelog.spark import java
+from tidelog.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parent.parent.parent
-BEGIN = "from tidelog.engines.spark.session import session\n"
+BEGIN = "from tidelog.spark.session import session\n"
 
 
 def alone(
@@ -222,11 +222,7 @@ def test_the_shim_drops_two_flags_and_keeps_the_rest(tmp_path: Path) -> None:
 
 
 def test_two_processes_have_a_shim_each(tmp_path: Path) -> None:
-    program = (
-        "from tidelog.engines.spark import java\n"
-        "print(java.home(java.find()), flush=True)\n"
-        "input()\n"
-    )
+    program = "from tidelog.spark import java\nprint(java.home(java.find()), flush=True)\ninput()\n"
     started = [
         subprocess.Popen(
             [sys.executable, "-c", program],

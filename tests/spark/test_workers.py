@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tidelog.engines.spark.strategies import workers
+from tidelog.spark.strategies import workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tests.maintain.worlds import ENGINES, Fact, Set
-from tidelog.engines.spark import values
-from tidelog.engines.spark.counters import SparkCounter
-from tidelog.engines.spark.engine import SparkEngine
-from tidelog.engines.spark.placing import Options
-from tidelog.engines.spark.sets import SparkSet
-from tidelog.maintain.seam import Counter, FactSet, View
+from tidelog.engine import Counter, FactSet, View
+from tidelog.formats import spark_columns
 from tidelog.program.syntax import Value
 from tidelog.program.table import Table
+from tidelog.spark.counters import SparkCounter
+from tidelog.spark.engine import SparkEngine
+from tidelog.spark.placement import Options
+from tidelog.spark.sets import SparkSet
 
 Row = tuple[Value, ...]
 
@@ -33,14 +33,14 @@ class OnSpark:
             by_name[name].append(row)
         for name, rows in by_name.items():
             relation = self.engine.kinds[name]
-            inside = values.rows_of_table(relation, Table.from_rows(relation.kinds, rows))
+            inside = spark_columns.rows_of_table(relation, Table.from_rows(relation.kinds, rows))
             for target in into:
                 assert isinstance(target, SparkSet)
                 target.own(name).add(inside)
 
     def _out(self, name: str, rows: Iterable[Row]) -> list[Fact]:
         relation = self.engine.kinds[name]
-        return [(name, row) for row in values.as_table(relation, rows).rows()]
+        return [(name, row) for row in spark_columns.as_table(relation, rows).rows()]
 
     def facts(self, view: View) -> Set:
         found: list[Fact] = []
@@ -56,7 +56,7 @@ class OnSpark:
             if every is None:
                 continue
             table = every.toArrow()
-            rows = values.rows_of(self.engine.kinds[name], table.drop_columns(["k"]))
+            rows = spark_columns.rows_of(self.engine.kinds[name], table.drop_columns(["k"]))
             for row, k in zip(rows, table.column("k").to_pylist(), strict=True):
                 if k:
                     found[self._out(name, [row])[0]] = k

@@ -121,7 +121,7 @@ def test_counting_without_memory_deletes_what_holds() -> None:
 
 def test_counting_circles_keeps_what_does_not_hold() -> None:
     """a, b and c hold each other up when a is no longer explicit."""
-    case = Case(EXAMPLES["1"].rules, facts("a"), (update(gone="a"),))
+    case = Case(EXAMPLES["1"].rules, facts("a"), (update(deleted="a"),))
     found = explore(broken.RanklessCounting, case)
     assert found.errors() == {"omitted deletion"}
     assert {str(wrong.fact) for wrong in found.wrong} == {"a()", "b()", "c()"}
@@ -129,7 +129,7 @@ def test_counting_circles_keeps_what_does_not_hold() -> None:
 
 def test_old_proofs_keep_what_does_not_hold() -> None:
     """b is proved by d, which goes while the proof is still believed."""
-    updates = update(gone="a"), update(gone="d")
+    updates = update(deleted="a"), update(deleted="d")
     case = Case(program("a -> b", "d -> b"), facts("a d"), updates)
     assert explore(broken.TrustingBackwardForward, case).errors() == {"omitted deletion"}
     assert_right(BackwardForward, case)
@@ -137,7 +137,7 @@ def test_old_proofs_keep_what_does_not_hold() -> None:
 
 def test_deleting_what_has_become_explicit_goes_on_for_ever() -> None:
     """The checker found this in an earlier version of ours."""
-    case = Case(program("a -> b"), facts("a"), (update(gone="a"), update(come="b")))
+    case = Case(program("a -> b"), facts("a"), (update(deleted="a"), update(inserted="b")))
     assert explore(broken.StubbornBackwardForward, case).errors() == {"a state again"}
     assert_right(BackwardForward, case)
 

@@ -49,7 +49,7 @@ def names(some: object) -> set[str]:
 def test_example_1(algorithm: type[Marking]) -> None:
     """b is marked when it is derived, and no rule is needed to see that it is affected."""
     rules = program("a1 a2 -> b")
-    stream = [update(come="a2"), update(gone="a1")]
+    stream = [update(inserted="a2"), update(deleted="a1")]
     marking, classical = (algorithm(rules, facts("a1"), looks=looks) for looks in (True, False))
     for one in (marking, classical):
         assert list(map(names, one.process(stream))) == [{"a1", "a2", "b"}, {"a2"}]
@@ -63,7 +63,7 @@ def test_example_2() -> None:
     rules = program("a1 a2 -> b", "a3 -> b", "b -> c")
     bf = BackwardForward(rules, facts("a1 a2 a3 b c"))
     blocks = ""
-    for block in bf.steps([update(gone="a1")]):
+    for block in bf.steps([update(deleted="a1")]):
         blocks += block
         if blocks == "cbbaa":
             assert names(bf.C) == names(bf.P) == {"b", "a3"}
@@ -77,7 +77,7 @@ def test_example_3() -> None:
     """The paper's walk through Algorithm 1, set by set."""
     rules = program("a1 a2 -> b", "a3 -> b", "b -> c", "c a4 -> d")
     bf = BackwardForward(rules, facts("a1 a2 a3 b c"))
-    steps = bf.steps([update(gone="a1", come="a4"), update(gone="a4")])
+    steps = bf.steps([update(deleted="a1", inserted="a4"), update(deleted="a4")])
 
     assert next(steps) == "c"  # block c) adds b to W
     assert (names(bf.D), list(bf.W), names(bf.marked)) == ({"a1"}, [Fact("b")], {"a4"})
@@ -150,8 +150,8 @@ def test_the_law_on_generated_rules() -> None:
         )
         stream = tuple(changes(rng, facts("a b c d"), (), 6, 3))
         E, right = set[Fact](), []
-        for gone, come in stream:
-            E = (E - set(gone)) | set(come)
+        for deleted, inserted in stream:
+            E = (E - set(deleted)) | set(inserted)
             right.append(closure(rules, E))
         for algorithm in ALGORITHMS:
             for looks in (True, False):

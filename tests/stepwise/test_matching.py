@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from bench.stepwise.matching import Fact, Facts, Frontier, Instance, Known, Rules, closure
-from tidelog.naive import evaluate
+from tidelog.oracle.evaluate import evaluate
 from tidelog.plan import analyse
 from tidelog.text import parse
 

@@ -18,11 +18,11 @@ from bench.stepwise.play import Row, play
 def assert_updates(stream: tuple[Update, ...]) -> None:
     """E⁻ ⊆ E and E⁺ ∩ E = ∅, as the algorithms assume."""
     E: set[Fact] = set()
-    for gone, come in stream:
-        assert E.issuperset(gone)
-        assert E.isdisjoint(come)
-        assert len(set(gone)) + len(set(come)) == len(gone) + len(come)
-        E = (E - set(gone)) | set(come)
+    for deleted, inserted in stream:
+        assert E.issuperset(deleted)
+        assert E.isdisjoint(inserted)
+        assert len(set(deleted)) + len(set(inserted)) == len(deleted) + len(inserted)
+        E = (E - set(deleted)) | set(inserted)
 
 
 @pytest.mark.parametrize("seed", streams.SEEDS)
@@ -30,8 +30,8 @@ def assert_updates(stream: tuple[Update, ...]) -> None:
 def test_recorded_streams(size: int, seed: int) -> None:
     stream = streams.recorded(size, seed)
     assert_updates(stream)
-    assert [len(stream), len(stream[0].come)] == [20, 100]
-    assert {(len(u.gone), len(u.come)) for u in stream[1:]} == {(size // 2, size // 2)}
+    assert [len(stream), len(stream[0].inserted)] == [20, 100]
+    assert {(len(u.deleted), len(u.inserted)) for u in stream[1:]} == {(size // 2, size // 2)}
 
 
 @pytest.mark.parametrize(("number", "count"), [(0, 55), (1, 83), (2, 114)])
@@ -43,7 +43,7 @@ def test_tracks_have_as_many_updates_as_in_the_paper(number: int, count: int) ->
 
 def test_largest_updates_of_tracks_are_those_of_the_paper() -> None:
     largest = [
-        (max(len(u.come) for u in stream), max(len(u.gone) for u in stream))
+        (max(len(u.inserted) for u in stream), max(len(u.deleted) for u in stream))
         for stream in map(streams.track, streams.TRACKS)
     ]
     assert largest == [(172, 114), (152, 167), (65, 74)]
@@ -55,7 +55,7 @@ def test_generated_streams(nodes: int) -> None:
         stream = streams.generated(size, nodes, 1)
         assert_updates(stream)
         assert len(stream) == 50
-        assert all(len(u.come) <= size and len(u.gone) <= size for u in stream[1:])
+        assert all(len(u.inserted) <= size and len(u.deleted) <= size for u in stream[1:])
 
 
 def test_reductions_of_the_paper_are_those_of_its_times() -> None:

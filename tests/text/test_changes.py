@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tidelog.program.changes import Change, Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import ProgramError, render
 from tidelog.program.rules import Relation
-from tidelog.text import changes as module
+from tidelog.text import change_notation as module
 from tidelog.text import parse
-from tidelog.text.changes import Changes, Excerpt, change_text, read_rule
+from tidelog.text.change_notation import Changes, Excerpt, change_text, read_rule
 
 RELATIONS = {
     relation.name: relation
@@ -124,7 +124,7 @@ def test_after_a_fault_the_rest_can_be_dropped() -> None:
         changes.next()
     changes.drop()
     changes.feed("+edge(5, x).\n")
-    with pytest.raises(ProgramError, match="<stdin>:3:10: error: `x` is a variable"):
+    with pytest.raises(ProgramError, match="<stdin>:3:10: error: expected a constant"):
         changes.next()
 
 
@@ -240,14 +240,14 @@ def test_rules_and_commits_read_back(text: str) -> None:
 def test_one_rule_alone() -> None:
     assert read_rule(" p(x) :- q(x). // so\n", "a") == parse("p(x) :- q(x).").program.clauses[0]
     for text, message in [
-        ("", "a:1:1: error: a rule must stand here"),
-        ("p(1).", "a:1:1: error: a rule must stand here"),
-        ("p(x).", "a:1:1: error: a fact is no rule"),
-        (".decl p(x: number)", "a:1:1: error: a rule must stand here"),
+        ("", "a:1:1: error: expected a rule"),
+        ("p(1).", "a:1:1: error: expected a rule"),
+        ("p(x).", "a:1:1: error: expected a rule, got a fact"),
+        (".decl p(x: number)", "a:1:1: error: expected a rule"),
         ("p(x) :- q(x)", "a:1:12: error: a `.` is missing at the end of this clause"),
         ("p(x) :- q(x). p(x) :- r(x).", "a:1:15: error: a second statement"),
         ("p(x) :- q(x). p(1).", "a:1:15: error: a second statement"),
-        ("p(1). p(x) :- q(x).", "a:1:1: error: a rule must stand here"),
+        ("p(1). p(x) :- q(x).", "a:1:1: error: expected a rule"),
         ('p(x) :- q("x).', "a:1:11: error: a string is not closed"),
     ]:
         with pytest.raises(ProgramError) as caught:

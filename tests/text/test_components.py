@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.program.syntax import Program
-from tidelog.text import parse, to_text
+from tidelog.text import components, parse, to_text
 
 
 def read(text: str) -> Program:
@@ -132,7 +132,7 @@ def test_generated_components_are_what_they_come_to(
 
 
 def test_errors_of_the_analysis_name_the_instance() -> None:
-    from tidelog.accept import accept
+    from tidelog.plan.accept import accept
     from tidelog.program.diagnostics import ProgramError
 
     text = ".comp C { .decl r(x: number)\n  r(x) :- q(y). }\n.init a = C\n.init b = C\nq(1)."
@@ -144,3 +144,42 @@ def test_errors_of_the_analysis_name_the_instance() -> None:
         "    |     ^ bind x in the body, or replace it by a constant\n"
         "    note: in the instance a"
     )
+
+
+def test_instances_that_double_stop_at_a_limit() -> None:
+    doubling = [f".comp C{i} {{ .init a = C{i - 1} .init b = C{i - 1} }}" for i in range(1, 41)]
+    text = "\n".join([".comp C0 { .decl p(x: number) p(1). }", *doubling, ".init top = C40"])
+    (found,) = parse(text, "c.dl").diagnostics
+    assert found.message == "more than 10,000 instances and bases of components"
+    assert found.advice == "two instances of a component that has two itself are four, and so on"
+    assert found.at is not None
+
+
+def test_bases_that_double_stop_at_a_limit() -> None:
+    doubling = [f".comp C{i} : C{i - 1}, C{i - 1} {{ }}" for i in range(1, 41)]
+    text = "\n".join([".comp C0 { p(1). }", *doubling, ".init top = C40"])
+    found = {each.message for each in parse(text, "c.dl").diagnostics}
+    assert found == {"more than 10,000 instances and bases of components"}
+    advice = {each.advice for each in parse(text, "c.dl").diagnostics}
+    assert advice == {"two bases of a component that has two itself are four, and so on"}
+
+
+@pytest.mark.parametrize(
+    ("inside", "limit", "message"),
+    [
+        ("p(x) :- e(x).\n", "MAX_RULES", "components bring more than 20 rules and relations"),
+        ("p(1).\n", "MAX_FACTS", "components bring more than 20 facts"),
+    ],
+)
+def test_what_instances_bring_is_counted(
+    inside: str, limit: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every copy counts, also in what contains it, and the limit is the only error."""
+    monkeypatch.setattr(components, limit, 20)
+    text = f".comp C {{ .decl p(x: number)\n{inside * 8}}}\n.init a = C\n"
+    assert not parse(text).diagnostics
+    for more in ("b.p(1).\n.init b = C\n.init c = C", ".comp D { .init c = C }\n.init d = D"):
+        (found,) = parse(text + more, "c.dl").diagnostics
+        assert found.message == message
+        assert found.at is not None
+        assert found.at.line >= 11

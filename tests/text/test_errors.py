@@ -56,7 +56,7 @@ def test_nul() -> None:
         "a.dl:2:3: error: the program contains a NUL character\n"
         "  2 | b(\N{REPLACEMENT CHARACTER} 2).\n"
         "    |   ^ is this a text file?\n"
-        "a.dl:3:2: error: a term must follow `(`, not the end of the file\n"
+        "a.dl:3:2: error: expected a term after `(`, got the end of the file\n"
         "  3 | c(\n"
         "    |  ^"
     )
@@ -161,7 +161,7 @@ def test_names_of_what_could_not_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("", "the end of the file starts no statement"),
+        ("", "expected a statement, got the end of the file"),
         ("path(1, x), edge(1, x)", "a query is one atom"),
         ("path(1, x) :- edge(1, x)", "a query is one atom"),
         ("path(1, x). edge(1, 2).", "a query is one atom"),

@@ -104,7 +104,7 @@ def test_paths_that_leave_the_folder_are_refused(tmp_path: Path) -> None:
         main = write(folder, main=f'.include "{name}"\na(1).')
         parsed = parse_file(main)
         assert messages(parsed, folder) == (
-            f"main.dl:1:10: error: {name} leads out of the program's folder\n"
+            f"main.dl:1:10: error: {name} is outside the program's folder\n"
             f'  1 | .include "{name}"\n'
             f"    |          {'^' * (len(name) + 2)} {LEAVES}"
         ).replace(f"{folder}/", "")
@@ -126,7 +126,7 @@ def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
         ("pipe", "pipe is not a regular file"),
         ("folder", "folder is a folder, not a file"),
         ("none.dl", "cannot find the file none.dl"),
-        ("/dev/zero", "/dev/zero leads out of the program's folder"),
+        ("/dev/zero", "/dev/zero is outside the program's folder"),
         ("a\\0b", "cannot read a\0b: embedded null byte"),
     ):
         (only,) = parse_file(write(tmp_path, main=f'.include "{name}"')).diagnostics

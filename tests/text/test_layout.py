@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tidelog.program.diagnostics import ProgramError
 from tidelog.text import parse, to_text
-from tidelog.text.layout import format_text
-from tidelog.text.pieces import Statement, pieces
+from tidelog.text.formatter import format_text
+from tidelog.text.source_text import Statement, pieces
 
 ROOT = Path(__file__).parent.parent.parent
 CASES = {

@@ -34,7 +34,7 @@ from tidelog.program.syntax import (
     Wildcard,
 )
 from tidelog.text import parse, to_text, value_text
-from tidelog.text.operators import BINARY, COMPARISONS, TESTS
+from tidelog.text.operator_table import BINARY, COMPARISONS, TESTS
 
 HERE = Span("<program>", 1, 1, 1)
 

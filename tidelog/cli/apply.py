@@ -8,30 +8,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tidelog.accept import Accepted, accept, read_program
+from tidelog.changes import NAMES
 from tidelog.cli import arguments
-from tidelog.cli.files import Files, decide, output_folder
-from tidelog.cli.functors import add_functors
-from tidelog.cli.live import Live
-from tidelog.cli.opening import open_database, progress_of, refuse_stdin, warn, write_all
-from tidelog.cli.reports import Reports
+from tidelog.cli.open_database import open_database, progress_of, refuse_stdin, warn, write_all
+from tidelog.cli.run_files import Files, decide, output_folder
+from tidelog.cli.stream_status import Live
 from tidelog.cli.terminal import Interrupted, Unread, fault, say, stdin, stdout
-from tidelog.io.changes import FORMATS, Place, place_of
-from tidelog.io.directives import require_writable
-from tidelog.limits import Interrupts
+from tidelog.cli.update_reports import Reports
+from tidelog.control.limits import Interrupts
+from tidelog.formats.change_files import FORMATS, Place, place_of
+from tidelog.formats.directives import require_writable
+from tidelog.plan.accept import Accepted, accept, read_program
 from tidelog.program.diagnostics import Diagnostic, TidelogError, render
-from tidelog.stream import NAMES
 
 if TYPE_CHECKING:
-    from tidelog.api import Database
-    from tidelog.stream.processor import Stream
+    from tidelog.changes.stream import Stream
+    from tidelog.session.database import Database
 
 DESCRIPTION = """\
-Evaluate a program as `tidelog run` does, apply changes of facts and rules, and write what
-.output asks for. Changes are read from files, or live from the standard input, a pipe or a
-connection: an update takes effect when the line of its `commit.` is read. One that fails is
-rolled back, and nothing follows it. Exit codes: 0 fine, 1 the reader of printed deltas left
-before files were complete, 2 bad input, 130 interrupted."""
+Keep the outputs of a program correct while its facts and rules change: evaluate it as
+`tidelog run` does, apply updates, and write its .output relations. Changes come from files, or
+live from the standard input, a pipe or a connection; an update takes effect as soon as the line
+of its `commit.` is read. An update that fails is rolled back, and ends the run. Exit codes:
+0 fine, 1 the reader of printed deltas left before files were complete, 2 bad input,
+130 interrupted."""
 EXAMPLE = """\
 example:
   $ cat edges.changes
@@ -42,9 +42,9 @@ example:
   $ tidelog apply reach.dl edges.changes -F facts --deltas -
   $ follow-a-log | tidelog apply reach.dl - -F facts --deltas -
 
-Names of files tell their format: .changes or .dl (the notation), .jsonl or .ndjson, and
-tables with a column `op`, .csv, .tsv or .parquet, which are of the relation that they are
-named after (edge.csv) or given as RELATION=FILE. Text may be compressed (.gz)."""
+File names give the format: .changes or .dl (the notation), .jsonl or .ndjson, and tables with a
+column `op`: .csv, .tsv or .parquet. A table holds changes of the relation that it is named after
+(edge.csv) or that RELATION=FILE gives. Text may be compressed (.gz)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,64 +53,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "changes",
         metavar="CHANGES",
         nargs="+",
-        help="files of changes, in the order in which they are applied, - for the standard "
-        "input, or tcp://HOST:PORT for a connection; a table may be given as RELATION=FILE",
+        help="files of changes, applied in this order; - for the standard input, tcp://HOST:PORT "
+        "for a connection, RELATION=FILE for a table",
     )
     parser.add_argument(
-        "--format", choices=FORMATS, help="the format of CHANGES, whatever their names say"
+        "--format", choices=FORMATS, help="the format of CHANGES, if file names do not give it"
     )
     arguments.add_facts(parser, ".")
-    parser.add_argument(
-        "-D",
-        "--output",
-        metavar="FOLDER",
-        default=".",
-        help="where .output files go at the end, the current folder unless given; the last "
-        "folder of the path is created if it is missing; - prints every output",
-    )
-    parser.add_argument(
-        "--algorithm",
-        metavar="NAME",
-        default="auto",
-        help="how consequences are maintained: auto (unless given), recompute, counting, dred, "
-        "dredc, bf, bfc, aged, dredc-mod, bfc-mod, dbsp or dbsp-no-index",
-    )
+    arguments.add_output(parser)
+    arguments.add_maintenance(parser)
     parser.add_argument(
         "--policy",
         choices=NAMES,
         default="sequential",
-        help="how updates that arrive are worked off: one after the other (sequential, unless "
-        "given), with a look at the next one (marking), or overlapping (fully-dynamic)",
+        help="how updates are applied: one after the other (sequential, unless given), with a look "
+        "at the next one (marking), or overlapping (fully-dynamic)",
     )
     parser.add_argument(
         "--deltas",
         metavar="FILE",
         action="append",
         default=[],
-        help="write what each update changed, in a format that the name tells as for CHANGES; "
-        "- prints each delta when its update is done; may be given more than once",
+        help="write what each update inserted and deleted, in the format that the name gives, as "
+        "for CHANGES; - prints each delta as soon as its update is applied; may be given more "
+        "than once",
     )
     parser.add_argument(
         "--stats",
         metavar="FILE.json",
-        help="write what each update did and took: algorithms, reasons, numbers, sizes",
+        help="write statistics of each update: algorithms and why they were chosen, times, sizes",
     )
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="print what the changes would do, and write no outputs and no files of deltas",
+        help="print what the changes would do; write no outputs and no files of deltas",
     )
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="refuse changes that do nothing, such as deleting a fact that is not there",
-    )
-    arguments.add_reading(parser)
-    add_functors(parser)
-    arguments.add_limits(parser)
-    arguments.add_modules(parser)
-    arguments.add_engine(parser)
-    parser.add_argument("--no-warnings", action="store_true", help="do not print warnings")
+    arguments.add_evaluation(parser)
 
 
 def main(options: argparse.Namespace) -> int:
@@ -142,14 +120,14 @@ def main(options: argparse.Namespace) -> int:
         with (
             Live(type(progress_of(options))) as live,
             _streamed(database, places, options, live) as stream,
-            _told(stream, reports, files),
+            _reporting(stream, reports, files),
         ):
             if live.on:
-                stream.on_idle = lambda: live.tell(stream, now=True)
+                stream.on_idle = lambda: live.report(stream, now=True)
             for done in stream:
                 live.hide()
                 reports.add(done)
-                live.tell(stream)
+                live.report(stream)
         if options.dry_run:
             return 0
         warnings = write_all(database, accepted, files, printed)
@@ -169,10 +147,10 @@ def _opened(accepted: Accepted, files: Files, options: argparse.Namespace) -> Da
 def _streamed(
     database: Database, places: list[Place], options: argparse.Namespace, live: Live
 ) -> Stream:
-    from tidelog.stream.source import Arrivals
+    from tidelog.changes.arrivals import Arrivals
 
     return database.stream(
-        Arrivals(places, lambda: database._state.book, stdin()),
+        Arrivals(places, database._state, stdin()),
         options.policy,
         dry_run=options.dry_run,
         progress=live if live.on else None,
@@ -180,10 +158,10 @@ def _streamed(
 
 
 @contextmanager
-def _told(stream: Stream, reports: Reports, files: Files) -> Iterator[None]:
-    """However the block ends, what has taken effect in it is told of everywhere; and if it does
-    not end well, in a message. Ctrl-C is looked at where the stream does, and held back else:
-    between an update's taking effect and its being told, it would part the two."""
+def _reporting(stream: Stream, reports: Reports, files: Files) -> Iterator[None]:
+    """Report what has taken effect, however the block ends; an error also gets a note. Ctrl-C is
+    held back except where the stream checks for it: otherwise an update could take effect and not
+    be reported."""
     with Interrupts(whole=True) as interrupts:
         try:
             interrupts.check()
@@ -196,9 +174,9 @@ def _told(stream: Stream, reports: Reports, files: Files) -> Iterator[None]:
         except BrokenPipeError:
             reports.end(stream)
             if not files.written and not reports.filed:
-                raise  # `| head` has all that it wanted
+                raise  # `| head` has read enough
             note = _applied(reports.updates)
-            raise Unread(f"error: nobody reads the deltas any more\n    note: {note}") from None
+            raise Unread(f"error: the reader of the deltas has gone\n    note: {note}") from None
         except TidelogError as error:
             stream.close()
             note = _applied(reports.updates, " before")
@@ -238,7 +216,7 @@ def _settle_dry_run(options: argparse.Namespace) -> None:
     options.output = "-"
     options.deltas = options.deltas or ["-"]
     if options.deltas != ["-"]:
-        options.parser.error("argument --dry-run: it writes no files, so --deltas can only be -")
+        options.parser.error("argument --dry-run: writes no files, so --deltas can only be -")
 
 
 def _refuse_two_readers(options: argparse.Namespace, places: list[Place]) -> None:

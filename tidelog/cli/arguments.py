@@ -1,4 +1,4 @@
-"""Options that several commands share, and the kinds of values they take."""
+"""Options that several commands share, and the types of their values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
-from tidelog.limits import Limits
+from tidelog.control.limits import Limits
 
 if TYPE_CHECKING:
-    from tidelog.api import Place
+    from tidelog.session.backends import Place
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -36,10 +36,30 @@ def add_facts(parser: argparse.ArgumentParser, default: str | None) -> None:
         "--facts",
         metavar="FOLDER",
         default=default,
-        help="where .input files are; the current folder unless given"
+        help="read .input files from FOLDER, the current folder unless given"
         if default
-        else "load the .input files of this folder and evaluate, so that sizes are known",
+        else "load .input files from FOLDER and evaluate, so that sizes are known",
     )
+
+
+class _Algorithms:
+    """The names of the registry, which takes a second to load: for `--help` only."""
+
+    def __str__(self) -> str:
+        from tidelog.maintain.driver.algorithms import ALGORITHMS
+
+        *names, last = ALGORITHMS
+        return f"{', '.join(names)} or {last}"
+
+
+def add_algorithm(parser: argparse.ArgumentParser) -> None:
+    option = parser.add_argument(
+        "--algorithm",
+        metavar="NAME",
+        default="auto",
+        help="how consequences are maintained; unless given, auto: %(algorithms)s",
+    )
+    option.algorithms = _Algorithms()  # type: ignore[attr-defined]
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +76,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=folder,
-        help="look for included files here, too; may be given more than once",
+        help="also look for included files in FOLDER; may be given more than once",
     )
     parser.add_argument(
         "-M",
@@ -85,7 +105,7 @@ def reading(options: argparse.Namespace) -> Reading:
 
 def folder(text: str) -> Path:
     if not Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} is no folder")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a folder")
     return Path(text)
 
 
@@ -98,48 +118,99 @@ def macros(text: str) -> dict[str, str]:
     for part in text.split():
         name, sign, value = part.partition("=")
         if not _MACRO.fullmatch(name):
-            raise argparse.ArgumentTypeError(f"{part!r} is no macro; write it as LIMIT=10")
+            raise argparse.ArgumentTypeError(f"{part!r} is not a macro; write it as LIMIT=10")
         found[name] = value if sign else "1"
     return found
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-D",
+        "--output",
+        metavar="FOLDER",
+        default=".",
+        help="write .output files to FOLDER, the current folder unless given; the last folder of "
+        "the path is created if it is missing; - prints every output",
+    )
+
+
+def add_maintenance(parser: argparse.ArgumentParser) -> None:
+    """Options for how changes are applied."""
+    from tidelog.maintain.driver.algorithms import ALGORITHMS
+
+    parser.add_argument(
+        "--algorithm",
+        metavar="NAME",
+        default="auto",
+        help=f"how consequences are maintained: {', '.join(ALGORITHMS)}; auto unless given",
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse changes that do nothing, such as deleting a fact that does not exist",
+    )
+
+
+def add_evaluation(parser: argparse.ArgumentParser) -> None:
+    """Options of every command that evaluates a program."""
+    add_reading(parser)
+    add_functors(parser)
+    add_limits(parser)
+    add_modules(parser)
+    add_engine(parser)
+    add_no_warnings(parser)
+
+
+def add_no_warnings(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-warnings", action="store_true", help="do not print warnings")
+
+
+def add_functors(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--functors",
+        metavar="MODULE.py",
+        help="a Python file with a function for each .functor of the program, by name; it is "
+        "executed",
+    )
 
 
 def add_modules(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-modules",
         action="store_true",
-        help="evaluate closures, which `tidelog plan` names, like all other rules",
+        help="evaluate closures, which `tidelog plan` shows, like all other rules",
     )
 
 
 def add_engine(parser: argparse.ArgumentParser, session: bool = True) -> None:
-    """Options for where the work is done; `session` if Spark is started for it."""
-    group = parser.add_argument_group("where the work is done")
+    """Options of the engine; `session` if they include those that start Spark."""
+    group = parser.add_argument_group("engine")
     group.add_argument(
         "--engine",
         choices=("local", "spark"),
         default="local",
-        help="local (unless given) works in this process; spark on Apache Spark, with .input and "
-        "`.output` of all formats that it knows (IO=parquet, IO=delta, IO=table, …)",
+        help="local (unless given) evaluates in this process; spark on Apache Spark, with .input "
+        "and .output in all formats of Spark (IO=parquet, IO=delta, IO=table, …)",
     )
     group.add_argument(
         "--strategy",
         choices=STRATEGIES,
-        help="how recursive rules are worked on: auto (unless given) takes small ones to the "
-        "driver, and chooses among the others, as `tidelog plan --engine spark` tells",
+        help="how recursive rules are evaluated: auto (unless given) evaluates small ones in the "
+        "driver and chooses among the others; `tidelog plan --engine spark` shows its choice",
     )
     group.add_argument(
         "--driver-facts",
         metavar="N",
         type=none_or_some,
-        help="what reads at most N facts is worked on in the driver (2,000,000 unless given; with "
-        "0 nothing is)",
+        help="evaluate strata that read at most N facts in the driver (2,000,000 unless given; 0 "
+        "for none)",
     )
     if session:
         group.add_argument(
             "--master",
             metavar="URL",
-            help="where Spark runs, such as local[4] or spark://host:7077; unless given, what "
-            "SPARK_MASTER or spark-defaults.conf say, or all cores of this machine",
+            help="where Spark runs, such as local[4] or spark://host:7077; unless given, as in "
+            "SPARK_MASTER or spark-defaults.conf, or on all cores of this machine",
         )
         group.add_argument(
             "--conf",
@@ -147,7 +218,7 @@ def add_engine(parser: argparse.ArgumentParser, session: bool = True) -> None:
             action="append",
             default=[],
             type=setting,
-            help="a setting of Spark, such as spark.driver.memory=4g; may be given more than once",
+            help="a Spark setting, such as spark.driver.memory=4g; may be given more than once",
         )
 
 
@@ -155,13 +226,13 @@ def setting(text: str) -> tuple[str, str]:
     key, sign, value = text.partition("=")
     if not sign or not key.startswith("spark."):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no setting; write it as spark.driver.memory=4g"
+            f"{text!r} is not a Spark setting; write it as spark.driver.memory=4g"
         )
     return key, value
 
 
 def settle_engine(options: argparse.Namespace) -> None:
-    """Refuse options of the one engine with the other."""
+    """Refuse options that the chosen engine does not have."""
     if options.engine == "spark":
         if getattr(options, "profile", None) is not None:
             options.parser.error("argument --profile: only with --engine local")
@@ -176,11 +247,11 @@ def settle_engine(options: argparse.Namespace) -> None:
 
 
 def place(options: argparse.Namespace) -> Place | None:
-    """Spark's session, started, and how to use it; None for this process."""
+    """Start Spark if it is chosen; None for the local engine."""
     if options.engine == "local":
         return None
-    from tidelog.api import Place
-    from tidelog.engines.spark.session import session
+    from tidelog.session.backends import Place
+    from tidelog.spark.session import session
 
     settings = dict(options.conf)
     name = "program" if options.program == "-" else Path(options.program).name
@@ -190,7 +261,7 @@ def place(options: argparse.Namespace) -> Place | None:
 
 
 def usual_master() -> str | None:
-    """Where Spark runs if nobody says so here: as its own commands find out."""
+    """The master that Spark's own commands would use."""
     if found := os.environ.get("SPARK_MASTER") or os.environ.get("MASTER"):
         return found
     home = os.environ.get("SPARK_HOME")
@@ -209,14 +280,17 @@ def usual_master() -> str | None:
 def add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-facts", metavar="N", type=count, help="stop at more than N facts")
     parser.add_argument(
-        "--max-seconds", metavar="S", type=seconds, help="stop after S seconds of evaluation"
+        "--max-seconds",
+        metavar="S",
+        type=seconds,
+        help="stop after S seconds of reading and evaluation",
     )
     parser.add_argument(
         "--max-memory",
         metavar="SIZE",
         type=size,
-        help="stop when the process holds more, such as 512M or 2G; nine tenths of the "
-        "machine's memory unless given",
+        help="stop when the process uses more memory than SIZE, such as 512M or 2G; nine tenths of "
+        "the machine's memory unless given",
     )
 
 
@@ -233,7 +307,7 @@ def size(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     bytes_ = float(found[1]) * _UNITS[found[2].upper()] if found else 0
     if bytes_ < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; write it as 512M or 2G")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write it as 512M or 2G")
     return int(bytes_)
 
 
@@ -243,7 +317,7 @@ def _positive(text: str, read: Callable[[str], Number], noun: str) -> Number:
     except ValueError:
         number = read("0")
     if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no {noun} above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {noun} above 0")
     return number
 
 
@@ -257,7 +331,7 @@ def none_or_some(text: str) -> int:
     (0, 12)
     """
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number, 0 or above")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 0 or above")
     return int(text)
 
 

@@ -1,17 +1,19 @@
-"""`tidelog check`: everything that is wrong with programs, or doubtful in them."""
+"""`tidelog check`: errors and likely mistakes in programs."""
 
 from __future__ import annotations
 
 import argparse
 
-from tidelog.accept import read_program
 from tidelog.cli import arguments
 from tidelog.cli.terminal import out, say, stdin
+from tidelog.plan.accept import read_program
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, TidelogError, render
+from tidelog.program.garbage import uncollected
+from tidelog.text.argument_places import pointed
 
 DESCRIPTION = """\
-Print all errors and warnings of programs, and a line with their numbers. Facts are not
-read. Exit codes: 0 no errors, 2 errors."""
+Look for errors and likely mistakes in programs without evaluating them: print all errors and
+warnings, and their numbers. Reads no facts. Exit codes: 0 no errors, 2 errors."""
 EXAMPLE = """\
 example:
   $ cat food.dl
@@ -47,14 +49,20 @@ def main(options: argparse.Namespace) -> int:
 
 def findings(name: str, reading: arguments.Reading) -> tuple[list[Diagnostic], Sources]:
     """All errors and warnings of one program, in the order of its text."""
-    from tidelog.accept import Accepted
+    with uncollected():
+        return _findings(name, reading)
+
+
+def _findings(name: str, reading: arguments.Reading) -> tuple[list[Diagnostic], Sources]:
     from tidelog.plan import analyse
+    from tidelog.plan.accept import Accepted
 
     parsed = read_program(name, stdin(), **reading)
     analysis = analyse(parsed.program)
-    found = list(dict.fromkeys((*parsed.diagnostics, *analysis.diagnostics)))
+    pointing = pointed(analysis.diagnostics, parsed.sources)
+    found = list(dict.fromkeys((*parsed.diagnostics, *pointing)))
     if analysis.typed is not None and analysis.checked is not None:
-        from tidelog.cli.files import decide
+        from tidelog.cli.run_files import decide
 
         accepted = Accepted(analysis.typed, analysis.checked, (), parsed.sources)
         try:

@@ -1,4 +1,4 @@
-"""What the Tab key offers at the prompt."""
+"""Completion by the Tab key at the prompt."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def offers(
 
 
 def install(offer: Offer) -> None:
-    """Let the Tab key complete, where this Python can."""
+    """Bind the Tab key, if this Python supports it."""
     try:
         import readline
     except ImportError:

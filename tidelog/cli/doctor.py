@@ -1,4 +1,4 @@
-"""`tidelog doctor`: what this installation has, and what it lacks."""
+"""`tidelog doctor`: diagnose an installation."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import platform
 import sys
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 
 from tidelog import __version__
 from tidelog.cli.terminal import out
-from tidelog.engines.spark import java
+from tidelog.spark import java
 
 DESCRIPTION = """\
-Show what this installation has and what it lacks, with advice. The exit code is 0 even if
-something is missing: Java and PySpark are needed for Spark only."""
+Diagnose an installation: show versions, the kernel cache, Java and Spark, and advise on what is
+missing. The exit code is 0 even then: Java and PySpark are needed for Spark only."""
 EXAMPLE = """\
 example:
   $ tidelog doctor
@@ -31,11 +32,13 @@ PACKAGES = (
     ("RE2", "google-re2"),
     ("PySpark", "pyspark"),
 )
+COLD = "`tidelog warm` compiles the rest now; otherwise each first use does, for up to a minute"
+UNWRITABLE = "set NUMBA_CACHE_DIR to a writable folder"
 Finding = tuple[str, str, str]  # what it is, what was found, advice or ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """There are none."""
+    """No options."""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -61,31 +64,44 @@ def versions() -> Iterator[Finding]:
 
 def kernel_cache() -> Iterator[Finding]:
     try:
-        from tidelog.engines.local import cache
-    except ImportError as error:
-        yield "kernels", f"cannot be loaded: {error}", "pip install --force-reinstall tidelog"
+        from tidelog.cli.kernel_groups import GROUPS
+        from tidelog.local import kernel_group
+    except (ImportError, RuntimeError) as error:  # Numba raises the latter without a cache folder
+        yield "kernels", f"cannot be loaded: {error}", UNWRITABLE
         return
-    folder = cache.folder()
+    folder = kernel_group.folder()
     if folder is None:
-        yield (
-            "kernels",
-            "no cache: every run compiles for about 20 seconds",
-            "set NUMBA_CACHE_DIR to a folder that you may write to",
-        )
+        yield "kernels", "no cache: every run compiles its kernels again", UNWRITABLE
         return
-    where = (
-        "" if cache.is_beside_the_package() else ", because the package's own folder is read-only"
-    )
-    warm, writable = cache.is_warm(), cache.is_writable()
-    state = "warm" if warm else "cold"
-    advice = ""
-    if not writable:
+    sizes = [(sum(1 for _ in group.signatures()), len(group.missing())) for group in GROUPS]
+    count, missing = (sum(each) for each in zip(*sizes, strict=True))
+    state, advice = _compiled(count, missing), ""
+    if not kernel_group.is_writable():
         state += ", not writable"
-        if not warm:
-            advice = "set NUMBA_CACHE_DIR to a folder that you may write to"
-    elif not warm:
-        advice = "the next run compiles once, for about 20 seconds"
-    yield "kernels", f"{state}, in {folder}{where}", advice
+        advice = UNWRITABLE if missing else ""
+    elif missing:
+        advice = COLD
+    yield (
+        "kernels",
+        f"{state}, in {folder}{_because(folder, kernel_group.is_beside_the_package())}",
+        advice,
+    )
+    for group, size in zip(GROUPS, sizes, strict=True):
+        yield f"  {group.name}", _compiled(*size), ""
+
+
+def _compiled(count: int, missing: int) -> str:
+    return f"{count - missing} of {count} compiled" if missing else f"all {count} compiled"
+
+
+def _because(folder: Path, beside: bool) -> str:
+    """Why the cache is in this folder."""
+    wanted = os.environ.get("NUMBA_CACHE_DIR")
+    if wanted and not folder.is_relative_to(Path(wanted).absolute()):
+        return f", because NUMBA_CACHE_DIR, {wanted}, is not writable"
+    if wanted:
+        return ", set by NUMBA_CACHE_DIR"
+    return "" if beside else ", because the package's own folder is read-only"
 
 
 def java_and_spark() -> Iterator[Finding]:

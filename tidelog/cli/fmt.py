@@ -1,4 +1,4 @@
-"""`tidelog fmt`: programs in one layout, with nothing but blanks and line breaks changed."""
+"""`tidelog fmt`: format programs; only blanks and line breaks change."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import argparse
 import difflib
 from pathlib import Path
 
-from tidelog.accept import STDIN
 from tidelog.cli.terminal import fault, out, say, stdin, stdout
-from tidelog.io.atomic import Staged
+from tidelog.formats.atomic_files import Staged
+from tidelog.plan.accept import STDIN
 from tidelog.program.diagnostics import Diagnostic, ProgramError, TidelogError
 from tidelog.text import includes
-from tidelog.text.layout import format_text
+from tidelog.text.formatter import format_text
 
 DESCRIPTION = """\
-Write programs in one layout. Only blanks and line breaks change; comments, the order of
-statements, lines of the preprocessor and empty lines between groups stay. A program that
-cannot be read is left as it is. Exit codes: 0 fine, 1 --check found a program that would
-change, 2 bad input."""
+Format programs in place. Only blanks and line breaks change; comments, the order of statements,
+preprocessor lines and empty lines between groups stay. A program that cannot be parsed is not
+changed. Exit codes: 0 fine, 1 --check found a program that would change, 2 bad input."""
 EXAMPLE = """\
 example:
   $ cat reach.dl
@@ -34,15 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "program",
         metavar="PROGRAM.dl",
         nargs="+",
-        help="programs to write anew, or - to take one from the standard input and print it",
+        help="programs to format, or - to format the standard input and print it",
     )
     parser.add_argument(
         "--check",
         action="store_true",
-        help="write nothing, and name the programs that would change",
+        help="write nothing; print the names of programs that would change",
     )
     parser.add_argument(
-        "--diff", action="store_true", help="write nothing, and print what would change"
+        "--diff", action="store_true", help="write nothing; print what would change"
     )
 
 
@@ -62,7 +61,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _one(name: str, options: argparse.Namespace) -> bool:
-    """Format one program; whether that changes it."""
+    """Format one program; returns whether that changes it."""
     text = _text(name)
     new = format_text(text, STDIN if name == "-" else name)
     changed = new != text

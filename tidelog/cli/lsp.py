@@ -11,10 +11,10 @@ from tidelog.cli.terminal import stdin
 from tidelog.program.diagnostics import TidelogError
 
 DESCRIPTION = """\
-Serve an editor over the standard input and output, by the Language Server Protocol: errors
-and warnings while a program is written, types and strata of the name under the cursor,
-definitions, references, symbols, renaming and formatting. No facts are read.
-Exit codes: 0 after shutdown and exit, 1 if the editor left without them."""
+Serve an editor over the standard input and output, by the Language Server Protocol: errors and
+warnings while you type, types and strata of the name under the cursor, definitions, references,
+symbols, renaming and formatting. Reads no facts. Exit codes: 0 after shutdown and exit, 1 if the
+editor left without them."""
 EXAMPLE = """\
 example:
   $ tidelog lsp     waits for an editor, which starts it: Neovim by
@@ -26,11 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    from tidelog.lsp.server import Reading, Server
+    from tidelog.lsp.server import ParseOptions, Server
 
     source = stdin()
     if source is None:
         raise TidelogError("error: the standard input is closed\n    an editor starts this command")
     read = arguments.reading(options)
-    reading = Reading(read["allow_paths"], tuple(read["include"]), tuple(read["macros"].items()))
-    return Server(source, sys.stdout.buffer, __version__, reading).serve()
+    macros = tuple(read["macros"].items())
+    parsing = ParseOptions(read["allow_paths"], tuple(read["include"]), macros)
+    return Server(source, sys.stdout.buffer, __version__, parsing).serve()

@@ -9,23 +9,25 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.opening import warn
+from tidelog.cli import arguments
+from tidelog.cli.open_database import warn
 from tidelog.cli.terminal import Interrupted, out, say
-from tidelog.io.atomic import Staged, check_target
+from tidelog.control.terminal import is_terminal
+from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.pipeline.pipeline import Pipeline
 from tidelog.pipeline.settings import TRIGGERS, Trigger
 from tidelog.program.diagnostics import TidelogError
-from tidelog.progress import is_terminal
 
 if TYPE_CHECKING:
     from tidelog.pipeline.pipeline import Summary
     from tidelog.pipeline.run import Done
 
 DESCRIPTION = """\
-Read changes from files, sockets, Kafka or any other source that Spark can stream, map them to
-relations of a program, keep its consequences, and write them as tables that are kept up to date
-and as feeds of changes. Every batch is a version: a crash loses and doubles nothing. Ctrl-C ends
-a run between two batches. Exit codes: 0 fine, 2 bad input, 130 interrupted."""
+Keep tables up to date while sources change, on Spark: read changes from files, sockets, Kafka or
+any other source that Spark can stream, map them to relations of a program, maintain its
+consequences, and write them as tables and as feeds of changes. Every batch is a version: a crash
+loses and repeats nothing. Ctrl-C ends a run between two batches. Exit codes: 0 fine, 2 bad
+input, 130 interrupted."""
 EXAMPLE = """\
 example:
   $ cat pipeline.toml
@@ -43,7 +45,7 @@ example:
   relation = "path"
   path = "out/path"
   $ tidelog pipeline check pipeline.toml     look for mistakes, without Spark
-  $ tidelog pipeline run pipeline.toml       take all changes that are there
+  $ tidelog pipeline run pipeline.toml       process all available changes
   $ tidelog pipeline status pipeline.toml    the last version, its sources and sinks"""
 
 
@@ -52,30 +54,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "action",
         metavar="ACTION",
         choices=tuple(_ACTIONS),
-        help="run (take changes and write sinks), check (look for mistakes, without Spark) or "
-        "status (the last version)",
+        help="run (process changes and write sinks), check (look for mistakes, without Spark) or "
+        "status (show the last version)",
     )
-    parser.add_argument("pipeline", metavar="PIPELINE.toml", help="the file that describes it")
+    parser.add_argument("pipeline", metavar="PIPELINE.toml", help="the description of the pipeline")
     parser.add_argument(
         "--trigger",
         choices=TRIGGERS,
-        help="take all that is there and end (available-now), the same in one batch (once), or "
-        "go on until Ctrl-C (continuous), whatever the file says",
+        help="process all available changes and end (available-now), the same in one batch "
+        "(once), or run until Ctrl-C (continuous); overrides the file",
     )
     parser.add_argument(
         "--adopt",
         metavar="SOURCE",
         action="append",
         default=[],
-        help="this source has another checkpoint than before, and may be read from its "
-        "beginning again; may be given more than once",
+        help="accept that SOURCE has a new checkpoint, and read it from its beginning; may be "
+        "given more than once",
     )
     parser.add_argument(
         "--stats",
         metavar="FILE.json",
-        help="write what each version brought and took: batch, changes, facts, seconds",
+        help="write statistics of each version: batch, changes, facts, seconds",
     )
-    parser.add_argument("--no-warnings", action="store_true", help="do not print warnings")
+    arguments.add_no_warnings(parser)
 
 
 def main(options: argparse.Namespace) -> int:
@@ -93,7 +95,7 @@ def _run(pipeline: Pipeline, options: argparse.Namespace) -> int:
     known = {source.name for source in pipeline.sources}
     for name in options.adopt:
         if name not in known:
-            raise TidelogError(f"error: argument --adopt: there is no source {name}")
+            raise TidelogError(f"error: argument --adopt: unknown source {name}")
     if options.stats is not None:
         check_target(options.stats)
     if not options.no_warnings:
@@ -109,7 +111,7 @@ def _run(pipeline: Pipeline, options: argparse.Namespace) -> int:
     try:
         summary = pipeline.run(adopt=options.adopt, show=show)
     except KeyboardInterrupt:
-        raise Interrupted("the version before is whole") from None
+        raise Interrupted("the version before is complete") from None
     finally:
         _save(options.stats, made)
     return _ended(summary)
@@ -117,7 +119,7 @@ def _run(pipeline: Pipeline, options: argparse.Namespace) -> int:
 
 def _ended(summary: Summary) -> int:
     if summary.interrupted:
-        raise Interrupted(f"version {summary.version} is whole")
+        raise Interrupted(f"version {summary.version} is complete")
     return 0
 
 

@@ -8,28 +8,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidelog.accept import Accepted, accept, read_program
-from tidelog.cli import arguments, goals
-from tidelog.cli.files import decide
-from tidelog.cli.functors import add_functors, functors_of
-from tidelog.cli.opening import facts_of, progress_of
+from tidelog.cli import arguments, goal_queries
+from tidelog.cli.functor_files import functors_of
+from tidelog.cli.open_database import facts_of, progress_of
+from tidelog.cli.run_files import decide
 from tidelog.cli.terminal import out, stdin
-from tidelog.io.atomic import Staged, check_target
+from tidelog.formats.atomic_files import Staged, check_target
+from tidelog.plan.accept import Accepted, accept, read_program
 from tidelog.plan.closures import paired
+from tidelog.program.diagnostics import plural
 from tidelog.program.rules import CheckedProgram, Rule, Stratum
 
 if TYPE_CHECKING:
-    from tidelog.api import Database
+    from tidelog.session.database import Database
 
 DESCRIPTION = """\
-Show the order in which relations are evaluated, their rules, and the order in which each
-rule joins its atoms. With -F, facts are loaded and evaluated first and orders are those for
-the sizes found; without, sizes are unknown, and atoms with more bound columns go first.
-In a join order, `each r` reads all of r, `r[2]` looks r up by its second column, and
-`has r` looks for one fact. A module is made of recursive rules that close a relation.
-With --goal it shows the rules that answer a question: `path^bf` are facts of path for a bound
-first column, and `need:path^bf` the values of that column that are asked for.
-With --engine spark it tells where Spark would do the work of each stratum, and why."""
+Show how a program would be evaluated: its strata in order, their rules, and the order in which
+each rule joins its atoms. With -F, facts are loaded and evaluated first, and orders are for the
+sizes found; without, sizes are unknown, and atoms with more bound columns go first.
+In a join order, `each r` reads all of r, `r[2]` looks r up by its second column, and `has r`
+looks for one fact. A module is a set of recursive rules that close a relation.
+With --goal, shows the rules that answer a query: `path^bf` are facts of path for a bound first
+column, and `need:path^bf` the values of that column that the query needs.
+With --engine spark, shows where Spark would evaluate each stratum, and why."""
 EXAMPLE = """\
 example:
   $ cat reach.dl
@@ -51,18 +52,18 @@ example:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_program(parser)
     arguments.add_facts(parser, None)
-    parser.add_argument("--svg", metavar="FILE", help="write a picture that browsers show")
-    parser.add_argument("--dot", metavar="FILE", help="write a picture in Graphviz's notation")
-    goals.add_goal(parser, "show the rules that would answer a question, as `run --goal` does")
+    parser.add_argument("--svg", metavar="FILE", help="write the plan as an SVG picture")
+    parser.add_argument("--dot", metavar="FILE", help="write the plan as a Graphviz graph")
+    goal_queries.add_goal(parser, "show the rules that would answer a query, as `run --goal` does")
     arguments.add_reading(parser)
-    add_functors(parser)
+    arguments.add_functors(parser)
     arguments.add_limits(parser)
     arguments.add_engine(parser)
 
 
 def main(options: argparse.Namespace) -> int:
     arguments.settle_engine(options)
-    goals.settle_goal(options)
+    goal_queries.settle_goal(options)
     parsed = read_program(options.program, stdin(), **arguments.reading(options))
     accepted = accept(parsed, unfold=True)
     if options.goal:
@@ -79,17 +80,18 @@ def main(options: argparse.Namespace) -> int:
     found = (
         _on_spark(accepted, options) if options.engine == "spark" else _orders(accepted, options)
     )
-    for line in lines(accepted.checked, found):
-        out(goals.readable(line) if options.goal else line)
+    # Pictures first: a pipe may close before all lines are printed.
     with Staged() as staged:
         for path, draw in pictures:
             staged.write(os.fspath(path), [draw(accepted.checked).encode()], compress=False)
         staged.commit()
+    for line in lines(accepted.checked, found):
+        out(goal_queries.readable(line) if options.goal else line)
     return 0
 
 
 def _of_goals(accepted: Accepted, options: argparse.Namespace) -> Accepted:
-    """The program that answers the questions."""
+    """The program that answers the queries."""
     files = decide(
         accepted,
         options.facts or ".",
@@ -98,16 +100,16 @@ def _of_goals(accepted: Accepted, options: argparse.Namespace) -> Accepted:
         allow_paths=options.allow_paths,
         spark=options.engine == "spark",
     )
-    found, _ = goals.narrowed(accepted, files, goals.questions(accepted, options))
+    found, _ = goal_queries.narrowed(accepted, files, goal_queries.questions(accepted, options))
     read = tuple(d for d in accepted.checked.directives if d.relation in found.checked.relations)
-    checked = replace(goals.spelled(found.checked), directives=read)
+    checked = replace(goal_queries.spelled(found.checked), directives=read)
     return replace(found, checked=checked)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Sizes of relations, if facts were given, the join order of each rule, and on Spark the place
-    of each stratum."""
+    """Sizes of relations if facts are loaded, the join order of each rule, and on Spark the
+    placement of each stratum."""
 
     size: Callable[[str], int] | None
     order: Callable[[Rule], str] | None = None
@@ -115,25 +117,26 @@ class Found:
 
 
 def _orders(accepted: Accepted, options: argparse.Namespace) -> Found:
-    from tidelog.engines.local.engine import LocalEngine
+    from tidelog.session.backends import Place
 
     if options.facts is None:
-        engine = LocalEngine()
+        store = Place().open(accepted, "auto", modules=True).store
         for relation in accepted.checked.relations.values():
-            engine.declare(relation)
-        return Found(None, lambda rule: engine.plan_of(rule).text)
+            store.declare(relation)
+        orders = store.join_orders
+        return Found(None, None if orders is None else orders.join_order)
     database = _evaluated(accepted, options)
     return Found(database.size, database.join_order)
 
 
 def _on_spark(accepted: Accepted, options: argparse.Namespace) -> Found:
-    """Nothing of Spark is started if there are no facts."""
-    from tidelog.engines.spark.planned import options_of, planned, told_of
+    """Placements; without facts, Spark is not started."""
+    from tidelog.spark.preview import options_of, planned, told_of
 
     if options.facts is not None:
         database = _evaluated(accepted, options)
-        assert database._spark is not None
-        told = database._spark.placing.told
+        told = database._backend.places
+        assert told is not None
         return Found(database.size, place=lambda stratum: told_of(told, stratum))
     asked = options_of(options.strategy, options.driver_facts)
     relations = accepted.checked.relations
@@ -141,7 +144,7 @@ def _on_spark(accepted: Accepted, options: argparse.Namespace) -> Found:
 
 
 def _evaluated(accepted: Accepted, options: argparse.Namespace) -> Database:
-    from tidelog.api import Database
+    from tidelog.session.database import Database
 
     files = decide(
         accepted,
@@ -155,7 +158,7 @@ def _evaluated(accepted: Accepted, options: argparse.Namespace) -> Database:
     with progress_of(options) as progress:
         return Database.of(
             accepted,
-            facts_of(accepted, files, place),
+            facts_of(accepted, files, options.max_facts),
             limits=arguments.limits(options),
             progress=progress if progress.on else None,
             place=place,
@@ -164,8 +167,8 @@ def _evaluated(accepted: Accepted, options: argparse.Namespace) -> Database:
 
 
 def lines(checked: CheckedProgram, found: Found) -> Iterator[str]:
-    """The plan as text: strata in order with their modules, rules and join orders or places, and
-    what declarations close."""
+    """The plan as text: strata in order with their modules, rules, join orders or placements, and
+    relations closed by declarations."""
     if not checked.strata:
         yield "the program has no relations"
         return
@@ -189,7 +192,7 @@ def _stratum(number: int, stratum: Stratum, found: Found) -> Iterator[str]:
             names.append(name)
         else:
             facts = found.size(name)
-            names.append(f"{name} ({facts:,} {'fact' if facts == 1 else 'facts'})")
+            names.append(f"{name} ({plural(facts, 'fact')})")
     kind = ", recursive" if stratum.recursive else "" if stratum.rules else ", given"
     yield f"stratum {number}{kind}: {', '.join(names)}"
     for closure in paired(stratum).own:

@@ -1,37 +1,37 @@
-"""`tidelog rdf`: keep what follows from triples by RDFS or OWL 2 RL."""
+"""`tidelog rdf`: derive and maintain the consequences of RDF by RDFS or OWL 2 RL."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tidelog.cli import arguments
 from tidelog.cli.terminal import Interrupted, Unread, fault, out, say, stdin, stdout
-from tidelog.io.atomic import Staged, check_target
-from tidelog.io.lines import pieces_of, whole_lines
-from tidelog.program.diagnostics import TidelogError
-from tidelog.progress import Progress, is_terminal
-from tidelog.rdf import generate, writing
-from tidelog.rdf.columns import Columns
+from tidelog.control.progress import Progress
+from tidelog.formats.atomic_files import Staged, check_target
+from tidelog.formats.line_reader import pieces_of, whole_lines
+from tidelog.program.diagnostics import TidelogError, plural
+from tidelog.rdf import generate, writers
 from tidelog.rdf.patch import Form, PatchReader, form_of, text_of
-from tidelog.rdf.profiles import PROFILES
-from tidelog.rdf.reading import BLANK_NODES, FORMATS, found
+from tidelog.rdf.profiles import PROFILES, short
+from tidelog.rdf.readers import BLANK_NODES, FORMATS, expand
+from tidelog.rdf.triple_columns import Columns
 
 if TYPE_CHECKING:
-    from tidelog.rdf.changing import GraphDelta
     from tidelog.rdf.graph import Graph
+    from tidelog.rdf.graph_transaction import GraphDelta
 
 DESCRIPTION = """\
-Read RDF (N-Triples, Turtle, N-Quads, TriG, RDF/XML, JSON-LD), derive all that follows by RDFS or
-OWL 2 RL, and write it (materialise); apply changes of data and ontology, and tell what they change
-(apply); look for contradictions (check); or make data for tests (generate). Exit codes: 0 fine,
-1 a check found contradictions, 2 bad input, 130 interrupted."""
+Derive the consequences of RDF by RDFS or OWL 2 RL and write them (materialise); apply changes of
+data and ontology, and show what they change (apply); look for contradictions (check); or generate
+test data (generate). Reads N-Triples, Turtle, N-Quads, TriG, RDF/XML and JSON-LD. Exit codes:
+0 fine, 1 a check found contradictions, 2 bad input, 130 interrupted."""
 EXAMPLE = """\
 example:
   $ tidelog rdf materialise people.ttl more/ --ontology family.ttl --profile owl2rl -o all.nt
@@ -44,11 +44,12 @@ example:
   $ tidelog rdf check people.ttl --ontology family.ttl --profile owl2rl
   $ tidelog rdf generate lubm --universities 2 -o lubm.nt.gz
 
-DATA are files, folders or globs, in a format that their names tell (.nt, .ttl, .nq, .trig, .rdf,
-.owl, .jsonld; .gz), or - for the standard input. CHANGES are RDF Patch or signed N-Triples."""
+DATA are files, folders or globs, or - for the standard input. File names give the format: .nt,
+.ttl, .nq, .trig, .rdf, .owl or .jsonld, also with .gz. CHANGES are RDF Patch or signed
+N-Triples."""
 
 
-EXPLAINED = 100  # contradictions that are told with their triples
+EXPLAINED = 100  # contradictions that are shown with their triples
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,12 +80,12 @@ def _add_reasoning(parser: argparse.ArgumentParser) -> None:
         "--profile",
         choices=PROFILES,
         default="rdfs",
-        help="the rules: none, rdfs (unless given) or owl2rl",
+        help=f"the rules: {', '.join(PROFILES)}; rdfs unless given",
     )
     parser.add_argument(
         "--compiled",
         action="store_true",
-        help="turn the ontology into rules over a relation for each class and property",
+        help="compile the ontology into rules over one relation for each class and property",
     )
     parser.add_argument(
         "--algorithm",
@@ -98,20 +99,20 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=tuple(FORMATS),
-        help="the format of DATA, whatever their names say",
+        help="the format of DATA, if file names do not give it",
     )
-    parser.add_argument("--base", metavar="IRI", help="what relative IRIs are relative to")
+    parser.add_argument("--base", metavar="IRI", help="resolve relative IRIs against this one")
     parser.add_argument(
         "--graph",
         metavar="IRI",
-        help="take the triples of this named graph of DATA only; otherwise all graphs are merged",
+        help="read only this named graph of DATA; otherwise all graphs are merged",
     )
     parser.add_argument(
         "--blank-nodes",
         choices=BLANK_NODES,
         default="apart",
-        help="are those of different files different (apart, unless given), or does a label mean "
-        "the same everywhere (keep)?",
+        help="treat blank nodes of different files as different (apart, unless given), or as the "
+        "same if they have the same label (keep)",
     )
 
 
@@ -120,8 +121,8 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="where all triples go: .nt, .ttl or .parquet, also .nt.gz and .ttl.gz; - prints them "
-        "as N-Triples; for generate also a folder, for facts",
+        help="write all triples to FILE (.nt, .nt.gz, .ttl, .ttl.gz or .parquet); - prints them as "
+        "N-Triples; for generate also a folder, for facts",
     )
     parser.add_argument(
         "--deltas",
@@ -139,22 +140,22 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stats",
         metavar="FILE.json",
-        help="write how many triples there are, and what reading, reasoning and updates took",
+        help="write the number of triples, and the time for reading, reasoning and updates",
     )
 
 
 def _add_generating(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what is generated")
+    group = parser.add_argument_group("generated data")
     counts = {
-        "universities": "of lubm: about 100,000 triples each (1 unless given)",
-        "cliques": "of clique: how many (1 unless given)",
-        "size": "of clique: terms in each (100 unless given)",
-        "depth": "of skos: levels of concepts (6 unless given)",
-        "branches": "of skos: narrower concepts of each (4 unless given)",
+        "universities": "lubm: number of universities, about 100,000 triples each (1 unless given)",
+        "cliques": "clique: number of cliques (1 unless given)",
+        "size": "clique: terms in each (100 unless given)",
+        "depth": "skos: levels of concepts (6 unless given)",
+        "branches": "skos: narrower concepts of each concept (4 unless given)",
     }
     for name, about in counts.items():
         group.add_argument(f"--{name}", metavar="N", type=arguments.count, help=about)
-    group.add_argument("--seed", metavar="N", type=int, help="other data (0 unless given)")
+    group.add_argument("--seed", metavar="N", type=int, help="the random seed (0 unless given)")
 
 
 _ONLY = {
@@ -174,13 +175,13 @@ def main(options: argparse.Namespace) -> int:
     try:
         return _ACTIONS[options.action](options)
     except KeyboardInterrupt as stop:
-        told = stop if isinstance(stop, Interrupted) else Interrupted("nothing was written")
-        raise told from None
+        shown = stop if isinstance(stop, Interrupted) else Interrupted("nothing was written")
+        raise shown from None
 
 
 def _materialise(options: argparse.Namespace) -> int:
     if options.output is None:
-        options.parser.error("argument -o: it says where the triples go")
+        options.parser.error(f"{options.action} requires -o FILE")
     _check_targets(options, options.files)
     stats = Stats()
     graph = _opened(options, options.files, stats)
@@ -199,16 +200,16 @@ def _apply(options: argparse.Namespace) -> int:
     graph = _opened(options, data, stats)
     source = _stdin() if changes == "-" else changes
     reader = PatchReader("<stdin>" if changes == "-" else changes)
-    with _deltas(options.deltas) as tell, _told(stats, options.output is not None):
+    with _deltas(options.deltas) as report, _noting_updates(stats, options.output is not None):
         for update in reader.updates(whole_lines(pieces_of(source), reader.file)):
             delta = graph.update(update, strict=options.strict)
             stats.add(delta, graph)
-            tell(delta, reader.form or "patch")
+            report(delta, reader.form or "patch")
     _warn(graph)
     if options.output is not None:
         _write(graph, options.output)
     elif not options.deltas:
-        say("warning: nothing is written\n    -o writes all triples, --deltas what changes")
+        say("warning: nothing is written\n    -o writes all triples, --deltas writes what changes")
     stats.save(options.stats, graph)
     return 0
 
@@ -216,12 +217,12 @@ def _apply(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     graph = _opened(options, options.files, Stats())
     wrong = graph.inconsistencies()
+    named = partial(short, prefixes=graph.prefixes)
     for number, each in enumerate(wrong):
-        out(str(each))
+        out(f"{each.rule}: {' '.join(map(named, each.terms))}")
         for triple in graph.causes(each) if number < EXPLAINED else ():
-            out(f"    {' '.join(triple)} .")
-    many = "1 contradiction" if len(wrong) == 1 else f"{len(wrong):,} contradictions"
-    say(many if wrong else "consistent")
+            out(f"    {' '.join(map(named, triple))} .")
+    say(plural(len(wrong), "contradiction") if wrong else "consistent")
     return 1 if wrong else 0
 
 
@@ -229,7 +230,7 @@ def _generate(options: argparse.Namespace) -> int:
     if len(options.files) != 1 or options.files[0] not in _KINDS:
         options.parser.error(f"generate takes one of {', '.join(_KINDS)}")
     if options.output is None:
-        options.parser.error("argument -o: it says where the triples go")
+        options.parser.error(f"{options.action} requires -o FILE")
     make, wanted = _KINDS[options.files[0]]
     unused = {name for _, names in _KINDS.values() for name in names.values()}
     for name in sorted(unused - {*wanted.values()}):
@@ -240,10 +241,10 @@ def _generate(options: argparse.Namespace) -> int:
     if os.path.isdir(options.output):
         _write_facts(options.output, generate.facts(triples))
     elif options.output == "-":
-        stdout().writelines(writing.pieces(Columns.of(triples), "ntriples"))
+        stdout().writelines(writers.pieces(Columns.of(triples), "ntriples"))
     else:
-        writing.check(options.output)
-        writing.write(options.output, Columns.of(triples))
+        writers.check(options.output)
+        writers.write(options.output, Columns.of(triples))
     return 0
 
 
@@ -276,7 +277,7 @@ def _write_facts(folder: str, facts: dict[str, list[tuple[str, ...]]]) -> None:
 
 @dataclass
 class Stats:
-    """What a command did and took, for --stats."""
+    """Counts and times of a command, for --stats."""
 
     explicit: int = 0
     load_seconds: float = 0.0
@@ -307,13 +308,10 @@ class Stats:
 
 
 def _opened(options: argparse.Namespace, data: list[str], stats: Stats) -> Graph:
-    from tidelog.engines.local import cache
     from tidelog.rdf.graph import Graph
 
     if [*options.files, *options.ontology].count("-") > 1:
         raise TidelogError("error: the standard input can be read only once")
-    if is_terminal(sys.stderr) and not cache.is_warm():
-        say("compiling kernels, once: about 20 seconds")
     with Progress() as progress:
         graph = Graph(
             options.profile,
@@ -346,18 +344,19 @@ def _stdin() -> Any:
 
 
 def _check_targets(options: argparse.Namespace, read: list[str]) -> None:
-    """Refuse at once what could not be written later, or would replace what is read."""
+    """Refuse targets that are not writable, or that would overwrite an input."""
     names = [each for each in (*read, *options.ontology) if each != "-"]
-    inputs = {os.path.realpath(os.fspath(each)) for each in found(names)}  # type: ignore[arg-type]
+    inputs = {os.path.realpath(os.fspath(each)) for each in expand(names)}  # type: ignore[arg-type]
     for path in (options.output, *options.deltas, options.stats):
         if path is not None and path != "-":
             check_target(path)
             if os.path.realpath(path) in inputs:
                 raise TidelogError(
-                    f"error: {path} is read, and would be overwritten\n    choose another file name"
+                    f"error: {path} is an input and would be overwritten\n"
+                    "    choose another file name"
                 )
     if options.output not in (None, "-"):
-        writing.format_of(options.output)
+        writers.format_of(options.output)
     for path in options.deltas:
         if path != "-":
             form_of(path)
@@ -367,24 +366,24 @@ def _warn(graph: Graph) -> None:
     if wrong := len(graph.inconsistencies()):
         where = "one place" if wrong == 1 else f"{wrong:,} places"
         say(
-            f"warning: the graph contradicts itself in {where}\n    `tidelog rdf check` tells where"
+            f"warning: the graph contradicts itself in {where}\n    `tidelog rdf check` shows where"
         )
 
 
 def _write(graph: Graph, path: str) -> None:
     if path == "-":
-        stdout().writelines(writing.pieces(graph.columns(), "ntriples"))
+        stdout().writelines(writers.pieces(graph.columns(), "ntriples"))
     else:
         graph.write(path)
 
 
 @contextmanager
 def _deltas(paths: list[str]) -> Iterator[Callable[[GraphDelta, Form], None]]:
-    """What takes deltas: it prints them at once, and keeps them for files, which are written at
-    the end, also if an update after them is at fault."""
+    """A function that prints deltas at once, and keeps them for files, which are written at the
+    end, also if a later update fails."""
     kept: dict[str, list[bytes]] = {path: [] for path in paths if path != "-"}
 
-    def tell(delta: GraphDelta, form: Form) -> None:
+    def report(delta: GraphDelta, form: Form) -> None:
         if "-" in paths:
             stdout().write(text_of(delta, form).encode())
             stdout().flush()
@@ -392,7 +391,7 @@ def _deltas(paths: list[str]) -> Iterator[Callable[[GraphDelta, Form], None]]:
             texts.append(text_of(delta, form_of(path)).encode())
 
     try:
-        yield tell
+        yield report
     finally:
         with Staged() as staged:
             for path, texts in kept.items():
@@ -401,8 +400,8 @@ def _deltas(paths: list[str]) -> Iterator[Callable[[GraphDelta, Form], None]]:
 
 
 @contextmanager
-def _told(stats: Stats, more: bool) -> Iterator[None]:
-    """Ends with a word on what was applied, if it does not end well."""
+def _noting_updates(stats: Stats, more: bool) -> Iterator[None]:
+    """Add to errors how many updates were applied before."""
 
     def applied() -> str:
         done = len(stats.updates)
@@ -415,8 +414,8 @@ def _told(stats: Stats, more: bool) -> Iterator[None]:
         raise Interrupted(applied()) from None
     except BrokenPipeError:
         if not more:
-            raise  # `| head` has all that it wanted
-        text = "error: nobody reads the deltas any more"
+            raise  # `| head` has read enough
+        text = "error: the reader of the deltas has gone"
         raise Unread(f"{text}\n    note: {applied()}") from None
     except TidelogError as error:
         raise TidelogError(f"{fault(str(error))}\n    note: {applied()}") from None

@@ -1,4 +1,4 @@
-"""`tidelog repl`: change facts and rules at a prompt, see what follows, and ask."""
+"""`tidelog repl`: change facts and rules at a prompt, see deltas, and query."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tidelog.accept import accept, read_program
 from tidelog.cli import arguments, completion
-from tidelog.cli.files import decide
-from tidelog.cli.functors import add_functors
-from tidelog.cli.opening import open_database, refuse_stdin, warn
+from tidelog.cli.open_database import open_database, refuse_stdin, warn
+from tidelog.cli.run_files import decide
 from tidelog.cli.terminal import Interrupted, say, stdin
-from tidelog.io.lines import pieces_of, whole_lines
-from tidelog.program.diagnostics import TidelogError
-from tidelog.progress import is_terminal
+from tidelog.control.terminal import is_terminal
+from tidelog.formats.line_reader import pieces_of, whole_lines
+from tidelog.plan.accept import accept, read_program
+from tidelog.program.diagnostics import TidelogError, plural
 
 if TYPE_CHECKING:
-    from tidelog.cli.session import Session
+    from tidelog.cli.prompt import Session
 
 DESCRIPTION = """\
-Evaluate a program, then take changes and questions line by line. Changes wait for `commit.`,
-which shows what they changed; a question is about what is committed. Errors do not end the
-session. Nothing is written. From a pipe there is no prompt, and the exit code is 2 if there
-was an error."""
+Explore a program at a prompt: evaluate it, then take changes and queries line by line. Changes
+are pending until `commit.` applies them and prints the delta; a query sees what is committed.
+An error does not end the session. No files are written. From a pipe there is no prompt, and the
+exit code is 2 after an error."""
 EXAMPLE = """\
 example:
   $ tidelog repl reach.dl -F facts
@@ -41,52 +40,36 @@ PROMPT, GOES_ON = "> ", "  "
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_program(parser)
     arguments.add_facts(parser, ".")
+    arguments.add_maintenance(parser)
     parser.add_argument(
-        "--algorithm",
-        metavar="NAME",
-        default="auto",
-        help="how consequences are maintained: auto (unless given), recompute, counting, dred, "
-        "dredc, bf, bfc, aged, dredc-mod, bfc-mod, dbsp or dbsp-no-index",
+        "--history", metavar="FILE", help="keep typed lines in FILE for later sessions"
     )
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="refuse changes that do nothing, such as deleting a fact that is not there",
-    )
-    parser.add_argument(
-        "--history", metavar="FILE", help="keep the lines that are typed in FILE, for the next time"
-    )
-    arguments.add_reading(parser)
-    add_functors(parser)
-    arguments.add_limits(parser)
-    arguments.add_modules(parser)
-    arguments.add_engine(parser)
-    parser.add_argument("--no-warnings", action="store_true", help="do not print warnings")
+    arguments.add_evaluation(parser)
 
 
 def main(options: argparse.Namespace) -> int:
     arguments.settle_engine(options)
     if options.program == "-":
-        raise TidelogError("error: the standard input is for the session\n    name a program file")
+        raise TidelogError("error: the session uses the standard input\n    name a program file")
     accepted = accept(read_program(options.program, None, **arguments.reading(options)))
     on_spark = options.engine == "spark"
     files = decide(accepted, options.facts, "-", allow_paths=options.allow_paths, spark=on_spark)
-    refuse_stdin(accepted, files, "the standard input is for the session")
+    refuse_stdin(accepted, files, "the session uses the standard input")
     if not options.no_warnings:
         warn(accepted)
     database = open_database(accepted, files, options)
 
-    from tidelog.cli.session import SHOWN, Session, counted
+    from tidelog.cli.prompt import SHOWN, Session
 
     terminal = is_terminal(sys.stdin) and is_terminal(sys.stdout)
     session = Session(database, SHOWN if terminal else None)
     if terminal:
-        say(f"{options.program}: {database!r}; :help tells what can be written")
+        say(f"{options.program}: {database!r}; :help shows what to type")
         _converse(session, options.history)
     else:
         _obey(session)
-    if session.updates.pending:
-        say(f"{counted(session.updates.pending)} not committed")
+    if session.pending.changes:
+        say(f"{plural(len(session.pending.changes), 'change')} not committed")
     return 2 if session.failed and not terminal else 0
 
 
@@ -99,10 +82,11 @@ def _obey(session: Session) -> None:
         for line in block.removesuffix("\n").split("\n"):
             if not session.take(line.removesuffix("\r")):
                 return
+    session.end()
 
 
 def _converse(session: Session, history: str | None) -> None:
-    """Take lines from a person."""
+    """Take lines from a terminal."""
     completion.install(_offer(session))
     with _remembered(history):
         while True:
@@ -111,20 +95,21 @@ def _converse(session: Session, history: str | None) -> None:
                     return
             except EOFError:
                 say("")
+                session.end()
                 return
             except KeyboardInterrupt as stop:
-                told = f": {stop}" if isinstance(stop, Interrupted) else ""
-                say(f"\ninterrupted{told}")
+                note = f": {stop}" if isinstance(stop, Interrupted) else ""
+                say(f"\ninterrupted{note}")
                 session.drop()
 
 
 def _offer(session: Session) -> completion.Offer:
-    from tidelog.cli.session import COMMANDS
-    from tidelog.maintain.algorithms import ALGORITHMS
+    from tidelog.cli.prompt import COMMANDS
+    from tidelog.maintain.driver.algorithms import ALGORITHMS
 
     def offer(line: str, word: str) -> list[str]:
         database = session.database
-        names = (name for name in session.updates.relations() if not name.startswith("%"))
+        names = (name for name in session.pending.relations() if not name.startswith("%"))
         return completion.offers(line, word, COMMANDS, names, database.rules, ALGORITHMS)
 
     return offer
@@ -132,7 +117,7 @@ def _offer(session: Session) -> completion.Offer:
 
 @contextlib.contextmanager
 def _remembered(history: str | None) -> Iterator[None]:
-    """Lines of earlier sessions at hand, and those of this one kept, in a file if there is one."""
+    """Load the lines of earlier sessions from the file, and save those of this one."""
     try:
         import readline
     except ImportError:

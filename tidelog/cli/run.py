@@ -6,32 +6,33 @@ import argparse
 import io
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.accept import Accepted, accept, read_program
-from tidelog.cli import arguments, goals
-from tidelog.cli.files import Files, decide, output_folder
-from tidelog.cli.functors import add_functors, functors_of
-from tidelog.cli.opening import announce, facts_of, place_of, progress_of, write_all
+from tidelog.cli import arguments, goal_queries
+from tidelog.cli.functor_files import functors_of
+from tidelog.cli.open_database import announce, facts_of, place_of, progress_of, write_all
+from tidelog.cli.run_files import Files, decide, output_folder
 from tidelog.cli.terminal import Interrupted, out, say, stdin, stdout
-from tidelog.io.atomic import Staged, check_target
-from tidelog.io.directives import require_writable
-from tidelog.program.diagnostics import Diagnostic, TidelogError, render
+from tidelog.control.limits import Watch, guarded
+from tidelog.formats.atomic_files import Staged, check_target
+from tidelog.formats.directives import require_writable
+from tidelog.plan.accept import Accepted, accept, read_program
+from tidelog.program.diagnostics import Diagnostic, TidelogError, during, plural, render
 
 if TYPE_CHECKING:
-    from tidelog.api import Database
-    from tidelog.limits import Limits
+    from tidelog.control.limits import Limits
     from tidelog.program.syntax import Value
     from tidelog.program.table import Table
     from tidelog.report.profile import RuleRound
+    from tidelog.session.database import Database
 
 DESCRIPTION = """\
-Evaluate a program as `souffle` does: read what .input asks for, derive all that follows,
-write what .output asks for. Outputs are written when all of them are complete, or not at
-all. Exit codes: 0 fine, 1 --check found a difference, 2 bad input, 130 interrupted."""
+Evaluate a program as `souffle` does: read its .input relations, derive all consequences, and
+write its .output relations. Outputs are written when all of them are complete, or not at all.
+Exit codes: 0 fine, 1 --check found a difference, 2 bad input, 130 interrupted."""
 EXAMPLE = """\
 example:
   $ cat reach.dl
@@ -44,7 +45,7 @@ example:
   $ tidelog run reach.dl             reads edge.facts, writes path.csv
   $ tidelog run reach.dl -D -        prints path instead
   $ tidelog run reach.dl --profile   shows where the time goes
-  $ tidelog run reach.dl --goal 'path(1, x)'   prints what 1 leads to, and derives no more"""
+  $ tidelog run reach.dl --goal 'path(1, x)'   prints what 1 reaches, and derives no more"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,46 +58,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the program, or - for the standard input",
     )
     arguments.add_facts(parser, ".")
-    parser.add_argument(
-        "-D",
-        "--output",
-        metavar="FOLDER",
-        default=".",
-        help="where .output files go, the current folder unless given; the last folder of the "
-        "path is created if it is missing; - prints every output",
-    )
+    arguments.add_output(parser)
     parser.add_argument(
         "--profile",
         metavar="FILE",
         nargs="?",
         const="",
-        help="time, instances and facts per rule: a table (on the standard error, or in FILE) "
-        "and a page beside it (PROGRAM.profile.html in the output folder unless FILE is given)",
+        help="measure time, instances and facts per rule: write a table (to the standard error, or "
+        "FILE) and a page (PROGRAM.profile.html in the output folder, or beside FILE)",
     )
     parser.add_argument(
         "--check",
         action="store_true",
-        help="evaluate once more, naively (slow), and compare; a difference is printed as the "
-        "changes that would put the answer right, and nothing is written",
+        help="evaluate again, naively (slow), and compare; if the results differ, print the "
+        "changes that would correct them, and write nothing",
     )
-    goals.add_goal(
+    goal_queries.add_goal(
         parser,
-        "print the answer to a question such as 'path(1, x), x > 2' instead of writing outputs, "
+        "print the answer to a query such as 'path(1, x), x > 2' instead of writing outputs, "
         "and evaluate only what it needs",
     )
-    arguments.add_reading(parser)
-    add_functors(parser)
-    arguments.add_limits(parser)
-    arguments.add_modules(parser)
-    arguments.add_engine(parser)
-    parser.add_argument("--no-warnings", action="store_true", help="do not print warnings")
+    arguments.add_evaluation(parser)
 
 
 def main(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     _settle_arguments(options)
     arguments.settle_engine(options)
-    goals.settle_goal(options)
+    goal_queries.settle_goal(options)
     parsed = read_program(options.program, stdin(), **arguments.reading(options))
     accepted = accept(parsed, unfold=True)
     if options.check and accepted.checked.limits:
@@ -112,7 +101,7 @@ def main(options: argparse.Namespace) -> int:
         spark=options.engine == "spark",
     )
     if options.goal:
-        return goals.answer(accepted, files, options)
+        return goal_queries.answer(accepted, files, options)
     if not options.no_warnings:
         _warn(accepted, files)
     printed = stdout() if files.printed else io.BytesIO()
@@ -127,21 +116,23 @@ def main(options: argparse.Namespace) -> int:
             raise Interrupted("nothing was written") from None
         if not right:
             return 1
-        warnings = write_all(database, accepted, files, printed)
-        if not options.no_warnings:
-            for warning in warnings:
-                say(render(warning, accepted.sources))
-        if report is not None:
-            report.write(database.stats.profile, time.perf_counter() - began)
+        try:
+            warnings = write_all(database, accepted, files, printed)
+            if not options.no_warnings:
+                for warning in warnings:
+                    say(render(warning, accepted.sources))
+        finally:  # a pipe may close before all outputs are printed
+            if report is not None:
+                report.write(database.stats.profile, time.perf_counter() - began)
     return 0
 
 
 def _evaluate(
     accepted: Accepted, files: Files, options: argparse.Namespace
 ) -> tuple[Database, bool]:
-    """The program's consequences, and whether they pass the check, if one is asked for."""
-    from tidelog.api import Database
-    from tidelog.demanding import for_outputs
+    """Evaluate the program; also returns whether the result passes --check."""
+    from tidelog.session.database import Database
+    from tidelog.session.demand import for_outputs
 
     functors = functors_of(accepted, options)
     asked = {each.relation.name for each in files.outputs}
@@ -152,17 +143,15 @@ def _evaluate(
     if narrowed:
         read = [each for each in files.inputs if each.relation.name in accepted.checked.relations]
         files = Files(tuple(read), files.outputs)
-    announce(accepted, options)
+    announce(options)
     limits = arguments.limits(options)
     place = place_of(files, options)
-    tables = facts_of(accepted, files, place)
-    kept: list[tuple[str, Table]] | None = None
-    if options.check and place is None:
-        tables = kept = list(tables)
+    read_facts = facts_of(accepted, files, options.max_facts)
+    kept: list[tuple[str, Table]] | None = [] if options.check and place is None else None
     with progress_of(options) as progress:
         database = Database.of(
             accepted,
-            tables,
+            read_facts if kept is None else lambda backend: _keeping(read_facts(backend), kept),
             modules=not options.no_modules,
             limits=limits,
             profile=options.profile is not None,
@@ -174,15 +163,22 @@ def _evaluate(
         return database, True
     given = _explicit(database) if kept is None else kept
     names = sorted(asked) if narrowed else database.relations
-    return database, _check(whole, given, database, names, limits)
+    with guarded(Watch(limits, lambda: 0).check), during("--check evaluated naively"):
+        return database, _check(whole, given, database, names, limits)
+
+
+def _keeping(
+    tables: Iterable[tuple[str, Table]], kept: list[tuple[str, Table]]
+) -> Iterator[tuple[str, Table]]:
+    for each in tables:
+        kept.append(each)
+        yield each
 
 
 def _explicit(database: Database) -> list[tuple[str, Table]]:
-    """The facts that Spark has read."""
-    engine = database._spark
-    assert engine is not None
-    names = engine.relations(engine.explicit)
-    return [(name, engine.table_of(name, engine.explicit.of(name))) for name in names]
+    """The facts that the database has read."""
+    engine, E = database._engine, database._engine.explicit
+    return [(name, engine.table(name, E)) for name in engine.relations(E)]
 
 
 def _check(
@@ -192,24 +188,25 @@ def _check(
     names: Iterable[str],
     limits: Limits,
 ) -> bool:
-    from tidelog import naive
+    from tidelog.oracle import evaluate
 
     facts: dict[str, list[tuple[Value, ...]]] = {}
     for name, table in tables:
         facts.setdefault(name, []).extend(table.rows())
     found = {name: database.table(name).rows() for name in names}
     functions = database._state.functors.functions
-    changes = naive.check(accepted.typed, facts, found, limits.max_facts, functions)
+    changes = evaluate.check(accepted.typed, facts, found, limits.max_facts, functions)
     for change in changes:
         out(change)
     if changes:
         say(
-            f"error: {len(changes):,} facts differ from naive evaluation; nothing was written\n"
-            "    please report it: the changes above would put the answer right"
+            f"error: naive evaluation differs by {plural(len(changes), 'fact')}; "
+            "nothing was written\n"
+            "    please report it: the changes above would correct the answer"
         )
     else:
         facts_in_all = sum(map(len, found.values()))
-        say(f"checked: {facts_in_all:,} facts, the same by naive evaluation")
+        say(f"checked: {plural(facts_in_all, 'fact')}, the same by naive evaluation")
     return not changes
 
 
@@ -218,7 +215,7 @@ def _warn(accepted: Accepted, files: Files) -> None:
         say(render(warning, accepted.sources))
     if not files.outputs:
         nothing = Diagnostic(
-            "the program writes nothing", advice="add `.output RELATION`", severity="warning"
+            "the program has no outputs", advice="add `.output RELATION`", severity="warning"
         )
         say(render(nothing, {}))
 
@@ -265,7 +262,7 @@ def _report_of(options: argparse.Namespace) -> Report | None:
 
 
 def _settle_arguments(options: argparse.Namespace) -> None:
-    """See to it that `--profile reach.dl` means what it says."""
+    """Let `--profile reach.dl` name the program, not the file of the profile."""
     profile = options.profile
     if options.program is None and profile and (profile.endswith(".dl") or profile == "-"):
         options.program, options.profile = profile, ""

@@ -1,4 +1,4 @@
-"""Standard streams: what is said to people, and what is printed as a result."""
+"""Standard streams: messages on the standard error, results on the standard output."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from collections.abc import Iterator
 from time import monotonic
 from typing import BinaryIO
 
-from tidelog.limits import Interrupts
+from tidelog.control.limits import Interrupts
 from tidelog.program.diagnostics import TidelogError
 
-LOOK = 0.1  # seconds between two looks at whether a reader is still waited for
-PATIENCE = 1.0  # seconds that a reader has after a second Ctrl-C
+LOOK = 0.1  # seconds between two checks whether to wait for a reader any longer
+PATIENCE = 1.0  # seconds to wait for a reader after a second Ctrl-C
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with a word on what it left behind."""
+    """Ctrl-C, with a note on what was done before."""
 
 
 class Unread(TidelogError):
-    """Nobody reads the results any more, and not all is done; the exit code is 1."""
+    """The reader of the results has gone before the work was complete; the exit code is 1."""
 
 
 def say(text: str) -> None:
-    """A line or more for people, on the standard error."""
-    # Whoever closed it does not want to know; `print` would use the standard output instead.
+    """Print a message on the standard error."""
+    # It may be closed: `print` would use the standard output instead.
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(_encodable(text, sys.stderr.encoding) + "\n")
@@ -37,12 +37,12 @@ def say(text: str) -> None:
 
 
 def out(text: str) -> None:
-    """A line or more of the command's result, on the standard output, always in UTF-8."""
+    """Print a result on the standard output, always in UTF-8."""
     stdout().write(text.encode("utf-8", "surrogateescape") + b"\n")
 
 
 def fault(message: str) -> str:
-    """The message, marked as an error if it is not yet.
+    """The message, with `error:` in front unless it has that.
 
     >>> fault("there is no relation p")
     'error: there is no relation p'
@@ -61,10 +61,10 @@ def stdout() -> BinaryIO:
 
 
 class Whole:
-    """The standard output, for what must reach its reader as a whole.
+    """The standard output, for results that must reach their reader completely.
 
-    In a block that holds Ctrl-C back, writing goes on after the first one, however long the
-    reader takes. A second one ends it, if the reader has not taken all soon after.
+    In a block that holds Ctrl-C back, writing continues after the first one, however slow the
+    reader is. A second one ends it unless the reader finishes soon after.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Whole:
         try:
             self._file = self._stdout.fileno() if hasattr(select, "poll") else -1
         except (OSError, ValueError):
-            self._file = -1  # it is no real file
+            self._file = -1  # not a real file
 
     def write(self, data: bytes) -> None:
         if self._file < 0:
@@ -83,7 +83,7 @@ class Whole:
         ready.register(self._file, select.POLLOUT)
         rest = memoryview(data)
         while rest:
-            # Inside a write of more than a pipe can take, nobody could give up.
+            # A larger write could block, and could not be given up.
             if ready.poll(LOOK * 1000):
                 rest = rest[os.write(self._file, rest[: select.PIPE_BUF]) :]
             self._look()
@@ -110,16 +110,16 @@ def flush_stdout() -> None:
 
 
 def close_ears() -> None:
-    """All is done: a Ctrl-C that comes now would only break off how things are put away."""
+    """Ignore Ctrl-C: all work is done, and it would only interrupt cleaning up."""
     if threading.current_thread() is threading.main_thread():
-        flush_stdout()  # that may wait for a reader
+        flush_stdout()  # may wait for a reader
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
 def open_ears() -> Iterator[None]:
-    """Ctrl-C is heard after the block as it was before."""
+    """Restore the handler of Ctrl-C after the block."""
     heard = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -129,7 +129,7 @@ def open_ears() -> Iterator[None]:
 
 
 def drop_stdout() -> None:
-    """Nobody reads it any more; the interpreter must not complain about that at its end."""
+    """Discard further output, whose reader has gone, so that the interpreter exits quietly."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())

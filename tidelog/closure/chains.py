@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.closure.arrays import NO_PAIRS, Pairs, grown, new
+from tidelog.closure.growing_arrays import NO_PAIRS, Pairs, grown, new
 from tidelog.closure.kernels import chains as kernels
 
 SPREAD, SPARE = 16, 1 << 16  # so many nodes for each fact, and more: ids may be so far apart

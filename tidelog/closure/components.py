@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tidelog.closure.arrays import NO_PAIRS, Pairs, as_pairs, grown, new
-from tidelog.closure.bundles import Numbers, Scratch
 from tidelog.closure.graph import HALF, Graph, Ways, turned
+from tidelog.closure.growing_arrays import NO_PAIRS, Pairs, as_pairs, grown, new
 from tidelog.closure.kernels import classes as kernels
+from tidelog.closure.row_arrays import Numbers, Scratch
 from tidelog.program.diagnostics import LimitError
 
 SPARE = 1 << 16  # nodes that may lie idle

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.closure.arrays import Pairs, grown, new
-from tidelog.closure.kernels import asking, nodes, order
+from tidelog.closure.growing_arrays import Pairs, grown, new
 from tidelog.closure.kernels import lists as kernels
+from tidelog.closure.kernels import node_order, nodes, pair_queries
 from tidelog.program.diagnostics import LimitError
 
 Ways = NDArray[np.uint64]  # edges as packed pairs of node numbers, sorted, each once
@@ -83,9 +83,9 @@ class Graph:
     def _arranged(self, ways: Ways, first: int) -> Ways:
         fresh = self.nodes - first
         scratch = new((4, fresh + 1), np.int32)
-        order.arrange(ways, first, scratch)
+        node_order.arrange(ways, first, scratch)
         ids = new(fresh, np.uint32, clear=False)
-        order.renumber(self.ids, self.table, ways, first, scratch, ids)
+        node_order.renumber(self.ids, self.table, ways, first, scratch, ids)
         return in_order(ways, self.nodes)
 
     def present(self, edges: Pairs) -> Ways:
@@ -97,7 +97,7 @@ class Graph:
     def numbers(self, pairs: Pairs) -> NDArray[np.int32]:
         """The numbers of all ids of the pairs, one after the other; -1 where there is none."""
         found = new(2 * len(pairs), np.int32, clear=False)
-        asking.number_known(self.ids, self.table, pairs.ravel(), found)
+        pair_queries.number_known(self.ids, self.table, pairs.ravel(), found)
         return found
 
     def number(self, name: int) -> int:
@@ -189,5 +189,5 @@ def _round(ways: Ways) -> Ways:
 def _by_first(ways: Ways, nodes: int) -> Ways:
     """The pairs by their first nodes, and otherwise in the order in which they come."""
     found = new(len(ways), np.uint64, clear=False)
-    order.by_first(ways, new(nodes + 1, np.int64), found)
+    node_order.by_first(ways, new(nodes + 1, np.int64), found)
     return found

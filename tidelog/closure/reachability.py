@@ -17,10 +17,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tidelog.closure.arrays import NO_PAIRS, Pairs, as_pairs, new
-from tidelog.closure.bundles import NO_LOG, Numbers, Queue, Rows, Scratch
 from tidelog.closure.graph import HALF, Graph, Ways, turned
-from tidelog.closure.kernels import asking, cutting, emission, joining, rows, strong
+from tidelog.closure.growing_arrays import NO_PAIRS, Pairs, as_pairs, new
+from tidelog.closure.kernels import (
+    edge_deletion,
+    edge_insertion,
+    pair_emission,
+    pair_queries,
+    rows,
+    strong,
+)
+from tidelog.closure.row_arrays import NO_LOG, Numbers, Queue, Rows, Scratch
 from tidelog.program.diagnostics import LimitError
 
 BULK = 8  # from one new edge in so many on, all components are passed
@@ -77,14 +84,14 @@ class Reachability:
     def pairs(self) -> Pairs:
         pairs: Pairs = new((self.size, 2), np.uint32, clear=False)
         names = new(self._nodes, np.uint32, clear=False)
-        emission.all_pairs(self._rows, self._graph.ids, self._nodes, names, pairs.ravel())
+        pair_emission.all_pairs(self._rows, self._graph.ids, self._nodes, names, pairs.ravel())
         return pairs
 
     def contains(self, pairs: ArrayLike) -> NDArray[np.bool_]:
         """Of each pair, whether it is there."""
         asked = as_pairs(pairs)
         found = new(len(asked), np.bool_)
-        asking.are_reached(self._rows, self._graph.numbers(asked), found)
+        pair_queries.are_reached(self._rows, self._graph.numbers(asked), found)
         return found
 
     def affected(self, edges: ArrayLike) -> Pairs:
@@ -93,8 +100,8 @@ class Reachability:
         numbers = self._graph.numbers(as_pairs(edges))
         marks, listed = new(self._nodes, np.uint8), new(self._nodes, np.int32, clear=False)
         ask = (self._rows, self._graph.ids, self._nodes, numbers, marks, listed)
-        pairs: Pairs = new((asking.pairs_through(*ask, NO_PAIRS), 2), np.uint32, clear=False)
-        asking.pairs_through(*ask, pairs)
+        pairs: Pairs = new((pair_queries.pairs_through(*ask, NO_PAIRS), 2), np.uint32, clear=False)
+        pair_queries.pairs_through(*ask, pairs)
         return pairs
 
     def insert(self, edges: ArrayLike) -> Pairs:
@@ -125,7 +132,7 @@ class Reachability:
             pairs: Pairs = new((count, 2), np.uint32, clear=False)
             names = new(self._nodes, np.uint32, clear=False)
             flat = pairs.ravel()
-            if emission.changed_pairs(self._rows, graph.ids, gone, names, flat) != count:
+            if pair_emission.changed_pairs(self._rows, graph.ids, gone, names, flat) != count:
                 raise AssertionError("rows and the number of their bits differ")
         except BaseException:
             rows.undo(self._rows)
@@ -156,7 +163,7 @@ class Reachability:
         dear = len(ways) * BULK >= graph.edges
         info[rows.NEXT] = info[rows.WORK] = 0
         while not dear:
-            said = joining.join(graph.into, self._rows, ways, scratch, budget)
+            said = edge_insertion.join(graph.into, self._rows, ways, scratch, budget)
             if said == rows.DONE:
                 return
             if said == rows.PAUSE:
@@ -172,7 +179,7 @@ class Reachability:
         marks[ways >> HALF] = 1
         found = strong.condense(out, self._rows, self._nodes, scratch)
         info[rows.NEXT] = info[rows.WORK] = 0
-        while said := joining.close(out, self._rows, scratch, found, marks):
+        while said := edge_insertion.close(out, self._rows, scratch, found, marks):
             self._resume(said)
 
     def _cut(self, ways: Ways) -> None:
@@ -181,10 +188,12 @@ class Reachability:
         degree = graph.edges // (self._nodes - graph.asleep + 1) + 1
         info[rows.WORK] = info[rows.HEAP] = info[rows.PIECE] = info[rows.PIECES] = 0
         info[rows.LOSSES] = 1
-        cutting.begin_cut(self._rows, ways, queue)
-        while said := cutting.cut(graph.out, graph.into, self._rows, ways, queue, scratch, degree):
+        edge_deletion.begin_cut(self._rows, ways, queue)
+        while said := edge_deletion.cut(
+            graph.out, graph.into, self._rows, ways, queue, scratch, degree
+        ):
             self._resume(said)
-        cutting.forget_losses(self._rows, queue)
+        edge_deletion.forget_losses(self._rows, queue)
 
     def _resume(self, said: int) -> None:
         """Give a kernel that stopped what it needs."""

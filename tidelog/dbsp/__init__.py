@@ -24,7 +24,7 @@ columns. The tests in `tests/dbsp` hold the one against the other.
 
 from __future__ import annotations
 
-from tidelog.dbsp import cache as cache
+from tidelog.dbsp import kernel_group as kernel_group
 from tidelog.dbsp.aggregates import (
     Aggregate,
     Groups,

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.dbsp.columns import check_reach, reach, some_of, words
+from tidelog.dbsp.row_columns import check_reach, reach, some_of, words
 from tidelog.dbsp.trace import Batch, Words, consolidated
 
 

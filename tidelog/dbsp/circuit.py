@@ -21,9 +21,9 @@ from typing import Any, overload
 from tidelog.dbsp import operators
 from tidelog.dbsp.aggregates import Aggregate
 from tidelog.dbsp.clock import Clock, Node, Wire, delayed, eliminated, same
-from tidelog.dbsp.columns import Function, Predicate
+from tidelog.dbsp.delays import Future
 from tidelog.dbsp.operators import Operator, Plus
-from tidelog.dbsp.pasts import Future
+from tidelog.dbsp.row_columns import Function, Predicate
 from tidelog.dbsp.zset import ZSet
 
 ROUNDS = 1_000_000  # of a fixpoint in one step, after which it is given up

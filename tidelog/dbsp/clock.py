@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tidelog.dbsp.delays import ENDLESS, Future, at, once
 from tidelog.dbsp.operators import Operator
-from tidelog.dbsp.pasts import ENDLESS, Future, at, once
 from tidelog.dbsp.trace import Batch
-from tidelog.program.diagnostics import LimitError
+from tidelog.program.diagnostics import LimitError, plural
 
 
 def same(batch: Batch) -> Batch:
@@ -84,7 +84,7 @@ class Clock:
             rounds += 1
             if self.rounds is not None and rounds > self.rounds:
                 raise LimitError(
-                    f"error: a fixpoint has not come to an end in {self.rounds} rounds; "
+                    f"error: a fixpoint has not come to an end in {plural(self.rounds, 'round')}; "
                     "`distinct` in it, or a limit on what it derives, may be missing"
                 )
             for part in self.parts:

@@ -32,8 +32,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tidelog.dbsp.kernels.cells import NEVER
-from tidelog.dbsp.kit import (
+from tidelog.dbsp.grounding import (
     HELD,
     Fold,
     Folded,
@@ -46,9 +45,10 @@ from tidelog.dbsp.kit import (
     Word,
     kit,
 )
-from tidelog.dbsp.layers import Layers
-from tidelog.dbsp.matching import default_rows, matches
+from tidelog.dbsp.kernels.cells import NEVER
+from tidelog.dbsp.product_join import default_rows, matches
 from tidelog.dbsp.state import Ledger, Node, Table
+from tidelog.dbsp.strata_layers import Layers
 from tidelog.dbsp.trace import (
     Batch,
     Match,

@@ -16,11 +16,11 @@ from typing import Protocol
 
 import numpy as np
 
-from tidelog.dbsp import columns as of_columns
+from tidelog.dbsp import row_columns as of_columns
 from tidelog.dbsp.aggregates import Aggregate, aggregated
-from tidelog.dbsp.columns import Function, Predicate, matching, some_of
-from tidelog.dbsp.kernels.joining import FOUND, GIVEN
-from tidelog.dbsp.pasts import ENDLESS, Future, Past, at, once, plus
+from tidelog.dbsp.delays import ENDLESS, Future, Past, at, once, plus
+from tidelog.dbsp.kernels.zset_joins import FOUND, GIVEN
+from tidelog.dbsp.row_columns import Function, Predicate, matching, some_of
 from tidelog.dbsp.trace import Batch, Match, kept, none
 
 

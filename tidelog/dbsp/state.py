@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tidelog.dbsp.kit import Fold, Signal, Stage
+from tidelog.dbsp.grounding import Fold, Signal, Stage
 from tidelog.dbsp.trace import Batch, Match, Trace, Words, consolidated, none
 from tidelog.program.rules import Rule
 

@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.dbsp.kernels import cells as kernels
-from tidelog.dbsp.kernels import hashing
-from tidelog.dbsp.kernels.joining import by_time as ordered_by_time
-from tidelog.dbsp.kernels.joining import join, total, total_kept
+from tidelog.dbsp.kernels import row_table
+from tidelog.dbsp.kernels.zset_joins import by_time as ordered_by_time
+from tidelog.dbsp.kernels.zset_joins import join, total, total_kept
 
 Words = NDArray[np.int64]
 Batch = Words  # lines of a row's words, an inner time and a weight
 Slots = NDArray[np.int32]
 
-HEAVIEST = int(hashing.HEAVIEST)
+HEAVIEST = int(row_table.HEAVIEST)
 FEWEST = 16  # cells that a trace has room for
 PACKED = 1024  # cells below which empty ones are not worth giving back
 LIKELY = 1 << 16  # sums that a join has room for at once, if it may have so many pairs

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tidelog.dbsp import columns as of_columns
+from tidelog.dbsp import row_columns as of_columns
 from tidelog.dbsp.aggregates import Aggregate, aggregated
-from tidelog.dbsp.columns import Function, Predicate, check_reach, matching, reach, some_of
-from tidelog.dbsp.kernels.joining import total
+from tidelog.dbsp.kernels.zset_joins import total
+from tidelog.dbsp.row_columns import Function, Predicate, check_reach, matching, reach, some_of
 from tidelog.dbsp.trace import Batch, Trace, Words, consolidated
 
 SHOWN = 12  # rows that are written out

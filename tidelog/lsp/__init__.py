@@ -1,5 +1,4 @@
-"""A language server: what editors ask about programs while they are written.
+"""A server for the Language Server Protocol 3.17, over standard input and output.
 
-The protocol is the Language Server Protocol 3.17, over the standard input and output. `wire`
-has its frames, `document` what is known of one program, `server` the requests.
+`jsonrpc` reads and writes messages, `document` analyses one program, `server` answers requests.
 """

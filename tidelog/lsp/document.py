@@ -1,4 +1,4 @@
-"""What is known of one program in an editor: its names, where they stand and what they mean."""
+"""One open program: its diagnostics, its names, where they occur and what they mean."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tidelog.plan import Analysis, analyse
-from tidelog.plan.walk import clause_nodes
 from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.formula_walk import clause_nodes
 from tidelog.program.rules import CheckedProgram
 from tidelog.program.syntax import Atom, Inside, RelationDecl, Span, Variable
 from tidelog.text import Parsed, parse, to_text
+from tidelog.text.argument_places import pointed
 from tidelog.text.lexer import Lexer, Source
-from tidelog.text.operators import RESERVED
+from tidelog.text.operator_table import RESERVED
 
 NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 Sort = Literal["relation", "type", "variable"]
 
 
 class Occurrence(NamedTuple):
-    """A name in the text. Variables are told apart by their clause."""
+    """A name in the text. Variables are local to their clause."""
 
     sort: Sort
     name: str
@@ -37,16 +38,16 @@ class Occurrence(NamedTuple):
         return self.sort, self.name, self.clause
 
 
-class CannotRename(Exception):
-    """A name that stands where it cannot be changed, or a new name that will not do."""
+class RenameError(Exception):
+    """A name that cannot be changed where it occurs, or an invalid new name."""
 
 
 @dataclass
 class Document:
-    """A program as the editor has it; all else is worked out when it is asked for."""
+    """A program in the editor, analysed on demand."""
 
     uri: str
-    file: str  # how its places name it
+    file: str  # its name in spans
     folder: Path | None
     text: str
     allow_paths: bool = False
@@ -73,10 +74,9 @@ class Document:
         return analyse(self.parsed.program)
 
     @property
-    def findings(self) -> list[Diagnostic]:
-        return list(dict.fromkeys((*self.parsed.diagnostics, *self.analysis.diagnostics)))
-
-    # Names.
+    def diagnostics(self) -> list[Diagnostic]:
+        found = pointed(self.analysis.diagnostics, self.parsed.sources)
+        return list(dict.fromkeys((*self.parsed.diagnostics, *found)))
 
     @cached_property
     def occurrences(self) -> list[Occurrence]:
@@ -101,7 +101,7 @@ class Document:
         return [each for each in dict.fromkeys(found) if each.at.line]
 
     def _types_used(self, types: set[str]) -> Iterator[Occurrence]:
-        """Names of types in declarations, whose places the program does not keep."""
+        """Names of types in declarations, found by a second pass of the lexer."""
         source = Source(self.file, self.text)
         lexer = Lexer(source, lambda message, at, advice: None)
         while True:
@@ -115,7 +115,7 @@ class Document:
                     yield Occurrence("type", token.text, source.span(token.start, len(token.text)))
 
     def at(self, line: int, column: int) -> Occurrence | None:
-        """The name at a place of this file; both count from 1."""
+        """The name at a position in this file; lines and columns count from 1."""
         for each in self.occurrences:
             at = each.at
             here = at.file == self.file and at.line == line
@@ -124,12 +124,12 @@ class Document:
         return None
 
     def same(self, name: Occurrence) -> list[Occurrence]:
-        """All places of a name, in the order of the text."""
+        """All occurrences of a name, in the order of the text."""
         found = {each.at: each for each in self.occurrences if each.key == name.key}
         return sorted(found.values(), key=lambda each: each.at)
 
     def definition(self, name: Occurrence) -> list[Occurrence]:
-        """Where a name is declared; if nowhere, where it first gets a meaning."""
+        """The declaration of a name, or else its first definition."""
         found = self.same(name)
         declared = {decl.at for decl in self.parsed.program.relations if not decl.inferred}
         if name.sort == "variable":
@@ -141,29 +141,27 @@ class Document:
         )
 
     def renamed(self, name: Occurrence, new: str) -> list[Span]:
-        """The places to change for another name; CannotRename says why that cannot be."""
+        """The spans to edit for a new name; raises RenameError if that is impossible."""
         if not NAME.fullmatch(new) or new in RESERVED:
-            raise CannotRename(f"{new!r} cannot be a name: write letters, digits, _ and ?")
+            raise RenameError(f"expected a name of letters, digits, _ and ?, got {new!r}")
         places = self.same(name)
         for each in places:
             if isinstance(each.at, Inside) or "." in name.name:
-                raise CannotRename(f"{name.name} belongs to a component: rename it there by hand")
-            if self._written(each.at) != name.name:
-                raise CannotRename(f"{name.name} comes from a macro, or from a file that changed")
+                raise RenameError(f"{name.name} belongs to a component; rename it there by hand")
+            if self._text_at(each.at) != name.name:
+                raise RenameError(f"{name.name} comes from a macro, or from a file that changed")
         taken = {each.name for each in self.occurrences if each.key == name._replace(name=new).key}
         if taken:
-            raise CannotRename(f"there is a {name.sort} {new} already")
+            raise RenameError(f"the {name.sort} {new} already exists")
         return [each.at for each in places]
 
-    def _written(self, at: Span) -> str:
+    def _text_at(self, at: Span) -> str:
         lines = self.lines if at.file == self.file else self.parsed.sources.get(at.file, [])
         line = lines[at.line - 1] if at.line <= len(lines) else ""
         return line[at.column - 1 : at.column - 1 + at.width]
 
-    # What names mean.
-
     def explain(self, name: Occurrence) -> str:
-        """A name's type, and of a relation its stratum and rules."""
+        """The type of a name, and the stratum and number of rules of a relation."""
         if name.sort == "variable":
             kind = self._kinds.get(name.at)
             return f"{name.name}: {kind}" if kind else f"{name.name} (a variable)"
@@ -175,7 +173,7 @@ class Document:
         checked = self.analysis.checked
         if checked is None:
             return shown
-        return "\n".join([shown, *_place(name.name, decl, checked)])
+        return "\n".join([shown, *_stratum_lines(name.name, decl, checked)])
 
     @cached_property
     def _kinds(self) -> dict[Span, str]:
@@ -184,7 +182,7 @@ class Document:
         return {n.at: n.kind for n in nodes if isinstance(n, Variable) and n.kind}
 
     def symbols(self) -> Iterator[tuple[str, Sort, Span]]:
-        """What this file declares."""
+        """The declarations in this file."""
         program = self.parsed.program
         for relation in program.relations:
             if relation.at.file == self.file and not relation.inferred:
@@ -194,13 +192,13 @@ class Document:
                 yield each.name, "type", each.at
 
 
-def _place(name: str, decl: RelationDecl | None, checked: CheckedProgram) -> Iterator[str]:
-    """Lines about a relation's place in the evaluation."""
+def _stratum_lines(name: str, decl: RelationDecl | None, checked: CheckedProgram) -> Iterator[str]:
+    """Lines about a relation's stratum and rules."""
     for number, stratum in enumerate(checked.strata, 1):
         if name in stratum.relations:
             rules = [rule for rule in stratum.rules if rule.head.relation == name]
             others = [n for n in stratum.relations if n != name and not n.startswith("%")]
-            kind = "recursive" if stratum.recursive else "derived" if rules else "given"
+            kind = "recursive" if stratum.recursive else "derived" if rules else "explicit"
             yield f"// stratum {number} of {len(checked.strata)}, {kind}"
             if others:
                 yield f"// together with {', '.join(others[:8])}"
@@ -208,4 +206,4 @@ def _place(name: str, decl: RelationDecl | None, checked: CheckedProgram) -> Ite
                 yield f"// {len(rules)} {'rule' if len(rules) == 1 else 'rules'}"
             return
     if decl is not None and "inline" in decl.qualifiers:
-        yield "// inline: its rules stand where it is used"
+        yield "// inline: its rules replace its uses"

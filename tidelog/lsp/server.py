@@ -1,4 +1,4 @@
-"""The requests of an editor. A bad one is answered with an error; none ends the server."""
+"""Answers the requests of an editor. Errors are answered, and never end the server."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tidelog.lsp import wire
-from tidelog.lsp.document import CannotRename, Document, Occurrence
-from tidelog.lsp.places import characters, path_of, range_of, uri_of
-from tidelog.lsp.wire import RpcError
+from tidelog.lsp import jsonrpc
+from tidelog.lsp.document import Document, Occurrence, RenameError
+from tidelog.lsp.jsonrpc import RpcError
+from tidelog.lsp.positions import characters, path_of, range_of, uri_of
 from tidelog.program.diagnostics import Diagnostic, ProgramError
 from tidelog.program.syntax import Inside, Span
-from tidelog.text.layout import format_text
+from tidelog.text.formatter import format_text
 
 SEVERITIES = {"error": 1, "warning": 2}
-SYMBOLS = {"relation": 12, "type": 5}  # as functions and classes are shown
+SYMBOLS = {"relation": 12, "type": 5}  # the protocol's kinds for functions and classes
 CAPABILITIES = {
     "textDocumentSync": {"openClose": True, "change": 1},
     "hoverProvider": True,
@@ -31,8 +31,8 @@ CAPABILITIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """How programs are read, besides their text."""
+class ParseOptions:
+    """Options of the parser, for all documents."""
 
     allow_paths: bool = False
     include: tuple[Path, ...] = ()
@@ -41,37 +41,37 @@ class Reading:
 
 @dataclass
 class Server:
-    """Answers what it reads; programs are looked at when nothing more waits to be read."""
+    """Answers messages in order, and diagnoses changed programs while none is waiting."""
 
     source: BinaryIO
     target: BinaryIO
     version: str = ""
-    reading: Reading = field(default_factory=Reading)
+    options: ParseOptions = field(default_factory=ParseOptions)
     documents: dict[str, Document] = field(default_factory=dict)
     initialized: bool = False
     stopped: bool = False
     _stale: dict[str, None] = field(default_factory=dict)
-    _told: dict[str, set[str]] = field(default_factory=dict)  # files with findings, by program
+    _published: dict[str, set[str]] = field(default_factory=dict)  # URIs, by program
 
     def serve(self) -> int:
-        """Until the editor says `exit`, or is gone; the exit code."""
+        """Serve until the editor sends `exit` or disconnects; returns the exit code."""
         waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threading.Thread(target=self._read, args=(waiting,), daemon=True).start()
         while True:
             if waiting.empty():
-                self._tell_all()
+                self._diagnose_stale()
             message = waiting.get()
             if message is None or self._is_exit(message):
                 return 0 if self.stopped else 1
-            self._take(message)
+            self._handle(message)
 
     def _read(self, waiting: queue.SimpleQueue[Any]) -> None:
         while True:
             try:
-                message = wire.read(self.source)
+                message = jsonrpc.read(self.source)
             except RpcError as error:
                 message = error
-            except (OSError, ValueError):  # the editor is gone
+            except (OSError, ValueError):  # the editor has disconnected
                 message = None
             waiting.put(message)
             if message is None or self._is_exit(message):
@@ -80,9 +80,7 @@ class Server:
     def _is_exit(self, message: Any) -> bool:
         return isinstance(message, dict) and message.get("method") == "exit"
 
-    # Messages.
-
-    def _take(self, message: Any) -> None:
+    def _handle(self, message: Any) -> None:
         """Answer one message."""
         number = message.get("id") if isinstance(message, dict) else None
         asks = isinstance(message, dict) and "id" in message
@@ -92,38 +90,38 @@ class Server:
                 raise message
             result = self._answer(message)
             if asks and "method" in message:
-                wire.write(self.target, {"id": number, "result": result})
+                jsonrpc.write(self.target, {"id": number, "result": result})
         except RpcError as error:
             self._fail(number, asks, error.code, str(error))
-        except Exception as error:  # whatever it is, the editor goes on
+        except Exception as error:  # an internal error must not end the server
             text = f"{type(error).__name__}: {error}"
-            self._fail(number, asks, wire.INTERNAL_ERROR, text)
+            self._fail(number, asks, jsonrpc.INTERNAL_ERROR, text)
 
     def _fail(self, number: Any, asks: bool, code: int, text: str) -> None:
         if asks:
             error = {"code": code, "message": text}
-            wire.write(self.target, {"id": number, "error": error})
-        else:  # nobody waits for an answer
+            jsonrpc.write(self.target, {"id": number, "error": error})
+        else:  # a notification has no response
             params = {"type": 2, "message": text}
-            wire.write(self.target, {"method": "window/logMessage", "params": params})
+            jsonrpc.write(self.target, {"method": "window/logMessage", "params": params})
 
     def _answer(self, message: Any) -> Any:
         if not isinstance(message, dict):
-            raise RpcError(wire.INVALID_REQUEST, "a message is an object")
+            raise RpcError(jsonrpc.INVALID_REQUEST, "expected an object")
         method = message.get("method")
         if method is None and ("result" in message or "error" in message):
-            return None  # an answer, though nothing was asked
+            return None  # a response, although the server sends no requests
         if not isinstance(method, str):
-            raise RpcError(wire.INVALID_REQUEST, "a request has a method")
+            raise RpcError(jsonrpc.INVALID_REQUEST, "missing method")
         action = self._actions().get(method)
         if action is None:
             if method.startswith("$/") or "id" not in message:
                 return None
-            raise RpcError(wire.NO_METHOD, f"there is no method {method}")
+            raise RpcError(jsonrpc.NO_METHOD, f"unknown method {method}")
         if not self.initialized and method != "initialize":
-            raise RpcError(wire.NOT_INITIALIZED, "initialize comes first")
+            raise RpcError(jsonrpc.NOT_INITIALIZED, "the server is not initialized")
         if self.stopped:
-            raise RpcError(wire.INVALID_REQUEST, "the server was shut down")
+            raise RpcError(jsonrpc.INVALID_REQUEST, "the server is shut down")
         params = message.get("params")
         return action(params if isinstance(params, dict) else {})
 
@@ -154,8 +152,6 @@ class Server:
         self.stopped = True
         self._stale.clear()
 
-    # Documents.
-
     def _open(self, params: dict[str, Any]) -> None:
         self._keep(_uri(params), _get(params, str, "textDocument", "text"))
 
@@ -164,56 +160,54 @@ class Server:
         uri = self._document(params).uri
         for change in changes:
             if not isinstance(change, dict) or "range" in change:
-                raise RpcError(wire.INVALID_PARAMS, "changes give the whole text")
+                raise RpcError(jsonrpc.INVALID_PARAMS, "expected the whole text, got a range")
             self._keep(uri, _get(change, str, "text"))
 
     def _close(self, params: dict[str, Any]) -> None:
         uri = self._document(params).uri
         del self.documents[uri]
         self._stale.pop(uri, None)
-        for told in self._told.pop(uri, set()):
-            self._publish(told, [])
+        for published in self._published.pop(uri, set()):
+            self._publish(published, [])
 
     def _keep(self, uri: str, text: str) -> None:
         path = path_of(uri)
         file = str(path) if path is not None else uri
         folder = path.parent if path is not None else None
-        r = self.reading
+        r = self.options
         self.documents[uri] = Document(uri, file, folder, text, r.allow_paths, r.include, r.macros)
         self._stale[uri] = None
 
     def _document(self, params: dict[str, Any]) -> Document:
         uri = _uri(params)
         if uri not in self.documents:
-            raise RpcError(wire.INVALID_PARAMS, f"{uri} is not open")
+            raise RpcError(jsonrpc.INVALID_PARAMS, f"{uri} is not open")
         return self.documents[uri]
 
-    # Findings.
-
-    def _tell_all(self) -> None:
-        """What is wrong in programs that were opened or changed."""
+    def _diagnose_stale(self) -> None:
+        """Publish the diagnostics of programs that were opened or changed."""
         while self._stale:
             uri = next(iter(self._stale))
             del self._stale[uri]
             try:
-                self._tell(self.documents[uri])
+                self._diagnose(self.documents[uri])
             except Exception as error:
                 self._fail(None, False, 0, f"{type(error).__name__}: {error}")
 
-    def _tell(self, document: Document) -> None:
+    def _diagnose(self, document: Document) -> None:
         by_file: dict[str, list[dict[str, Any]]] = {document.uri: []}
-        for found in document.findings:
+        for found in document.diagnostics:
             at = found.at
             elsewhere = at is not None and at.line > 0 and at.file != document.file
             uri = uri_of(at.file) if at is not None and elsewhere else document.uri
-            by_file.setdefault(uri, []).append(self._finding(found, document))
-        for uri in self._told.get(document.uri, set()) - by_file.keys():
+            by_file.setdefault(uri, []).append(self._diagnostic(found, document))
+        for uri in self._published.get(document.uri, set()) - by_file.keys():
             self._publish(uri, [])
-        for uri, findings in by_file.items():
-            self._publish(uri, findings)
-        self._told[document.uri] = set(by_file)
+        for uri, diagnostics in by_file.items():
+            self._publish(uri, diagnostics)
+        self._published[document.uri] = set(by_file)
 
-    def _finding(self, found: Diagnostic, document: Document) -> dict[str, Any]:
+    def _diagnostic(self, found: Diagnostic, document: Document) -> dict[str, Any]:
         parts = [found.message, found.advice, *(f"note: {note}" for note in found.notes)]
         if isinstance(found.at, Inside) and found.at.instance:
             parts.append(f"note: in the instance {found.at.instance}")
@@ -224,11 +218,9 @@ class Server:
             "message": "\n".join(part for part in parts if part),
         }
 
-    def _publish(self, uri: str, findings: list[dict[str, Any]]) -> None:
-        params = {"uri": uri, "diagnostics": findings}
-        wire.write(self.target, {"method": "textDocument/publishDiagnostics", "params": params})
-
-    # Questions about names.
+    def _publish(self, uri: str, diagnostics: list[dict[str, Any]]) -> None:
+        params = {"uri": uri, "diagnostics": diagnostics}
+        jsonrpc.write(self.target, {"method": "textDocument/publishDiagnostics", "params": params})
 
     def _name(self, params: dict[str, Any]) -> tuple[Document, Occurrence | None]:
         document = self._document(params)
@@ -271,13 +263,13 @@ class Server:
         return found
 
     def _format(self, params: dict[str, Any]) -> Any:
-        """The whole text in another layout, as `tidelog fmt` writes it."""
+        """Format the whole text, like `tidelog fmt`."""
         document = self._document(params)
         try:
             new = format_text(document.text, document.file)
         except ProgramError as problem:
             first = problem.diagnostics[0]
-            raise RpcError(wire.REQUEST_FAILED, first.message) from None
+            raise RpcError(jsonrpc.REQUEST_FAILED, first.message) from None
         if new == document.text:
             return []
         end = {"line": len(document.lines), "character": 0}
@@ -291,11 +283,11 @@ class Server:
         document, name = self._name(params)
         new = _get(params, str, "newName")
         if name is None:
-            raise RpcError(wire.REQUEST_FAILED, "there is no name here")
+            raise RpcError(jsonrpc.REQUEST_FAILED, "no name at this position")
         try:
             places = document.renamed(name, new)
-        except CannotRename as problem:
-            raise RpcError(wire.REQUEST_FAILED, str(problem)) from None
+        except RenameError as problem:
+            raise RpcError(jsonrpc.REQUEST_FAILED, str(problem)) from None
         changes: dict[str, list[dict[str, Any]]] = {}
         for at in places:
             edit = {"range": _range(at, document), "newText": new}
@@ -304,12 +296,15 @@ class Server:
 
 
 def _get(params: dict[str, Any], kind: type, *keys: str) -> Any:
-    """A value of the parameters, of this kind."""
+    """A value of the parameters, checked against a type."""
     found: Any = params
     for key in keys:
         found = found.get(key) if isinstance(found, dict) else None
     if not isinstance(found, kind) or isinstance(found, bool):
-        raise RpcError(wire.INVALID_PARAMS, f"{'.'.join(keys)} is missing, or no {kind.__name__}")
+        raise RpcError(
+            jsonrpc.INVALID_PARAMS,
+            f"expected {kind.__name__} for {'.'.join(keys)}, got {type(found).__name__}",
+        )
     return found
 
 

@@ -1,21 +1,21 @@
 """DRed by age: overdeletion stops at facts that have a derivation from older ones.
 
-Every fact of a recursive stratum has an age: when it came to the materialisation. What derived
-it first was there before it, so each fact is explicit or has an instance whose body facts are
-older than it is; and as long as it has one, no cycle holds it up. So DRed need not delete a
-fact that has such an instance left. One that has only others is deleted, and comes back in
-DR4 or DR5, younger then than what derives it. Where facts have many derivations, as in dense
-graphs, hardly any is deleted in vain.
+Every fact of a recursive stratum has an age: when it was inserted into the materialisation. The
+body facts that derived it first are older, so each fact is explicit or has an instance whose body
+facts are older than it is; and as long as it has one, it does not depend on itself. So DRed need
+not overdelete a fact that has such an instance left. A fact that has only others is overdeleted,
+and rederived in DR4 or DR5, younger then than what derives it. Where facts have many derivations,
+as in dense graphs, hardly any is overdeleted in vain.
 
 This departs from the papers: DRed (Gupta, Mumick and Subrahmanian 1993) deletes such facts, B/F
 (Motik et al. 2015) looks for proofs of them, and counting by rounds (Motik et al. 2019) keeps
 for every fact how often it is derived in which round; here one number a fact is enough. It is
 the first round of the latter, and the level in Even and Shiloach's tree (1981).
 
-Why it is right. Facts that are left and lost no instance keep the one from older facts. Those
-that lost one and were checked have one. Should a fact that this one relies on be deleted later,
-it loses that instance and is checked again. By age, from the oldest on, all that is left has a
-proof. What is deleted and has a proof is found by DR4 and DR5, as in DRed.
+Why it is correct. Facts that are left and lost no instance keep the one from older facts. Those
+that lost one and were checked have one. If a fact that it rests on is deleted later, the fact
+loses that instance and is checked again. By induction on age, all that is left has a proof. What
+is deleted and has a proof is rederived by DR4 and DR5, as in DRed.
 
 # Ds, N, O as in `dred`
 """
@@ -24,24 +24,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidelog.engine import FactSet, Split
 from tidelog.maintain import bf, recompute
 from tidelog.maintain.dred import insert, rederive
-from tidelog.maintain.groups import unaffected
-from tidelog.maintain.seam import FactSet, Split
 from tidelog.maintain.steps import kept, losing
+from tidelog.maintain.unaffected import unaffected
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
-MANY = 32  # facts that are worth a check; fewer are checked in some rounds only
-ROUNDS = 8  # without a check, at first
+# Chosen, not measured; docs/updates.md shows what comes of them.
+MANY = 32  # facts: more are checked in every round, fewer in some rounds only
+ROUNDS = 8  # rounds without a check, at first
 LIKELY = 0.5  # part of the facts checked before that had older support
-UNLIKELY = 0.2
-BLINDLY = 4  # times the facts that lose a derivation first: deleted without a check then
+UNLIKELY = 0.2  # the same: below this, deletion begins without checks
+BLINDLY = 4  # times the facts that lose a derivation first are deleted then without a check
 
 
-def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     if not stratum.recursive:
-        bf.maintain(u, stratum, gone, come)
+        bf.maintain(u, stratum, removed, added)
         u.work.algorithm = "aged"
         return
     if not u.memory.has("ages", stratum):
@@ -50,26 +51,26 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
         return
     u.work.algorithm = "aged"
     dead = u.engine.none()
-    Ds = overdelete(u, stratum, losing(u, stratum, gone, come), come, dead)
+    Ds = overdelete(u, stratum, losing(u, stratum, removed, added), added, dead)
     u.memory.keep(stratum, "ages")
-    insert(u, stratum, come, rederive(u, stratum, Ds, come, dead), Ds)
+    insert(u, stratum, added, rederive(u, stratum, Ds, added, dead), Ds)
 
 
 def overdelete(
-    u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule], dead: FactSet
+    u: Update, stratum: Stratum, N: FactSet, added: Sequence[Rule], dead: FactSet
 ) -> FactSet:
-    """N and all facts of the stratum that lose a derivation with them, directly or not, but not
-    those that are seen to have one from older facts left. Those of them that have no derivation
-    at all are `dead`, too.
+    """Ds: N and every fact of the stratum that loses a derivation when N are deleted, but for those
+    that a check finds to have one from older facts left. Those without any derivation are added to
+    `dead`.
 
-    Checks cost more than deletion in vain where a few facts follow from a few. So while there
+    Checks cost more than overdeletion in vain where a few facts follow from a few. So while there
     are few, only those of some rounds are checked: of the first, and then of fewer and fewer.
-    Where checks found hardly anything before, they begin when more is deleted than was lost.
+    Where checks seldom found support before, they begin when more is deleted than was lost.
     """
     engine, I = u.engine, u.I
     known = u.memory.known(stratum)
-    rules, negative = unaffected(u, stratum, kept(stratum.recursive, come))
-    every, unseen = unaffected(u, stratum, kept(known.rules, come))
+    rules, negative = unaffected(u, stratum, kept(stratum.recursive, added))
+    every, unseen = unaffected(u, stratum, kept(known.rules, added))
     Ds, costs = engine.none(), u.memory.costs(stratum)
     most = left = ROUNDS  # until the next check
     blindly = BLINDLY * len(N) if costs.support < UNLIKELY else 0
@@ -77,10 +78,11 @@ def overdelete(
     def each() -> bool:
         nonlocal left
         left -= 1
+        u.deletes(len(Ds) + len(N))
         few = len(N) <= MANY or len(Ds) + len(N) <= blindly
         return u.round() and left >= 0 and (left == most - 1 or few)
 
-    # Instances that support a fact are those that are followed when a fact goes: no new ones.
+    # New instances support no fact: overdeletion does not follow them.
     still = Split(known.inside, I - Ds, I - u.A)
     within = Split(known.inside, I - (Ds - N), I - u.A)  # Ds - N is O
     while N:
@@ -89,7 +91,7 @@ def overdelete(
             N -= u.E
             asked = N
             if costs.support < LIKELY:
-                # Most have no derivation left, old or young: whoever knows need not ask again.
+                # Most have no derivation at all left: then rederivation need not check them.
                 asked = engine.provable(every, N, within=still, negative=unseen)
                 dead |= N - asked
             N -= engine.provable(every, asked, within=still, negative=unseen, older=known.inside)

@@ -4,14 +4,14 @@ Algorithms 1 to 3, by sets of facts instead of facts. Departures:
   - Lower strata are exact when a stratum is checked, so only facts of the stratum itself
     are. A fact that is explicit, or that a nonrecursive rule derives, is proved without
     chaining; backward chaining and saturation follow recursive rules.
-  - Proofs are sought in the new state, with rules and lower facts that came: a fact that has
-    a proof by these is never deleted.
+  - Proofs are sought in the new state, with added rules and inserted lower facts: a fact that
+    has a proof by these is never deleted.
   - Algorithm 2 goes depth first and stops when its fact is proved. Here backward chaining is
     breadth first, for some facts at a time, and stops when all of these are proved; facts that
     it met and that are neither proved nor disproved by then count as not checked.
-  - Saturation waits until it is needed: until something is asked for that is not proved.
-  - All facts that are disproved are propagated, met as consequences or by backward chaining:
-    they must go in any case. The paper's D is C, as far as it is not proved.
+  - Saturation waits until a fact is checked that is not proved yet.
+  - All disproved facts are propagated, whether met as consequences or by backward chaining:
+    they must be deleted in any case. The paper's D is C - K.
   - Insertion is step DR5 of DRed.
 
 # C checked   B being checked   K known to hold: proved (P) in C, delayed (Y) outside of C
@@ -22,40 +22,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tidelog.engine import FactSet, Split, View
 from tidelog.maintain.dred import insert
-from tidelog.maintain.groups import unaffected
-from tidelog.maintain.seam import FactSet, Split, View
 from tidelog.maintain.steps import gaining, kept, losing
-from tidelog.maintain.update import Update
+from tidelog.maintain.unaffected import unaffected
+from tidelog.maintain.update import Context, Update
 from tidelog.program.rules import Rule, Stratum
 
-FIRST = 64  # facts that are checked together; then twice as many, and so on
+FIRST = 64  # facts that are checked together, then twice as many: chosen, not measured
 
 Proved = Callable[[FactSet], FactSet]  # those of some facts that nonrecursive rules derive
 
 
-def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     u.work.algorithm = "bf"
     u.memory.keep(stratum)
 
     def proved(F: FactSet) -> FactSet:
         return u.engine.provable(stratum.nonrecursive, F, within=u.I)
 
-    N = losing(u, stratum, gone, come)
+    N = losing(u, stratum, removed, added)
     if stratum.recursive:
         check = Check(u, stratum, proved)
-        N = delete(u, stratum, N, kept(stratum.recursive, come), check)
+        N = delete(u, stratum, N, kept(stratum.recursive, added), check)
         known = check.K if u.marks is not None else None
         del check
-        insert(u, stratum, come, u.engine.none(), N, known)
+        insert(u, stratum, added, u.engine.none(), N, known)
     else:
-        step(u, stratum, come, N, proved)
+        step(u, stratum, added, N, proved)
 
 
-def step(u: Update, stratum: Stratum, come: Sequence[Rule], N: FactSet, proved: Proved) -> None:
-    """Without recursion there is no chaining: N are checked, and what is new comes."""
+def step(u: Update, stratum: Stratum, added: Sequence[Rule], N: FactSet, proved: Proved) -> None:
+    """Without recursion there is no chaining: check N, and insert what is new."""
     P = u.engine.none()
     if N:
+        u.deletes(len(N))
         u.work.numbers["|C|"] += len(N)
         u.note("del prop")
         N -= u.E
@@ -63,7 +64,7 @@ def step(u: Update, stratum: Stratum, come: Sequence[Rule], N: FactSet, proved: 
         N -= P
         u.I -= N
         u.note("saturate")
-    A = gaining(u, stratum, come)
+    A = gaining(u, stratum, added)
     u.applied("insertions", len(A))
     u.I |= A
     if u.marks is not None and (A or P):
@@ -96,7 +97,7 @@ def delete(
 def propagate(
     u: Update, stratum: Stratum, N: FactSet, rules: tuple[Rule, ...], S: View, C: FactSet
 ) -> FactSet:
-    """Facts outside C that lose an instance with N; the others of S have taken theirs."""
+    """Facts outside C that lose an instance with N; the rest of S has been propagated."""
     narrowed, negative = unaffected(u, stratum, rules)
     within = Split(u.memory.known(stratum).inside, u.I - (S - N), u.I - u.A)  # S - N is O
     return u.engine.derive(narrowed, touching=N, within=within, negative=negative, guard=u.I - C)
@@ -105,7 +106,7 @@ def propagate(
 class Check:
     """Which facts of the stratum have a proof."""
 
-    def __init__(self, u: Update, stratum: Stratum, proved: Proved) -> None:
+    def __init__(self, u: Context, stratum: Stratum, proved: Proved) -> None:
         self.u = u
         self.rules = stratum.recursive
         self.among = stratum.relations
@@ -114,8 +115,8 @@ class Check:
         self.C, self.K, self.V = u.engine.none(), u.engine.none(), u.engine.none()
 
     def decide(self, N: FactSet) -> FactSet:
-        """Check all of N, which is used up. Returns facts that are disproved now: all of N that
-        is not in K, and those that were met on the way."""
+        """Check all of N, which is used up. Returns the facts disproved now: all of N outside K,
+        and those met on the way."""
         S, size = self.u.engine.none(), FIRST
         while N:
             self._chain_back(self.u.engine.some(N, size), N, S)
@@ -124,7 +125,7 @@ class Check:
         return S
 
     def _chain_back(self, F: FactSet, N: FactSet, S: FactSet) -> None:
-        """Chain back from F until nothing is left, or all that is met of N is proved
+        """Chain back from F until nothing is left, or all facts of N that were met are proved
         (Algorithm 2)."""
         u, engine, I, C, K = self.u, self.u.engine, self.u.I, self.C, self.K
         B = engine.none()
@@ -150,7 +151,7 @@ class Check:
         S |= B - K
 
     def _is_settled(self, N: FactSet, B: FactSet) -> bool:
-        """Is all of N that is met proved? Then what is not proved of B has not been checked."""
+        """Are all facts of N that were met proved? Then the others of B count as not checked."""
         if self.u.engine.some((N & B) - self.K, 1):
             return False
         self.C |= B & self.K

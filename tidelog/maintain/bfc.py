@@ -8,42 +8,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidelog.engine import FactSet
 from tidelog.maintain.bf import Check, delete
-from tidelog.maintain.counters import recount, split
-from tidelog.maintain.seam import FactSet
+from tidelog.maintain.derivation_counters import recount, split
 from tidelog.maintain.seminaive import saturate
 from tidelog.maintain.steps import gained, kept, lost
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
 
-def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     u.work.algorithm = "bfc"
     engine, I, C_nr = u.engine, u.I, u.engine.nonrecursive
-    (gone_nr, gone_r), (come_nr, come_r) = split(stratum, gone), split(stratum, come)
-    nr, r = kept(stratum.nonrecursive, come_nr), kept(stratum.recursive, come_r)
-    recount(u, stratum, "nonrecursive", (*nr, *gone_nr))
+    (removed_nr, removed_r), (added_nr, added_r) = split(stratum, removed), split(stratum, added)
+    nr, r = kept(stratum.nonrecursive, added_nr), kept(stratum.recursive, added_r)
+    recount(u, stratum, "nonrecursive", (*nr, *removed_nr), u.old)
     u.memory.keep(stratum, "nonrecursive")
-    A = gained(u, stratum, nr, come_nr, C_nr)
+    A = gained(u, stratum, nr, added_nr, C_nr)
 
     def losing() -> FactSet:
-        N = lost(u, stratum, nr, gone_nr, C_nr)
+        N = lost(u, stratum, nr, removed_nr, C_nr)
         u.note("counts")
-        N |= lost(u, stratum, r, gone_r)
-        if u.gives(stratum):
-            N |= u.went(stratum)
+        N |= lost(u, stratum, r, removed_r)
+        if u.touches(stratum):
+            N |= u.explicit_deleted(stratum)
         return N
 
     check = Check(u, stratum, lambda F: engine.positive(C_nr, F))
     D = delete(u, stratum, losing(), r, check)
     del check
-    if u.gives(stratum):
-        A |= u.came(stratum)
+    if u.touches(stratum):
+        A |= u.explicit_inserted(stratum)
         A -= I
-    A |= gained(u, stratum, r, come_r)
-    added = engine.none()
-    saturate(engine, stratum.recursive, I, A, u.watch, added=added)
+    A |= gained(u, stratum, r, added_r)
+    inserted = engine.none()
+    saturate(engine, stratum.recursive, I, A, u.watch, inserted=inserted)
     u.note("DR5")
-    added -= D
+    inserted -= D
     D -= I
-    u.net(D, added)
+    u.net(D, inserted)

@@ -1,7 +1,7 @@
-"""What maintaining a stratum has taken: by what follows from changes, and from scratch.
+"""The seconds that maintaining a stratum has taken: by following changes, and from scratch.
 
-Which of the two is quicker depends on the data, and hardly on anything that is known
-beforehand; so what they took before decides, for changes of about the same size.
+Which of the two is quicker depends on the data, and on little that is known beforehand. So what
+they took before decides, for changes of about the same size.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-TRIAL = 0.01  # seconds for overdeletion while it is not known what recomputing takes
-LEAST = 0.0005  # seconds for it in any case: what takes less is quick enough
-PATIENCE = 0.3  # the part of what recomputing takes that overdeletion may take
-WORSE = 4  # times what a deletion takes without counters: for so long they are tried
-BETTER = 1.4  # times quicker must a deletion be by counters, which insertions pay for
-CLEARLY = 1.15  # times quicker is quicker
-SEEN = 2  # changes of a kind before they count as slow, unless one is very slow
-VERY = 1.0  # seconds, which loading kernels and making indexes does not take
-MEMORY = 10  # times what the other way takes: for so long it is remembered what that is
-PLAN = 0.0003  # seconds that it takes to plan a rule's part in following a deletion
+# Chosen, not measured, but for WORSE (docs/decisions/013-ages.md); docs/updates.md shows what
+# their effect.
+TRIAL = 0.01  # seconds that overdeletion may take before the cost of recomputing is known
+LEAST = 0.0005  # seconds that it may take in any case
+PATIENCE = 0.3  # part of the seconds of recomputing that overdeletion may take
+WORSE = 4  # a deletion with counters is given up at so many times the seconds without
+BETTER = 1.4  # times quicker that a deletion must be with counters, which insertions pay for
+CLEARLY = 1.15  # times quicker that counts as quicker
+SEEN = 2  # changes of a kind after which they count as slow, unless one is very slow
+VERY = 1.0  # seconds: loading kernels and making indexes takes less
+MEMORY = 10  # a cost is remembered for so many times the seconds that the other way takes
+PLAN = 0.0003  # seconds to plan a rule's part in following a deletion
 
 
 @dataclass(slots=True)
@@ -28,7 +30,7 @@ class Costs:
 
     recompute: float = 0.0  # 0 if not known
     support: float = 1.0  # part of the facts checked by `aged` that had older support
-    _hoped: float = 0.0  # what recomputing may take now, for all we know
+    _hoped: float = 0.0  # an optimistic guess of what recomputing takes now
     _spent: float = 0.0  # on recomputing, so far
     counts: bool | None = None  # whether derivations are counted; None while that is not decided
     _searched: float = 0.0  # on deletions without counters, so far
@@ -40,8 +42,8 @@ class Costs:
     _least: dict[tuple[bool, int], float] = field(default_factory=dict)  # the least so far
 
     def waits(self, facts: int, plans: Callable[[], int]) -> bool:
-        """The first deletion of so many facts that is followed needs plans: that waits until they
-        would have paid for what recomputing has taken."""
+        """Should the first deletion of so many facts not be followed yet? That needs plans, which
+        must cost less than what recomputing has taken so far."""
         return (True, _size(facts)) not in self._seen and self._spent < PLAN * plans()
 
     def from_scratch(
@@ -49,9 +51,9 @@ class Costs:
     ) -> bool:
         """Should recomputing be quicker than following a change of so many facts?
 
-        Where a stratum is small, recomputing is tried. What is not done seems quicker and quicker,
-        until it is tried again: the sooner, the less that would cost in comparison. If derivations
-        are counted, that would be lost.
+        Where a stratum is small, recomputing is tried. The guess of what is not done falls until it
+        is tried again: the sooner, the less that would cost in comparison. If derivations are
+        counted, recomputing would lose the counters.
         """
         kind = deletes, _size(facts)
         usual = self._usual.get(kind, 0.0)
@@ -67,27 +69,27 @@ class Costs:
         return False
 
     def usual(self, deletes: bool, facts: int) -> float | None:
-        """What following such a change took before; None if that is not known."""
+        """The seconds that following such a change took before; None if that is not known."""
         return self._usual.get((deletes, _size(facts))) or None
 
     def followed(self, deletes: bool, facts: int, seconds: float) -> None:
-        """What following such a change took."""
+        """Record the seconds that following such a change took."""
         kind = deletes, _size(facts)
         seen = self._seen[kind] = self._seen.get(kind, 0) + 1
         best = self._least[kind] = min(seconds, self._least.get(kind, seconds))
         if self.recompute and seconds > max(VERY, 2 * self.recompute):
             self._usual[kind] = seconds
         elif seen < SEEN:
-            # The first times, plans are made and kernels are loaded that stay.
+            # The first times include plans and the loading of kernels.
             self._usual[kind] = 0.0
         elif seen == SEEN:
-            # Of these, the least says most: now and then, tables grow.
+            # The least is typical: now and then, tables grow.
             self._usual[kind] = best
         else:
             self._usual[kind] = _typical(self._usual[kind], seconds)
 
     def searched(self, seconds: float) -> None:
-        """What a deletion took without counters."""
+        """Record the seconds that a deletion took without counters."""
         self._searched += seconds
 
     def due(self, counting: float) -> bool:
@@ -99,35 +101,35 @@ class Costs:
         return self._seen.get((True, _size(facts)), 0) > SEEN
 
     def begin_to_count(self) -> None:
-        """Derivations are counted from now on: what deletions took is no guide any more, but for
-        whether it was a good idea."""
+        """Derivations are counted from now on: what deletions took before only tells whether that
+        pays."""
         self._searched, self._tried = 0.0, 0
         self._before = {kind: took for kind, took in self._least.items() if kind[0]}
         for kind in [kind for kind in self._seen if kind[0]]:
             del self._seen[kind], self._least[kind], self._usual[kind]
 
     def counted(self, facts: int, seconds: float) -> None:
-        """What a deletion took with counters."""
+        """Record the seconds that a deletion took with counters."""
         self._tried += 1
-        if self.counts is None and self._tried >= SEEN:  # the first time, plans are made
+        if self.counts is None and self._tried >= SEEN:  # the first time includes plans
             self.counts = BETTER * seconds < self._without(facts)
 
     def patience_with_counters(self, facts: int, plans: int) -> float:
-        """How long a change may take with counters. The first time, so many plans have to be
-        made."""
+        """The seconds that a change may take with counters; the first one needs so many plans."""
         search = max(LEAST, WORSE * self._without(facts), self.recompute)
         return search if self._tried else search + PLAN * plans
 
     def _without(self, facts: int) -> float:
-        """What a deletion of so many facts took without counters; recomputing at most."""
+        """The seconds that a deletion of so many facts took without counters, or recomputing if
+        that is less."""
         return min(self._before.get((True, _size(facts)), self.recompute), self.recompute)
 
     def supported(self, some: int, checked: int) -> None:
         self.support += 0.3 * (some / checked - self.support)
 
     def patience(self, plans: int) -> float:
-        """For how long to search for what to delete before recomputing. The first times, so many
-        plans have to be made."""
+        """The seconds to search for what to delete before recomputing; the first searches need so
+        many plans."""
         search = max(LEAST, PATIENCE * self.recompute or TRIAL)
         deletions = sum(times for (deletes, _), times in self._seen.items() if deletes)
         return search + min(PLAN * plans, self.recompute) if deletions < SEEN else search
@@ -140,7 +142,7 @@ class Costs:
 
 
 def _faded(spent: float, other: float) -> float:
-    """How much less the other way seems to take after so much was spent on this one."""
+    """The factor by which the guess of the other cost falls after so many seconds on this one."""
     return math.exp(-spent / (MEMORY * other)) if other else 1.0
 
 
@@ -149,5 +151,5 @@ def _size(facts: int) -> int:
 
 
 def _typical(before: float, now: float) -> float:
-    """Geometric means: what a change takes varies by orders of magnitude."""
+    """The geometric mean: costs vary by orders of magnitude."""
     return math.sqrt(before * now) if before else now

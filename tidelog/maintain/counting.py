@@ -1,8 +1,8 @@
 """Counting (Gupta, Mumick and Subrahmanian 1993): a fact holds while it has derivations.
 
-For strata without recursion. The change is all instances that are lost, and all that are
-new; a fact goes when it is not explicit and its counter falls to zero. Where a stratum is
-recursive, a fact could keep its own counter up: `trace` counts by rounds then.
+For strata without recursion. The change is all instances lost, and all gained; a fact is deleted
+when it is not explicit and its counter falls to zero. In a recursive stratum a fact could keep
+its own counter above zero, so `trace` counts by rounds there.
 """
 
 from __future__ import annotations
@@ -10,34 +10,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidelog.maintain import trace
-from tidelog.maintain.counters import recount, split
+from tidelog.maintain.derivation_counters import recount, split
 from tidelog.maintain.steps import gained, kept, lost
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
 
-def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     if stratum.recursive:
-        trace.maintain(u, stratum, gone, come)
+        trace.maintain(u, stratum, removed, added)
         return
     u.work.algorithm = "counting"
     engine, E, I = u.engine, u.E, u.I
-    gone, recursive = split(stratum, gone)
-    rules = kept(stratum.nonrecursive, come)
-    recount(u, stratum, "nonrecursive", (*rules, *gone))
-    D = lost(u, stratum, rules, gone, engine.nonrecursive)
-    A = gained(u, stratum, rules, come, engine.nonrecursive)
+    removed, recursive = split(stratum, removed)
+    rules = kept(stratum.nonrecursive, added)
+    recount(u, stratum, "nonrecursive", (*rules, *removed), u.old)
+    D = lost(u, stratum, rules, removed, engine.nonrecursive)
+    A = gained(u, stratum, rules, added, engine.nonrecursive)
     u.memory.keep(stratum, "nonrecursive")
-    if u.gives(stratum):
-        D |= u.went(stratum)
-        A |= u.came(stratum)
+    if u.touches(stratum):
+        D |= u.explicit_deleted(stratum)
+        A |= u.explicit_inserted(stratum)
         A -= I
     if recursive:
-        # The recursion has ended: what it derived holds by its counter, or not at all.
+        # The stratum was recursive: what that derived holds by its counter, or not at all.
         D |= engine.apply(recursive, within=u.old, guard=I)
     if D:
         D -= E
         D -= engine.positive(engine.nonrecursive, D)
+        u.deletes(len(D))
         I -= D
     I |= A
     u.note("counts")

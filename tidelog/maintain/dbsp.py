@@ -1,9 +1,9 @@
 """DBSP: the program and its facts as one incremental circuit (see `tidelog.dbsp.interpreter`).
 
 An update is a step of the circuit, for all strata at once: facts and rules change alike. The
-circuit holds derivations, and not only facts; it is made when the algorithm is first used, and
-made anew after another algorithm has changed the facts. Only where rules come that move relations
-to other layers (see `tidelog.dbsp.layers`), an update takes two steps, with a new circuit in
+circuit holds derivations, and not only facts; it is built when the algorithm is first used, and
+rebuilt after another algorithm has changed the facts. Only an update that adds rules which move
+relations to other layers (see `tidelog.dbsp.strata_layers`) takes two steps, with a new circuit in
 between.
 """
 
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidelog.engine import View
 from tidelog.maintain.report import Work
-from tidelog.maintain.seam import View
-from tidelog.maintain.update import Update, everything
+from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
-if TYPE_CHECKING:  # most programs do without
+if TYPE_CHECKING:  # loaded when it is first used
     from tidelog.dbsp.interpreter import Interpreter
     from tidelog.dbsp.trace import Batch
-    from tidelog.maintain.hosting import EngineHost
+    from tidelog.maintain.circuit_host import EngineHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,42 +35,38 @@ class Circuit:
     indexed: bool = True
 
     def maintain(
-        self, u: Update, strata: Sequence[Stratum], gone: Sequence[Rule], come: Sequence[Rule]
+        self, u: Update, strata: Sequence[Stratum], removed: Sequence[Rule], added: Sequence[Rule]
     ) -> None:
         if not strata:
-            return
-        if any(stratum.thinned for stratum in strata):
-            u.memory.circuit = None
-            everything(u, strata, gone)
             return
         began = time.perf_counter()
         u.begin(Work((), self.name))
         u.watch.stratum(named(strata))
         running = u.memory.circuit
         if running is None or running.name != self.name:
-            coming = set(come)
-            rules = [r for s in strata for r in s.rules if r not in coming]
+            new = set(added)
+            rules = [r for s in strata for r in s.rules if r not in new]
             u.memory.circuit = None
             u.memory.forget(names_of(strata))
             before = (u.E - u.X, u.X - u.E)
-            running = self.start(u, names_of(strata), (*rules, *gone), before)
+            running = self.start(u, names_of(strata), (*rules, *removed), before)
         u.memory.circuit = running
         host, circuit = running.host, running.circuit
         host.u = u
         pairs, rounds = circuit.pairs, 0
         facts = changed(u)
         host.given = sum(int((batch[:, -1] > 0).sum()) for batch in facts.values())
-        if circuit.fits(come, gone):
-            circuit.step(facts, come, gone)
+        if circuit.fits(added, removed):
+            circuit.step(facts, added, removed)
         else:
-            circuit.step(facts, (), gone)
+            circuit.step(facts, (), removed)
             rounds = circuit.rounds
-            u.work.why = "rules came that move relations to other layers"
+            u.work.why = "added rules move relations to other layers"
             rules = list(circuit.rules)
-            running = u.memory.circuit = self.start(u, names_of(strata), rules, (u.E,), come)
+            running = u.memory.circuit = self.start(u, names_of(strata), rules, (u.E,), added)
             host, circuit = running.host, running.circuit
             pairs, host.again = 0, True
-            circuit.step({}, come)
+            circuit.step({}, added)
             host.again = False
         numbers = u.work.numbers
         numbers["rounds"] = rounds + circuit.rounds
@@ -90,11 +86,11 @@ class Circuit:
         E: Iterable[View],
         later: Collection[Rule] = (),
     ) -> Running:
-        """A circuit with these rules and explicit facts, in views that have nothing in common; I is
-        what follows from them. Its layers have room for rules that come later."""
+        """A circuit with these rules and explicit facts, in disjoint views; I is what follows from
+        them. Its layers have room for rules that are added later."""
         from tidelog.dbsp.interpreter import Interpreter
         from tidelog.dbsp.trace import weighted
-        from tidelog.maintain.hosting import EngineHost
+        from tidelog.maintain.circuit_host import EngineHost
 
         host = EngineHost(u)
         circuit = Interpreter(host, indexed=self.indexed)
@@ -119,7 +115,7 @@ class Running:
     host: EngineHost
 
     def settle(self, undone: bool) -> bool:
-        """An update has ended; False if the circuit is of no more use."""
+        """An update has ended; False if the circuit cannot be used any more."""
         self.host.leave()
         if undone:
             return self.circuit.undo()
@@ -128,7 +124,7 @@ class Running:
 
 
 def named(strata: Sequence[Stratum]) -> Stratum:
-    """The stratum that progress and limits tell of: all of them are worked on at once."""
+    """The stratum that progress and limits name: all of them are worked on at once."""
     recursive = (stratum for stratum in strata if stratum.recursive)
     ruled = (stratum for stratum in strata if stratum.rules)
     return next(recursive, None) or next(ruled, None) or strata[0]
@@ -139,14 +135,15 @@ def names_of(strata: Iterable[Stratum]) -> list[str]:
 
 
 def changed(u: Update) -> dict[str, Batch]:
-    """Explicit facts that went and came."""
+    """Explicit facts deleted and inserted."""
     from tidelog.dbsp.trace import weighted
 
     names, now, before = u.engine.relations(u.X), u.X & u.E, u.X - u.E
-    came = {name: u.engine.ids(now, name) for name in names}
-    if sum(map(len, came.values())) == len(u.X):
-        return {name: weighted(ids, 1) for name, ids in came.items()}
-    went = {name: u.engine.ids(before, name) for name in names}
+    inserted = {name: u.engine.ids(now, name) for name in names}
+    if sum(map(len, inserted.values())) == len(u.X):
+        return {name: weighted(ids, 1) for name, ids in inserted.items()}
+    deleted = {name: u.engine.ids(before, name) for name in names}
     return {
-        name: np.concatenate((weighted(went[name], -1), weighted(came[name], 1))) for name in names
+        name: np.concatenate((weighted(deleted[name], -1), weighted(inserted[name], 1)))
+        for name in names
     }

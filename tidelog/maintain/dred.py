@@ -3,41 +3,45 @@
 Steps DR1 to DR5 as in Motik et al. (2015), section 3, with their 'inverse seminaïve' set O,
 so that overdeletion considers no instance twice; with stratified negation as in Hu, Motik
 and Horrocks (2022). Departures: facts are inserted together with rederivation, stratum by
-stratum; rules that went seed overdeletion and rules that came seed insertion; and DR4 leaves
-the instances that a lower fact made new to insertion.
+stratum; removed rules seed overdeletion and added rules seed insertion; and DR4 leaves
+instances that are new by a lower fact to insertion.
 
-# E, I, X, D, A as in `update`   Ds overdeleted in the stratum   O processed of Ds   N next
+# E, I, X, D, A as in `update`   Ds overdeleted in the stratum   O processed of Ds   N new
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidelog.maintain.groups import unaffected
-from tidelog.maintain.seam import FactSet, Split
+from tidelog.engine import FactSet, Split
 from tidelog.maintain.seminaive import saturate
 from tidelog.maintain.steps import gaining, kept, losing
+from tidelog.maintain.unaffected import unaffected
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
 
-def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     u.work.algorithm = "dred"
     u.memory.keep_ages(stratum)
-    Ds = overdelete(u, stratum, losing(u, stratum, gone, come), come)
-    insert(u, stratum, come, rederive(u, stratum, Ds, come), Ds)
+    Ds = overdelete(u, stratum, losing(u, stratum, removed, added), added)
+    insert(u, stratum, added, rederive(u, stratum, Ds, added), Ds)
 
 
-def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) -> FactSet:
-    """N and all facts of the stratum that lose a derivation with them, directly or not (DR2)."""
+def overdelete(u: Update, stratum: Stratum, N: FactSet, added: Sequence[Rule]) -> FactSet:
+    """Ds: N, and every fact of the stratum that loses a derivation when N are deleted (DR2)."""
     engine, I = u.engine, u.I
     inside = u.memory.known(stratum).inside
-    rules, negative = unaffected(u, stratum, kept(stratum.recursive, come))
+    rules, negative = unaffected(u, stratum, kept(stratum.recursive, added))
     Ds = engine.none()
     within = Split(inside, I - (Ds - N), I - u.A)  # Ds - N is O
 
+    def each() -> bool:
+        u.deletes(len(Ds) + len(N))
+        return u.round()
+
     u.applied("deletions", -len(N))
-    engine.spread(rules, N, (Ds,), within=within, negative=negative, guard=I - Ds, each=u.round)
+    engine.spread(rules, N, (Ds,), within=within, negative=negative, guard=I - Ds, each=each)
     u.applied("deletions", len(Ds))
     u.note("DR2")
     u.work.numbers["|D|"] += len(Ds)
@@ -45,14 +49,14 @@ def overdelete(u: Update, stratum: Stratum, N: FactSet, come: Sequence[Rule]) ->
 
 
 def rederive(
-    u: Update, stratum: Stratum, Ds: FactSet, come: Sequence[Rule], dead: FactSet | None = None
+    u: Update, stratum: Stratum, Ds: FactSet, added: Sequence[Rule], dead: FactSet | None = None
 ) -> FactSet:
-    """Those of Ds that are explicit or have a derivation in what is left (DR3, DR4); those that
-    are known to be dead have none."""
+    """Those of Ds that are explicit, or have a derivation in what is left (DR3, DR4); those known
+    to be dead have none."""
     if not Ds:
         return u.engine.none()
     u.I -= Ds
-    rules, negative = unaffected(u, stratum, kept(u.memory.known(stratum).rules, come))
+    rules, negative = unaffected(u, stratum, kept(u.memory.known(stratum).rules, added))
     asked = u.engine.collect(Ds - dead) if dead else Ds
     N = u.engine.provable(rules, asked, within=u.I - u.A, negative=negative)
     u.applied("rederivations", len(N))
@@ -62,7 +66,7 @@ def rederive(
 
 
 def remembered(u: Update, stratum: Stratum) -> FactSet | None:
-    """Facts that the last update marked because this one adds again what they follow from."""
+    """Facts that the last update marked because this one inserts again what they follow from."""
     asked = None if u.marks is None else u.marks.marked(u, stratum, positive=True)
     if asked is None:
         return None
@@ -74,33 +78,33 @@ def remembered(u: Update, stratum: Stratum) -> FactSet | None:
 def insert(
     u: Update,
     stratum: Stratum,
-    come: Sequence[Rule],
+    added: Sequence[Rule],
     N: FactSet,
     Ds: FactSet,
     proved: FactSet | None = None,
 ) -> None:
-    """Add N and all that follows from it and from what came (DR5); Ds were there before.
+    """Insert N and all that follows from N and from the change below (DR5); Ds were in I before.
 
-    Marks are passed on to what is added, and to what was proved before.
+    Marks are passed on to facts inserted, and to those proved before.
     """
-    added = u.engine.none()
+    inserted = u.engine.none()
     known = remembered(u, stratum)
     if known:
         N |= known
-    N |= gaining(u, stratum, come)
-    given = len(u.came(stratum)) if u.marks is not None and u.gives(stratum) else 0
+    N |= gaining(u, stratum, added)
+    given = len(u.explicit_inserted(stratum)) if u.marks is not None and u.touches(stratum) else 0
     given += len(known or ())
     del known
 
     glance = None if u.marks is None else u.glance
-    saturate(u.engine, stratum.recursive, u.I, N, u.watch, added=added, before=glance)
-    u.applied("insertions", len(added) - given)
-    if u.marks is not None and (added or proved):
-        u.marks.pass_on(u, stratum, added if proved is None else added | proved)
-    if Ds and added:  # where nothing comes, none of Ds is back
-        added -= Ds
+    saturate(u.engine, stratum.recursive, u.I, N, u.watch, inserted=inserted, before=glance)
+    u.applied("insertions", len(inserted) - given)
+    if u.marks is not None and (inserted or proved):
+        u.marks.pass_on(u, stratum, inserted if proved is None else inserted | proved)
+    if Ds and inserted:  # otherwise none of Ds is rederived
+        inserted -= Ds
         Ds -= u.I
     if u.marks is not None and Ds:
         u.marks.pass_back(u, stratum, Ds)
     u.note("DR5")
-    u.net(Ds, added)
+    u.net(Ds, inserted)

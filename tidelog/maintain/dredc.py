@@ -12,28 +12,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidelog.maintain.counters import recount, split
-from tidelog.maintain.groups import unaffected
-from tidelog.maintain.seam import FactSet, Split
+from tidelog.engine import FactSet, Split
+from tidelog.maintain.derivation_counters import recount, split
 from tidelog.maintain.seminaive import saturate
 from tidelog.maintain.steps import gained, kept, lost
+from tidelog.maintain.unaffected import unaffected
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
 
-def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     u.work.algorithm = "dredc"
     engine, I, C_nr, C_r = u.engine, u.I, u.engine.nonrecursive, u.engine.recursive
-    (gone_nr, gone_r), (come_nr, come_r) = split(stratum, gone), split(stratum, come)
-    nr, r = kept(stratum.nonrecursive, come_nr), kept(stratum.recursive, come_r)
-    recount(u, stratum, "nonrecursive", (*nr, *gone_nr))
-    recount(u, stratum, "recursive", (*r, *gone_r))
-    N = lost(u, stratum, nr, gone_nr, C_nr)
-    N |= lost(u, stratum, r, gone_r, C_r)
-    A = gained(u, stratum, nr, come_nr, C_nr)
-    if u.gives(stratum):
-        N |= u.went(stratum)
-        A |= u.came(stratum)
+    (removed_nr, removed_r), (added_nr, added_r) = split(stratum, removed), split(stratum, added)
+    nr, r = kept(stratum.nonrecursive, added_nr), kept(stratum.recursive, added_r)
+    recount(u, stratum, "nonrecursive", (*nr, *removed_nr), u.old)
+    recount(u, stratum, "recursive", (*r, *removed_r), u.old)
+    N = lost(u, stratum, nr, removed_nr, C_nr)
+    N |= lost(u, stratum, r, removed_r, C_r)
+    A = gained(u, stratum, nr, added_nr, C_nr)
+    if u.touches(stratum):
+        N |= u.explicit_deleted(stratum)
+        A |= u.explicit_inserted(stratum)
         A -= I
     u.memory.keep_ages(stratum, "nonrecursive", "recursive")
     u.note("counts")
@@ -41,18 +41,19 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     if Ds:
         I -= Ds
         A |= engine.positive(C_r, Ds)
-    A |= gained(u, stratum, r, come_r, C_r)
-    added = engine.none()
-    saturate(engine, stratum.recursive, I, A, u.watch, added=added, add_to=C_r)
+    A |= gained(u, stratum, r, added_r, C_r)
+    inserted = engine.none()
+    saturate(engine, stratum.recursive, I, A, u.watch, inserted=inserted, add_to=C_r)
     u.note("DR5")
     if Ds:
-        added -= Ds
+        inserted -= Ds
         Ds -= I
-    u.net(Ds, added)
+    u.net(Ds, inserted)
 
 
 def overdelete(u: Update, stratum: Stratum, N: FactSet, rules: tuple[Rule, ...]) -> FactSet:
-    """Facts that lose a derivation and have no nonrecursive one, from N on; C_r follows."""
+    """Ds: of N and all that loses a derivation with them, the facts without a nonrecursive one.
+    C_r is kept in step."""
     engine, E, I, C_nr = u.engine, u.E, u.I, u.engine.nonrecursive
     narrowed, negative = unaffected(u, stratum, rules)
     Ds, inside = engine.none(), u.memory.known(stratum).inside

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from tidelog.maintain import feeding, modular, thinning
+from tidelog.engine import Engine, FactSet
+from tidelog.maintain import closure_seeds, mat_mod, subsumption
 from tidelog.maintain.memory import Memory
-from tidelog.maintain.seam import Engine, FactSet
 from tidelog.maintain.seminaive import Watch
 from tidelog.program.rules import Stratum
 
-LONG = 500_000  # rule instances after which closures become modules
+# Rule instances after which closures become modules (docs/decisions/014-closure-modules.md).
+LONG = 500_000
 
 
 def materialise(
@@ -24,7 +25,7 @@ def materialise(
 ) -> None:
     """Add to I, which holds the explicit facts E, all that follows from them.
 
-    The memory says whether closure modules are used; what a stratum takes is remembered.
+    The memory says whether closure modules are used, and records the cost of each stratum.
     """
     for stratum in strata:
         if not stratum.given:
@@ -40,28 +41,29 @@ def evaluate(
 ) -> None:
     """Add to I, which has the explicit facts of the stratum and no others, all that it derives.
 
-    Modules take a moment to load, and most closures are small. So one is evaluated like any
-    other rules at first, and becomes a module if that takes long, is bound to, or did before.
+    Modules take a moment to load, and most closures are small. So a closure is evaluated like
+    other rules at first, and becomes a module if that takes long, must take long, or did before.
     """
     if stratum.thinned:
-        thinning.evaluate(engine, stratum, I, watch, E)
+        subsumption.evaluate(engine, stratum, I, watch, E)
         memory.keep(stratum)
         return
     if stratum.recursive and not memory.limits.keys().isdisjoint(stratum.relations):
         _limited(engine, stratum, I, watch, memory, E)
         return
-    if engine.whole(stratum, watch):
+    if (own := engine.own_evaluation) is not None and own.evaluate(stratum, watch):
         memory.keep(stratum)
         return
-    found = modular.usable(engine, memory, stratum, E)
+    found = mat_mod.usable(engine, memory, stratum, E)
     if found and memory.had_modules(stratum):
-        modular.close(engine, memory, stratum, found, E, I, watch)
+        mat_mod.close(engine, memory, stratum, found, E, I, watch)
         return
-    X = feeding.connecting(engine, memory, stratum, E, I) if found else None
-    if X is not None and feeding.triples(X) > LONG:
-        modular.exactly(engine, memory, stratum, found, X, I, watch, connects=True)
+    X = closure_seeds.connecting(engine, memory, stratum, E, I) if found else None
+    if X is not None and closure_seeds.triples(X) > LONG:
+        mat_mod.exactly(engine, memory, stratum, found, X, I, watch, connects=True)
         return
-    if stratum.recursive and engine.date(stratum.relations):
+    if stratum.recursive and (ages := engine.ages) is not None:
+        ages.date(stratum.relations)
         memory.keep(stratum, "ages")
     else:
         memory.keep(stratum)
@@ -72,12 +74,12 @@ def evaluate(
 
     if not found:
         N = engine.apply(memory.known(stratum).rules, within=I, guard=~I)
-        engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each)
+        engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each, alone=watch)
         return
-    N = feeding.seeds(engine, stratum, E, I)
-    X = feeding.certain(engine, memory, stratum, N)
-    # No more pairs meet than there are: of a few edges, this says enough.
-    if X is None or len(X) ** 2 <= LONG or feeding.meeting(X) <= LONG:
+    N = closure_seeds.seeds(engine, stratum, E, I)
+    X = closure_seeds.certain(engine, memory, stratum, N)
+    # A few edges have few pairs that meet: no need to estimate how many.
+    if X is None or len(X) ** 2 <= LONG or closure_seeds.meeting(X) <= LONG:
         engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each, most=LONG)
     if N:
         lost = len(engine.collect(N - I))
@@ -86,18 +88,18 @@ def evaluate(
             lost += len(I)
             engine.take(stratum.relations)
             lost -= len(I)
-        engine.worked(found[0].rules[0], 0.0, -lost)  # they are found once more
+        engine.worked(found[0].rules[0], 0.0, -lost)  # they will be derived again
         if X is None:
-            modular.close(engine, memory, stratum, found, E, I, watch)
+            mat_mod.close(engine, memory, stratum, found, E, I, watch)
         else:
-            modular.exactly(engine, memory, stratum, found, X, I, watch)
+            mat_mod.exactly(engine, memory, stratum, found, X, I, watch)
 
 
 def _limited(
     engine: Engine, stratum: Stratum, I: FactSet, watch: Watch, memory: Memory, E: FactSet
 ) -> None:
-    """The same up to the round in which a relation reaches its limit, as Soufflé's `.limitsize`
-    has it: what that round derives is left out. Nothing keeps such facts up to date."""
+    """The same up to the round in which a relation reaches its limit (Soufflé's `.limitsize`): what
+    that round derives is left out. No algorithm maintains such facts."""
     limits = {name: most for name, most in memory.limits.items() if name in stratum.relations}
     rounds = 0
 
@@ -105,7 +107,7 @@ def _limited(
         nonlocal rounds
         watch.round()
         rounds += 1
-        # What the rules without recursion give is there in any case.
+        # What nonrecursive rules derive is kept in any case.
         return rounds == 1 or all(engine.size(name) < most for name, most in limits.items())
 
     memory.keep(stratum)

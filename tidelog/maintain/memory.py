@@ -1,11 +1,11 @@
-"""What a database remembers between updates, beside its facts.
+"""What a database remembers between updates, besides its facts.
 
 Which derivation counters are in step with the facts, whether their ages are, and what strata
-have cost. All of it can be forgotten: counters are then counted again when an algorithm needs
-them, and facts get new ages when their stratum is recomputed.
+have cost. All of it can be forgotten: derivations are then counted again when an algorithm needs
+it, and facts get new ages when their stratum is recomputed.
 
 Ages are in step where every fact of a stratum is explicit or has an instance whose body facts
-of the same stratum came to the materialisation before it.
+of the same stratum are older than it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Kept = Literal["nonrecursive", "recursive", "trace", "ages", "modules"]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is worked out once for a stratum."""
+    """What is computed once for a stratum."""
 
-    rules: tuple[Rule, ...]  # one tuple, the same each time: engines know it again
+    rules: tuple[Rule, ...]  # always the same tuple, which engines recognise
     inside: frozenset[str]  # its relations
     complete: frozenset[str]  # relations that negated literals and aggregates read
     grouped: frozenset[str]  # relations that aggregates read
@@ -59,10 +59,10 @@ class Memory:
     )
     modules: bool = True  # whether closure modules may be used
     limits: Mapping[str, int] = field(default_factory=dict)  # sizes at which recursion ends
-    closed: dict[tuple[str, ...], Any] = field(default_factory=dict)  # what those of strata know
+    closed: dict[tuple[str, ...], Any] = field(default_factory=dict)  # closures, by stratum
     circuit: Any = None  # of `dbsp`, if it is in step with the facts
     _modular: set[tuple[str, ...]] = field(default_factory=set)  # strata that had modules
-    _unsure: set[str] = field(default_factory=set)  # relations whose ages were not as they are now
+    _unsure: set[str] = field(default_factory=set)  # relations whose ages came into or out of step
     _changed: set[str] = field(default_factory=set)  # relations whose closures have changed
     _costs: dict[str, Costs] = field(default_factory=dict)
     _once: dict[tuple[int, object], tuple[Stratum, Any]] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Memory:
         return noted is stratum.relations or noted == stratum.relations
 
     def keep(self, stratum: Stratum, *kept: Kept) -> None:
-        """Of the stratum's facts these counters are in step now, and no others."""
+        """These counters of the stratum's facts are in step now, and no others."""
         if "modules" in kept:
             self._changed.update(stratum.relations)
         if self._keeps_only(stratum, kept):
@@ -98,13 +98,13 @@ class Memory:
         )
 
     def keep_ages(self, stratum: Stratum, *kept: Kept) -> None:
-        """The same, and ages are in step if they were."""
+        """The same, and ages stay in step if they were."""
         if self.has("ages", stratum):
             kept += ("ages",)
         self.keep(stratum, *kept)
 
     def had_modules(self, stratum: Stratum) -> bool:
-        """Were closures of the stratum worth a module, even if what they knew is forgotten?"""
+        """Have closures of the stratum been modules, even if these are forgotten?"""
         return stratum.relations in self._modular
 
     def had_in(self, relation: str) -> frozenset[str]:
@@ -136,7 +136,7 @@ class Memory:
         self._changed.clear()
 
     def costs(self, stratum: Stratum) -> Costs:
-        """What is known of strata with this one's first relation."""
+        """The costs of strata with this one's first relation."""
         found = self._costs.get(stratum.relations[0])
         if found is None:
             found = self._costs[stratum.relations[0]] = Costs()
@@ -146,7 +146,7 @@ class Memory:
         return self.once(Known.of, stratum)
 
     def once(self, make: Callable[..., T], stratum: Stratum, *more: object) -> T:
-        """What `make` gives for the stratum and what else it needs; strata are known by
+        """What `make` returns for the stratum and further arguments, cached by the stratum's
         identity."""
         found = self._once.get((id(stratum), make))
         if found is None or found[0] is not stratum:

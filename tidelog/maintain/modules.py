@@ -1,20 +1,20 @@
 """Modules: parts of a recursive stratum that have algorithms of their own.
 
 The framework of Hu, Motik and Horrocks (2019), section 4: the recursive rules of a stratum are
-split into modules, and each is asked by four functions. With I the facts there are:
+split into modules, and each implements four functions over the materialisation I:
 
 - `add`: close I under the module's rules, where the facts N are new (Definition 3).
 - `diff`: what the module's rules lose, or gain, by a change of lower facts (Definition 5).
-- `delete`: facts to overdelete because N go (Definition 6). At least those that DRed^c would, at
-  most those that DRed would.
-- `red`: of the facts that were overdeleted, those that follow from what is left (Definition 7).
+- `delete`: facts to overdelete because N are (Definition 6). At least those that DRed^c would
+  overdelete, at most those that DRed would.
+- `red`: those overdeleted facts that follow from what is left (Definition 7).
 
-A module may keep what it likes between calls. Departures: where no other recursive rule derives
-the relation of a closure, its external facts are certain, and `exact` tells what changes at
-once; nothing is overdeleted. Where others do, a symmetric-transitive closure overdeletes less than
-DRed^c, which takes every fact of a component that has no nonrecursive derivation: what such facts
-connect holds for certain, too, and stays. A fact that other rules derive, and that they connect, is
-then no longer in X: should they go, it is overdeleted and asked for like any other.
+A module may keep state between calls. Departures: where no other recursive rule derives the
+relation of a closure, its external facts are certain, `exact` computes the change at once, and
+nothing is overdeleted. Where others do, a symmetric-transitive closure overdeletes less than
+DRed^c, which takes every fact of a component without a nonrecursive derivation: what certain facts
+connect is certain, too, and stays. A fact that other rules derive, and that certain facts connect,
+is then no longer in X: if these are deleted, it is overdeleted and rederived like any other.
 
 # X external facts of a closure: explicit ones, and those that other rules derive
 """
@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
-from tidelog.maintain.groups import unaffected
-from tidelog.maintain.seam import Engine, FactSet, Ids, Saved, Split, View
+from tidelog.engine import Engine, FactSet, Ids, Saved, Split, View
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.steps import gained, lost
+from tidelog.maintain.unaffected import unaffected
 from tidelog.maintain.update import Update
 from tidelog.plan.closures import Closure
 from tidelog.program.rules import Rule, Stratum
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 
 class Module(Protocol):
     def diff(self, u: Update, stratum: Stratum, loses: bool) -> FactSet:
-        """Heads of instances that lower facts take from the old state, or bring to the new one."""
+        """Heads of instances that a lower change takes from the old state, or adds to the new."""
 
     def add(self, engine: Engine, I: FactSet, N: FactSet, watch: Watch) -> FactSet:
-        """What follows from N by the module's rules; it is in I then."""
+        """Insert into I what follows from N by the module's rules, and return it."""
 
     def delete(self, u: Update, stratum: Stratum, N: FactSet, Ds: FactSet) -> FactSet:
-        """Facts that the module's rules derive from N, which go; not those that are explicit, have
-        nonrecursive derivations, or are in Ds, which went before."""
+        """Facts that the module's rules derive from the overdeleted N. Not those that are explicit,
+        have nonrecursive derivations, or are in Ds, which were overdeleted before."""
 
     def red(self, u: Update, stratum: Stratum, Ds: FactSet) -> FactSet:
-        """Those of Ds, which have left I, that the module derives from what is left."""
+        """Those of Ds, which are deleted from I, that the module derives from what is left."""
 
 
 class Seminaive:
@@ -70,7 +70,7 @@ class Seminaive:
 
         J = engine.none()
         new = engine.derive(self.rules, touching=N, within=I, guard=~I)
-        engine.spread(self.rules, new, (I, J), within=I, guard=~I, each=each)
+        engine.spread(self.rules, new, (I, J), within=I, guard=~I, each=each, alone=watch)
         return J
 
     def diff(self, u: Update, stratum: Stratum, loses: bool) -> FactSet:
@@ -95,7 +95,7 @@ class Seminaive:
 
 
 def _new(closure: Closure, tick: Callable[[int], None]) -> Reachability | Components:
-    # Loading the kernels takes a while, which a program without closures need not wait for.
+    # Loading the kernels takes a while: programs without closures do without.
     from tidelog.closure import Components, Reachability
 
     kind = Components if closure.kind == "symmetric-transitive" else Reachability
@@ -115,8 +115,8 @@ class Closed:
     """A relation with a transitive or symmetric-transitive module.
 
     Sections 5 and 6 of the paper keep X or the components, and enumerate pairs of facts. Here
-    `tidelog.closure` has the whole closure of X, so what X loses or gains says what follows.
-    One that has an inverse is all the recursion of its stratum: `delete` and `red` are not asked.
+    `tidelog.closure` has the whole closure of X, and computes its change from that of X.
+    A closure with an inverse is all the recursion of its stratum, so it needs no `delete` or `red`.
     """
 
     def __init__(self, closure: Closure, watch: Watch) -> None:
@@ -124,15 +124,15 @@ class Closed:
         self.closure = closure
         self.watch = watch
         self.known = _new(closure, lambda count: self.watch.pairs(count))
-        # Lower facts that came: what is external because of them is in the closure, but not in X.
-        self.owed: list[tuple[int, Saved]] = []
-        self.connects = False  # its edges connect what X does, and are not X
+        # Lower facts inserted, by number: what is external by them is in the closure, not in X.
+        self.pending: list[tuple[int, Saved]] = []
+        self.connects = False  # its edges are not X, but connect the same
 
     def edges(self, engine: Engine, facts: View) -> Ids:
         return edges(engine, self.closure, facts)
 
     def facts(self, engine: Engine, pairs: Ids) -> FactSet:
-        """What the pairs of the closure are, in all its relations."""
+        """The facts that the pairs stand for, in all relations of the closure."""
         if not len(pairs):
             return engine.none()
         J = engine.pick(self.relation, pairs)
@@ -141,13 +141,13 @@ class Closed:
         return J
 
     def both(self, engine: Engine, F: FactSet) -> FactSet:
-        """These facts, and those of the inverse that say the same."""
+        """These facts, and the equivalent ones of the inverse."""
         if not F or self.closure.inverse is None:
             return F
         return self.facts(engine, self.edges(engine, F))
 
     def insert(self, engine: Engine, facts: View) -> FactSet:
-        """The facts join X; returns what that adds to the closure."""
+        """Insert facts into X; returns what that adds to the closure."""
         return self.grow(engine, self.edges(engine, facts))
 
     def grow(self, engine: Engine, X: Ids) -> FactSet:
@@ -158,28 +158,28 @@ class Closed:
         return J
 
     def worked(self, engine: Engine, seconds: float = 0.0, facts: int = 0) -> None:
-        """For profiles: so long it took, or so many facts are new by it."""
+        """Report the seconds spent, or the number of new facts, for profiles."""
         engine.worked(self.closure.rules[0], seconds, facts)
 
-    def owe(self, engine: Engine, P: FactSet) -> None:
-        """Lower facts came, and what is external because of them is not looked for."""
+    def postpone(self, engine: Engine, P: FactSet) -> None:
+        """Put off the search for external facts that inserted lower facts derive."""
         if P and not self.connects:
-            self.owed.append((len(P), engine.save(P)))
+            self.pending.append((len(P), engine.save(P)))
 
     def become(self, engine: Engine, X: Ids) -> tuple[FactSet, FactSet]:
-        """From now on X is what the closure is made from; returns what came and went by that, where
-        a fact that did both may be in either."""
-        came, went = cast("Components", self.known).become(X)
+        """Rebuild the closure from X; returns the facts inserted and deleted by that. A fact that
+        is both may be in either."""
+        inserted, deleted = cast("Components", self.known).become(X)
         self.connects = False
-        return self.facts(engine, came), self.facts(engine, went)
+        return self.facts(engine, inserted), self.facts(engine, deleted)
 
     def remove(self, engine: Engine, facts: View) -> FactSet:
-        """The facts leave X; returns what the closure loses."""
+        """Delete facts from X; returns what the closure loses."""
         X = self.edges(engine, facts)
         return self.facts(engine, self.known.delete(X)) if len(X) else engine.none()
 
     def diff(self, u: Update, stratum: Stratum, loses: bool) -> FactSet:
-        """None: its rules read no lower facts."""
+        """Nothing: its rules read no lower facts."""
         return u.engine.none()
 
     def add(self, engine: Engine, I: FactSet, N: FactSet, watch: Watch) -> FactSet:
@@ -210,8 +210,8 @@ class Closed:
         return J
 
     def _uncertain(self, u: Update, going: Ids) -> Ids:
-        """Edges that go; and of the components that these are in, all edges that recursive rules
-        derive, for what they connect may be what they rest on."""
+        """Deleted edges, and all edges of their components that recursive rules derive: these may
+        rest on what they connect."""
         engine = u.engine
         F = engine.pick(self.relation, cast("Components", self.known).around(going))
         F -= u.E
@@ -224,8 +224,8 @@ class Closed:
 
 
 class Closures:
-    """All closures of a stratum as one module: none has to do with another's relation, so one set
-    tells what they have derived themselves."""
+    """All closures of a stratum as one module: they have no relation in common, so one set holds
+    what they have derived themselves."""
 
     def __init__(self, each: Sequence[Closed]) -> None:
         self.each = each
@@ -261,7 +261,7 @@ class Closures:
 def build(
     engine: Engine, closures: Sequence[Closed], rules: Sequence[Rule], explicit: View, state: View
 ) -> None:
-    """Let closures know the facts that the rules derive in a state, and the explicit ones."""
+    """Insert into closures the facts that the rules derive in a state, and the explicit ones."""
     for closed in closures:
         if closed.closure.base is not None:
             X = engine.collect(state, (closed.closure.source,))

@@ -1,4 +1,4 @@
-"""Recompute: the stratum's facts are set aside and derived again from scratch.
+"""Recompute: set the stratum's facts aside and derive them again from scratch.
 
 The baseline of all comparisons, and the best choice where a change reaches most of a
 stratum. Only the strata that the change reaches are recomputed.
@@ -13,7 +13,7 @@ from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
 
-def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     u.work.algorithm = "recompute"
     taken = u.engine.take(stratum.relations)
     evaluate(u.engine, stratum, u.I, u.watch, u.memory, u.E)
@@ -22,7 +22,7 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
 
 
 def plainly(u: Update, stratum: Stratum) -> None:
-    """Without modules; facts have ages then."""
+    """Without modules, so that facts get ages."""
     with_modules, u.memory.modules = u.memory.modules, False
     try:
         maintain(u, stratum, (), ())

@@ -34,7 +34,7 @@ class Work:
     deleted: int = 0  # facts, net
     added: int = 0
     numbers: Counter[str] = field(default_factory=Counter)
-    place: str = ""  # where it was done, if an engine has a choice
+    place: str = ""  # where it was done, if the engine has a choice
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class Report:
     works: list[Work] = field(default_factory=list)
     # Of marking: facts marked, and rule applications as the papers count them.
     marks: Counter[str] = field(default_factory=Counter)
-    # What the engine counts of its own, such as jobs.
+    # The engine's own counts, such as jobs.
     engine: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -89,12 +89,12 @@ class Report:
 
 
 def _shortened(names: tuple[str, ...]) -> str:
-    names = tuple(map(_told, names))
+    names = tuple(map(_shown, names))
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _told(name: str) -> str:
-    """A relation's name; hidden ones have names that nobody gave them."""
+def _shown(name: str) -> str:
+    """A relation's name, or a description of a hidden one."""
     if name.startswith("%not:"):
         return f"not {name.split(':')[1]}"
     return "an aggregate" if name.startswith("%") else name

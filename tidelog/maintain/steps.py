@@ -1,35 +1,35 @@
-"""Steps that maintenance algorithms share: instances that a lower change takes and brings.
+"""Steps that maintenance algorithms share: instances lost and gained by a lower change.
 
-An instance is lost because of a lower fact (one that went, or one that came and is
-negated; all read in the old state), or because of a fact of the stratum itself; then its
-lower facts were there before and are there now. So no instance is met twice.
+An instance is lost because of a lower fact (deleted, or inserted and negated; all are read in the
+old state), or because of a fact of the stratum itself; then its lower facts were in I before and
+are in I now. So no instance is considered twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidelog.maintain.seam import Counter, FactSet
+from tidelog.engine import Counter, FactSet
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
 
-def kept(rules: tuple[Rule, ...], come: Sequence[Rule]) -> tuple[Rule, ...]:
-    """Those of the rules that were there before."""
-    if not come:
+def kept(rules: tuple[Rule, ...], added: Sequence[Rule]) -> tuple[Rule, ...]:
+    """Those of the rules that are not new."""
+    if not added:
         return rules
-    heads = {rule.head.relation for rule in come}
-    return tuple(r for r in rules if r.head.relation not in heads or r not in come)
+    heads = {rule.head.relation for rule in added}
+    return tuple(r for r in rules if r.head.relation not in heads or r not in added)
 
 
 def lost(
     u: Update,
     stratum: Stratum,
     rules: Sequence[Rule],
-    gone: Sequence[Rule],
+    removed: Sequence[Rule],
     counter: Counter | None = None,
 ) -> FactSet:
-    """Heads of old instances that lost a lower fact, or their rule."""
+    """Heads of old instances that have lost a lower fact, or their rule."""
     engine, old = u.engine, u.old
     seeds = marked(u, stratum)
     guard = u.I if seeds is None else u.I - seeds
@@ -40,8 +40,8 @@ def lost(
         )
     else:
         N = engine.none()
-    if gone:
-        N |= engine.apply(gone, within=old, guard=guard, take_from=counter)
+    if removed:
+        N |= engine.apply(removed, within=old, guard=guard, take_from=counter)
     u.applied("deletions", len(N))
     if seeds is not None:
         N |= seeds
@@ -49,7 +49,7 @@ def lost(
 
 
 def marked(u: Update, stratum: Stratum) -> FactSet | None:
-    """Facts that the last update marked: they are affected, and need not be found."""
+    """Facts that the last update marked: they are affected without a search."""
     seeds = None if u.marks is None else u.marks.marked(u, stratum)
     u.applied("prevented", len(seeds or ()))
     return seeds
@@ -59,10 +59,10 @@ def gained(
     u: Update,
     stratum: Stratum,
     rules: Sequence[Rule],
-    come: Sequence[Rule],
+    added: Sequence[Rule],
     counter: Counter | None = None,
 ) -> FactSet:
-    """Heads, not in I, of instances over I that a lower fact makes new, or their rule."""
+    """Heads, not in I, of instances over I that are new by a lower fact, or by their rule."""
     engine, I = u.engine, u.I
     u.glance()
     if u.A or (u.D and u.memory.known(stratum).complete):
@@ -71,23 +71,23 @@ def gained(
         )
     else:
         N = engine.none()
-    if come:
-        N |= engine.apply(come, within=I, guard=~I, add_to=counter)
+    if added:
+        N |= engine.apply(added, within=I, guard=~I, add_to=counter)
     return N
 
 
-def losing(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> FactSet:
-    """Facts that are explicit no more, or that a lower change takes an instance from."""
-    N = lost(u, stratum, kept(u.memory.known(stratum).rules, come), gone)
-    if u.gives(stratum):
-        N |= u.went(stratum)
+def losing(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> FactSet:
+    """Facts that have ceased to be explicit, or lose an instance by a lower change."""
+    N = lost(u, stratum, kept(u.memory.known(stratum).rules, added), removed)
+    if u.touches(stratum):
+        N |= u.explicit_deleted(stratum)
     return N
 
 
-def gaining(u: Update, stratum: Stratum, come: Sequence[Rule]) -> FactSet:
-    """Facts, not in I, that are explicit now, or that a lower change derives over I."""
-    A = gained(u, stratum, kept(u.memory.known(stratum).rules, come), come)
-    if u.gives(stratum):
-        A |= u.came(stratum)
+def gaining(u: Update, stratum: Stratum, added: Sequence[Rule]) -> FactSet:
+    """Facts, not in I, that have become explicit, or gain an instance by a lower change."""
+    A = gained(u, stratum, kept(u.memory.known(stratum).rules, added), added)
+    if u.touches(stratum):
+        A |= u.explicit_inserted(stratum)
         A -= u.I
     return A

@@ -3,26 +3,26 @@ by Illich and Glimm).
 
 The trace is a multiset: how many instances derive a fact in which round of seminaive
 evaluation. An instance counts for the round after the first rounds of its body facts, so no
-fact keeps its own counter up. A change is followed by rising rounds: a fact whose first
-round loses its last instance goes on to its next round, or goes. Departure: the trace lives
-in hidden relations of I, and the rules of `rounds` do the work.
+fact keeps its own counter above zero. A change is followed by rising rounds: a fact whose first
+round loses its last instance moves to its next round, or is deleted. Departure: the trace lives
+in hidden relations of I, and the rules of `round_rules` maintain it.
 
-# T pairs of fact and round to look at: their count changed, or the fact needs a next round
-# P those of the present round   F first rounds that facts now have   L those that they lost
+# T pairs of fact and round to handle: their count changed, or the fact needs a next round
+# P those of the present round   F first rounds that facts gained   L those that they lost
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tidelog.maintain.rounds import ROUND, START, TICK, Rounds, timed
-from tidelog.maintain.seam import FactSet, View
+from tidelog.engine import FactSet, View
+from tidelog.maintain.round_rules import ROUND, START, TICK, Rounds, timed
 from tidelog.maintain.steps import kept
-from tidelog.maintain.update import Update
+from tidelog.maintain.update import Context, StratumChange, Update
 from tidelog.program.rules import Relation, Rule, Stratum
 
 
-def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]) -> None:
+def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     u.work.algorithm = "counting"
     engine, I, C, old = u.engine, u.I, u.engine.nonrecursive, u.old
     rounds = u.memory.once(Rounds.of, stratum, engine.kinds)
@@ -30,15 +30,15 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     def with_rounds(rules: Iterable[Rule]) -> tuple[Rule, ...]:
         return tuple(timed(rule, rounds.inside) for rule in rules)
 
-    rules = with_rounds(kept(stratum.rules, come)) if come else rounds.rules
-    gone, come = with_rounds(gone), with_rounds(come)
+    rules = with_rounds(kept(stratum.rules, added)) if added else rounds.rules
+    removed, added = with_rounds(removed), with_rounds(added)
     if not u.memory.has("trace", stratum):
-        build(u, rounds, (*rules, *gone), stratum)
+        build(u, rounds, (*rules, *removed), stratum, u.change)
     u.memory.keep(stratum, "trace")
     T = engine.derive(rules, touching=u.D, touching_negated=u.A, within=old, take_from=C)
-    T |= engine.apply(gone, within=old, take_from=C)
+    T |= engine.apply(removed, within=old, take_from=C)
     T |= engine.derive(rules, touching=u.A, touching_negated=u.D, within=I, add_to=C)
-    T |= engine.apply(come, within=I, add_to=C)
+    T |= engine.apply(added, within=I, add_to=C)
     X = engine.collect(u.X, stratum.relations)
     D, A = follow(u, rounds, rounds.rules, T, X, u.E, I)
     D -= A
@@ -49,8 +49,10 @@ def maintain(u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[R
     u.net(D, A)
 
 
-def build(u: Update, rounds: Rounds, rules: Sequence[Rule], stratum: Stratum) -> None:
-    """The trace of the old state."""
+def build(
+    u: Context, rounds: Rounds, rules: Sequence[Rule], stratum: Stratum, change: StratumChange
+) -> None:
+    """The trace of the state before the change."""
     engine, I, C = u.engine, u.I, u.engine.nonrecursive
     engine.declare(Relation(ROUND, ("round",), ("number",)))
     for relation in rounds.relations:
@@ -58,14 +60,14 @@ def build(u: Update, rounds: Rounds, rules: Sequence[Rule], stratum: Stratum) ->
     hidden = [relation.name for relation in rounds.relations]
     I -= engine.collect(I, hidden)
     engine.reset(C, hidden)
-    explicit = (u.E - u.X) | (u.X - u.E)
-    T = engine.apply(rules, within=u.old, add_to=C)
+    explicit, old = change.explicit_before(u.E), change.before(I)
+    T = engine.apply(rules, within=old, add_to=C)
     X = engine.collect(explicit, stratum.relations)
-    follow(u, rounds, rules, T, X, explicit, u.old)
+    follow(u, rounds, rules, T, X, explicit, old)
 
 
 def follow(
-    u: Update,
+    u: Context,
     rounds: Rounds,
     rules: Sequence[Rule],
     T: FactSet,
@@ -74,8 +76,8 @@ def follow(
     within: View,
 ) -> tuple[FactSet, FactSet]:
     """Bring the trace up to date, round by round, where the pairs T have changed counts and the
-    facts X may be explicit now or no more. Returns the facts that lost a first round, and those
-    that got one."""
+    facts X may have become explicit or ceased to be. Returns the facts that lost a first round,
+    and those that gained one."""
     engine = u.engine
     F, L = engine.none(), engine.none()
     present = engine.apply(START, within=F)
@@ -90,7 +92,7 @@ def follow(
 
 
 def one_round(
-    u: Update,
+    u: Context,
     rounds: Rounds,
     rules: Sequence[Rule],
     present: FactSet,
@@ -101,14 +103,14 @@ def one_round(
     explicit: View,
     within: View,
 ) -> None:
-    """The present round of T and P; P is empty then."""
+    """Handle the present round of T and P, which empties P."""
     engine, I, C = u.engine, u.I, u.engine.nonrecursive
     P |= engine.derive(rounds.present, touching=T, within=T | present)
     T -= P
     held = engine.positive(C, P)
     held |= engine.derive(rounds.explicit, touching=P, within=P | explicit)
     P -= held
-    # A first round that no instance is left for: the fact may have another.
+    # A first round without an instance left: the fact may have another.
     lost = engine.derive(rounds.same, touching=P, within=P | I)
     T |= engine.derive(rounds.after, touching=lost, within=I)
     held -= engine.derive(rounds.known, touching=held, within=held | I)
@@ -129,7 +131,7 @@ def one_round(
     P -= P
 
 
-def note(u: Update, T: FactSet) -> None:
+def note(u: Context, T: FactSet) -> None:
     """Pairs whose count is above zero are in I, others are not."""
     u.I -= T
     u.I |= u.engine.positive(u.engine.nonrecursive, T)

@@ -1,4 +1,4 @@
-"""Pipelines on Spark: changes in, a materialisation kept up to date, tables and feeds out."""
+"""Pipelines on Spark: read changes, maintain a materialisation, write tables and feeds."""
 
 from tidelog.pipeline.pipeline import Pipeline, Summary
 from tidelog.pipeline.settings import Map, Sink, Source, Trigger

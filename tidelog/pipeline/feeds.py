@@ -1,55 +1,48 @@
-"""A feed of changes: a file for every version that changes the relation, none ever rewritten.
+"""A feed: an append-only folder with a file for each version that changes the relation.
 
-Rows have the relation's columns, `op` (`+` or `-`) and `version`. In the change notation a file
-is what `tidelog apply` reads. The first file has all facts of its version.
+Rows have the relation's columns, `op` (`+` or `-`) and `version`. In the change notation,
+`tidelog apply` can read a file. The first file inserts all facts of its version.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidelog.pipeline import files
-from tidelog.pipeline.changes import names, rows_of
-from tidelog.pipeline.formats import ENDINGS, encode, unlike
+from tidelog.pipeline import durable_files
+from tidelog.pipeline.batches import RelationVersion, rows_of, with_names
+from tidelog.pipeline.table_files import encode, unused
 from tidelog.program.changes import Commit, FactChange
 from tidelog.program.rules import Relation
-from tidelog.text.changes import change_text
+from tidelog.text.change_notation import change_text
 
-Held = dict[str, Any]  # the version and the name of the last file
+SinkState = dict[str, Any]  # version and name of the last file
 
 
 class FeedSink:
-    """Adds a file to a folder for every change of a relation."""
+    """Adds a file to a folder for each version that changes a relation."""
 
     def __init__(self, path: Path, format: str) -> None:
         self.path = path
         self.format = format
 
-    def stage(
-        self,
-        version: int,
-        relation: Relation,
-        before: Held | None,
-        delta: pa.Table | None,
-        whole: Callable[[], pa.Table],
-    ) -> Held:
-        """Write the file under a name at which no reader looks."""
+    def stage(self, version: RelationVersion, before: SinkState | None) -> SinkState:
+        """Write the file under a name that readers ignore."""
+        delta = version.delta
         if before is None or delta is None:
-            delta = whole()
-        if before is not None and not delta.num_rows:
+            delta = version.whole()
+        elif not delta.num_rows:
             return before
         self.path.mkdir(parents=True, exist_ok=True)
-        name = f"{version:08d}.{ENDINGS[self.format]}"
-        hidden = files.temporary(self.path / f"{name}.staged")
-        files.write(hidden, self._encoded(version, relation, delta))
-        files.sync_folder(self.path)
-        return {"version": version, "file": name}
+        name = f"{version.number:08d}.{self.format}"
+        hidden = durable_files.temporary(self.path / f"{name}.staged")
+        durable_files.write(hidden, self._encoded(version.number, version.relation, delta))
+        durable_files.sync_folder(self.path)
+        return {"version": version.number, "file": name}
 
     def _encoded(self, version: int, relation: Relation, delta: pa.Table) -> bytes:
         if self.format != "changes":
@@ -61,30 +54,29 @@ class FeedSink:
         ]
         return "".join(f"{line}\n" for line in [*listed, change_text(Commit())]).encode()
 
-    def publish(self, held: Held) -> None:
-        hidden = files.temporary(self.path / f"{held['file']}.staged")
+    def publish(self, state: SinkState) -> None:
+        hidden = durable_files.temporary(self.path / f"{state['file']}.staged")
         if hidden.exists():
-            os.rename(hidden, self.path / held["file"])
-            files.sync_folder(self.path)
+            os.rename(hidden, self.path / state["file"])
+            durable_files.sync_folder(self.path)
 
-    def missing(self, held: Held) -> bool:
-        """Files that a reader is done with may go; the folder may not."""
+    def missing(self, state: SinkState) -> bool:
+        """Users may delete files, but not the folder."""
         return not self.path.exists()
 
-    def clean(self, held: Held, keep: int) -> None:
+    def clean(self, state: SinkState, keep: int) -> None:
         """A feed keeps all its files."""
 
-    def tidy(self, held: Held | None) -> None:
+    def tidy(self, state: SinkState | None) -> None:
         if self.path.exists():
-            for path in files.leftovers(self.path):
-                files.remove(path)
+            for path in durable_files.leftovers(self.path):
+                durable_files.remove(path)
 
 
 def feed_table(version: int, relation: Relation, delta: pa.Table) -> pa.Table:
-    """The changes with their signs as text and the version beside them."""
-    own = delta.select(names(relation.arity)).rename_columns(list(relation.attributes))
-    further = unlike(relation.attributes, {"op": "op", "version": "version"})
+    """The changes with their signs as text, and the version."""
+    own = with_names(relation, delta)
     signs = pc.if_else(pc.greater(delta.column("sign"), 0), "+", "-")
     numbers = pa.array([version] * delta.num_rows, pa.int64())
-    columns = [*own.columns, signs, numbers]
-    return pa.table(columns, names=[*own.column_names, further["op"], further["version"]])
+    added = [unused(name, relation.attributes) for name in ("op", "version")]
+    return pa.table([*own.columns, signs, numbers], names=[*own.column_names, *added])

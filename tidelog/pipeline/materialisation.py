@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidelog.accept import Accepted, accept
-from tidelog.api import Database
-from tidelog.io.frames import to_arrow
-from tidelog.limits import Limits
-from tidelog.pipeline.changes import came, frame, names, nothing, signed, went
+from tidelog.changes.apply import apply, changes_in
+from tidelog.control.limits import Limits
+from tidelog.formats.frames import to_arrow
+from tidelog.pipeline.batches import deleted, frame, inserted, names, nothing, signed
+from tidelog.plan.accept import Accepted, accept
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import Commit, FactChange, Op
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
+from tidelog.session.database import Database
 from tidelog.text import parse, to_text
-from tidelog.text.changes import Changes
-from tidelog.transactions import Transaction
+from tidelog.transaction.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +52,7 @@ class Materialisation:
         self._declared = parse(text).program
         on: dict[str, Any] = {} if engine == "local" else {"engine": engine, "spark": spark}
         schema = _schema(text)
-        given = {name: frame(schema[name], came(table)) for name, table in facts.items()}
+        given = {name: frame(schema[name], inserted(table)) for name, table in facts.items()}
         self._database = Database(text, given, algorithm=algorithm, limits=limits, **on)
 
     @property
@@ -76,21 +76,28 @@ class Materialisation:
     ) -> Applied:
         """Apply a batch as one transaction: all of it, or nothing and an error."""
         said: dict[str, list[FactChange]] = {}
-        before = self._database.rules
-        with self._database.transaction() as tx:
+
+        def batch(tx: Transaction) -> None:
             for op, rule in rules:
                 if op == "+":
                     tx.add_rule(rule)
                 else:
                     tx.remove_rule(rule)
             for file, text in texts:
-                for change in _read(file, text, tx):
-                    said.setdefault(change.relation, []).append(change)
+                for change, sources in changes_in(text, file, lambda: tx.schema):
+                    if isinstance(change, Commit):
+                        continue  # the batch is the update
+                    tx.change(change, sources)
+                    if isinstance(change, FactChange):
+                        said.setdefault(change.relation, []).append(change)
             for name, changes in facts.items():
                 relation = tx.schema[name]
-                tx.delete(name, frame(relation, went(changes)))
-                tx.insert(name, frame(relation, came(changes)))
-        return Applied(tx.delta, said, before != self._database.rules)
+                tx.delete(name, frame(relation, deleted(changes)))
+                tx.insert(name, frame(relation, inserted(changes)))
+
+        before = self._database.rules
+        (done,) = apply([batch], self._database.transaction)
+        return Applied(done.delta, said, before != self._database.rules)
 
     def sizes(self) -> dict[str, int]:
         """How many facts each relation has."""
@@ -125,16 +132,3 @@ def bare(accepted: Accepted) -> str:
     """The program as text without facts, which the state has, and without directives."""
     rules = Rulebook.of(accepted.typed, accepted.checked).clauses.values()
     return to_text(replace(accepted.typed, clauses=tuple(rules), facts=(), directives=()))
-
-
-def _read(file: str, text: str, tx: Transaction) -> Iterator[FactChange]:
-    """Apply changes in the notation; gives those of facts."""
-    changes = Changes(file, lambda: tx.schema)
-    changes.feed(text if text.endswith("\n") else text + "\n")
-    changes.end()
-    while (change := changes.next()) is not None:
-        if isinstance(change, Commit):
-            continue  # the batch is the update
-        tx.change(change, changes.sources)
-        if isinstance(change, FactChange):
-            yield change

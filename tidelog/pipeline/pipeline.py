@@ -1,4 +1,4 @@
-"""`Pipeline`: changes in, a materialisation kept up to date, tables and feeds out."""
+"""`Pipeline`: read changes, maintain a materialisation, write tables and feeds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from tidelog.accept import Accepted, accept
-from tidelog.limits import Limits
-from tidelog.pipeline import toml
-from tidelog.pipeline.checking import check, check_paths, refuse_functions, refuse_limits
-from tidelog.pipeline.faults import SettingError, one_of
+from tidelog.control.limits import Limits
+from tidelog.pipeline import config_file
+from tidelog.pipeline.setting_errors import SettingError, one_of
 from tidelog.pipeline.settings import ENGINES, Sink, Source, Trigger, check_path
+from tidelog.pipeline.validation import check, check_paths, refuse_functions, refuse_limits
+from tidelog.plan.accept import Accepted, accept
 from tidelog.program.diagnostics import TidelogError
 from tidelog.text import parse_file
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tidelog.pipeline.run import Done, Run
-    from tidelog.pipeline.store import Commit
+    from tidelog.pipeline.versions import Commit
 
-_LOOK = 0.2  # seconds between two looks at the streams
+_POLL_SECONDS = 0.2  # between two checks of the streams
 
 
 @dataclass(slots=True)
@@ -33,15 +33,14 @@ class Summary:
     """What a run did."""
 
     versions: list[Done] = field(default_factory=list)
-    version: int = 0  # the last one there is
+    version: int = 0  # the latest one
     interrupted: bool = False
 
 
 class Pipeline:
-    """Sources whose changes are mapped to relations of a program, and sinks that follow it.
+    """Sources that change relations of a program, and sinks that publish its relations.
 
-    `folder` is what relative paths start from. Settings of the Spark session are in `spark`,
-    unless `run` is given a session.
+    Paths are relative to `folder`. `spark` configures the Spark session, unless `run` gets one.
     """
 
     def __init__(
@@ -82,46 +81,45 @@ class Pipeline:
         self.master = master
         self.spark = dict(spark or {})
         self.adopt: frozenset[str] = frozenset()
-        self._file: Path | None = None  # that describes it
+        self._file: Path | None = None  # the TOML file, for error positions
         self._check()
 
     def _check(self) -> None:
-        from tidelog.maintain.algorithms import ALGORITHMS
+        from tidelog.maintain.driver.algorithms import ALGORITHMS, ON_SPARK
 
         one_of("engine", self.engine, ENGINES)
         one_of("algorithm", self.algorithm, ALGORITHMS)
         if self.keep < 1:
-            raise SettingError("keep", "at least the last version is kept", "such as keep = 10")
+            raise SettingError("keep", f"expected at least 1, got {self.keep}")
         for key, most in (
             ("max_facts", self.limits.max_facts),
             ("max_seconds", self.limits.max_seconds),
         ):
             if most is not None and most <= 0:
-                raise SettingError(key, f"{most} is no limit", "leave it out, or give more than 0")
+                message = f"expected a positive limit, got {most}"
+                raise SettingError(key, message, "omit it for no limit")
         for kind, listed in (("source", self.sources), ("sink", self.sinks)):
             names = [each.name for each in listed]
             for name in names:
                 if names.count(name) > 1:
-                    raise SettingError(f"{kind}.{name}", "there are two of this name")
+                    raise SettingError(f"{kind}.{name}", "duplicate name")
         if self.engine == "spark":
-            from tidelog.spark import ALGORITHMS as ON_SPARK
-
             one_of("algorithm", self.algorithm, ON_SPARK)
         check_paths(self)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The pipeline that a TOML file describes; paths in it are relative to the file."""
-        made = toml.read(Path(path), lambda settings: cls(**settings))
-        made._file = Path(path)
-        return made
+        """Load a pipeline from a TOML file; paths in it are relative to the file."""
+        pipeline = config_file.read(Path(path), lambda settings: cls(**settings))
+        pipeline._file = Path(path)
+        return pipeline
 
     def accept(self) -> Accepted:
-        """The program, if it has no errors."""
+        """Analyse the program."""
         return accept(parse_file(self.program))
 
     def check(self) -> Accepted:
-        """Look for errors in the settings and the program, without Spark and without data."""
+        """Check the settings and the program, without starting Spark or reading data."""
         accepted = self.accept()
         refuse_limits(accepted)
         refuse_functions(accepted)
@@ -134,16 +132,14 @@ class Pipeline:
         except SettingError as error:
             if self._file is None:
                 raise
-            raise toml.in_file(self._file, error) from None
+            raise config_file.in_file(self._file, error) from None
         return accepted
 
     def status(self) -> Commit | None:
-        """The last version; None if there is none. A pipeline that runs is not disturbed."""
-        from tidelog.pipeline.store import Store
+        """The last version, or None; safe to call while the pipeline runs."""
+        from tidelog.pipeline.versions import Store
 
         return Store(self.state).latest()
-
-    # Running.
 
     def run(
         self,
@@ -152,13 +148,13 @@ class Pipeline:
         adopt: Sequence[str] = (),
         show: Callable[[Done], None] | None = None,
     ) -> Summary:
-        """Take what the sources have; with a continuous trigger, until Ctrl-C.
+        """Process all available changes; with a continuous trigger, run until Ctrl-C.
 
-        `show` is called with every version. `adopt` names sources whose checkpoint is another
-        one than before, and which may be read from their beginning again.
+        `show` is called with every version. `adopt` names sources whose checkpoint was replaced,
+        and which the run reads from the beginning again.
         """
         from tidelog.pipeline.run import Run
-        from tidelog.pipeline.store import Store
+        from tidelog.pipeline.versions import Store
 
         self.adopt = frozenset(adopt)
         accepted = self.check()
@@ -167,12 +163,12 @@ class Pipeline:
         try:
             spark = session if session is not None else self._session()
 
-            def made(done: Done) -> None:
+            def report(done: Done) -> None:
                 summary.versions.append(done)
                 if show is not None:
                     show(done)
 
-            with _spark_errors(), closing(Run(self, accepted, store, spark, made)) as run:
+            with _spark_errors(), closing(Run(self, accepted, store, spark, report)) as run:
                 run.open()
                 summary.interrupted = self._stream(run)
             summary.version = store.last.version if store.last is not None else 0
@@ -181,26 +177,29 @@ class Pipeline:
             store.close()
 
     def _session(self) -> SparkSession:
-        from tidelog.engines.spark.session import session
+        from tidelog.spark.session import session
 
         return session(self.master, "tidelog pipeline", self.spark)
 
     def _stream(self, run: Run) -> bool:
-        """Read the streams to their end, one after the other, or all at once for ever."""
+        """Read the streams one after the other, or all at once if the trigger is continuous.
+
+        Returns whether a signal interrupted the run.
+        """
         streams = [source.name for source in self.sources if source.stream]
         groups = [streams] if self.trigger.kind == "continuous" else [[each] for each in streams]
-        with _asked_to_stop(run.stopping) as asked:
+        with _signals(run.stopping) as signalled:
             for group in groups:
                 if run.stopping.is_set():
                     break
                 _watch(run, [run.stream(name).start() for name in group])
-            return asked.is_set()
+            return signalled.is_set()
 
 
 def _watch(run: Run, queries: Sequence[Any]) -> None:
-    """Wait until the streams end, fail, or are asked to; no batch is cut short."""
+    """Wait until the streams end, fail, or are stopped between two batches."""
     while any(query.isActive for query in queries):
-        if run.stopping.wait(_LOOK):
+        if run.stopping.wait(_POLL_SECONDS):
             run.settle()
             for query in queries:
                 query.stop()
@@ -214,22 +213,22 @@ def _watch(run: Run, queries: Sequence[Any]) -> None:
 
 
 @contextmanager
-def _asked_to_stop(stopping: threading.Event) -> Iterator[threading.Event]:
-    """Ctrl-C, or a polite kill, is noted; a second one is not waited for."""
-    asked = threading.Event()
+def _signals(stopping: threading.Event) -> Iterator[threading.Event]:
+    """Stop gracefully on the first SIGINT or SIGTERM, and at once on the second."""
+    signalled = threading.Event()
 
-    def note(number: int, frame: Any) -> None:
-        if asked.is_set():
+    def handle(number: int, frame: Any) -> None:
+        if signalled.is_set():
             raise KeyboardInterrupt
-        asked.set()
+        signalled.set()
         stopping.set()
 
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield signalled
         return
-    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
+    before = {each: signal.signal(each, handle) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield asked
+        yield signalled
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -237,7 +236,7 @@ def _asked_to_stop(stopping: threading.Event) -> Iterator[threading.Event]:
 
 @contextmanager
 def _spark_errors() -> Iterator[None]:
-    """What Spark finds wrong with a path, a schema or an expression, in a line or two."""
+    """Turn Spark's errors about paths, schemas and expressions into one-line errors."""
     from pyspark.errors import PySparkException
 
     try:

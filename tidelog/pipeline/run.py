@@ -1,10 +1,9 @@
-"""One run of a pipeline: the state is opened, sources are read, and every batch is a version.
+"""One run of a pipeline: open the state, read the sources, and turn every batch into a version.
 
-A batch is taken in five steps: its changes are read; those that count go into the
-materialisation; files of the state and the sinks are written where nobody looks; the commit
-makes the version exist; the sinks show it. A crash before the commit leaves the version before,
-and Spark gives the batch again. One after it leaves the new version, which the next run shows
-in the sinks; when Spark gives the batch again, it is known by its number.
+A batch takes five steps: read its changes; apply those that take effect to the materialisation;
+stage files of the state and the sinks; commit the version; publish it in the sinks. After a crash
+before the commit, the previous version is current, and Spark repeats the batch. After a crash past
+the commit, the next run publishes the version, and recognises the repeated batch by its number.
 """
 
 from __future__ import annotations
@@ -20,36 +19,37 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tidelog.accept import Accepted
-from tidelog.io.directives import inputs, read_inputs
-from tidelog.io.frames import to_arrow
-from tidelog.pipeline import crash
-from tidelog.pipeline.changes import Ledger, fold, insertions, of_facts, signed
+from tidelog.formats.directives import inputs, read_inputs
+from tidelog.formats.frames import to_arrow
+from tidelog.pipeline import crash_points
+from tidelog.pipeline.batches import Ledger, fold, insertions, of_facts, signed
 from tidelog.pipeline.materialisation import Applied, Materialisation, bare
 from tidelog.pipeline.sinks import Sinks
-from tidelog.pipeline.sources import Batch, Reader
-from tidelog.pipeline.store import Commit, Draft, Store, Taken
-from tidelog.program.diagnostics import TidelogError
+from tidelog.pipeline.spark_sources import Batch, SourceReader
+from tidelog.pipeline.versions import Commit, Draft, SourceOffset, Store
+from tidelog.plan.accept import Accepted
+from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
+from tidelog.session.stated_facts import stated
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from tidelog.pipeline.pipeline import Pipeline
 
-TABLE = "table"  # stands for the query of a source that is read once
+TABLE = "table"  # the query of sources that are read once
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A version that has been made."""
+    """What a new version changed."""
 
     version: int
-    cause: str  # the source, or what else brought it
+    cause: str  # the source, or another reason
     batch: int | None
-    changes: int  # that came in and counted
-    facts: Mapping[str, tuple[int, int]]  # that came and went, by relation
+    changes: int  # of explicit facts that took effect
+    facts: Mapping[str, tuple[int, int]]  # inserted and deleted, by relation
     seconds: float
 
     def __str__(self) -> str:
@@ -60,14 +60,14 @@ class Done:
         batch = f", batch {self.batch}" if self.batch is not None else ""
         facts = sum(map(sum, self.facts.values()))
         return (
-            f"version {self.version}: {self.cause}{batch}, {self.changes:,} changes in, "
-            f"{facts:,} facts changed, {self.seconds:.2f} s"
+            f"version {self.version}: {self.cause}{batch}, {plural(self.changes, 'change')} in, "
+            f"{plural(facts, 'fact')} changed, {self.seconds:.2f} s"
         )
 
 
 @dataclass(slots=True)
-class Counted:
-    """Changes of explicit facts that count, and what they did; no delta where all is new."""
+class EffectiveChanges:
+    """Changes of explicit facts that take effect, and their delta unless all facts are new."""
 
     facts: dict[str, pa.Table]
     applied: Applied | None = None
@@ -89,7 +89,7 @@ class Run:
         show: Callable[[Done], None],
     ) -> None:
         self._pipeline = pipeline
-        self._accepted = accepted
+        self._accepted = stated(accepted)
         self._store = store
         self._spark = spark
         self._show = show
@@ -102,12 +102,10 @@ class Run:
         late = {m.relation: s.late for s in pipeline.sources for m in s.maps if s.late is not None}
         self._ledger = Ledger(late)
         self._log = StreamLog(spark)
-        self._readers = {s.name: Reader(spark, s, pipeline.folder) for s in pipeline.sources}
-
-    # The beginning.
+        self._readers = {s.name: SourceReader(spark, s, pipeline.folder) for s in pipeline.sources}
 
     def open(self) -> None:
-        """Bring the materialisation to the last version, or make the first one."""
+        """Restore the last version, or create the first one."""
         last = self._store.last
         if last is None:
             self._sinks.open({})
@@ -119,7 +117,7 @@ class Run:
         if empty:
             self._catch_up(last, empty)
         else:
-            self._store.clean(self._pipeline.keep)  # a crash may have kept the last run from it
+            self._store.clean(self._pipeline.keep)  # in case a crash prevented it
             self._tidy_up(last)
         for source in self._pipeline.sources:
             if not source.stream and source.name not in last.sources:
@@ -129,67 +127,67 @@ class Run:
                 self.take(reader, frame, TABLE, 0)
 
     def _first(self) -> None:
-        """The first version: facts of the program, of its files, and of the tables."""
+        """Create the first version: facts of the program, of its files, and of the tables."""
         began = time.perf_counter()
         schema = self._accepted.checked.relations
-        said: dict[str, list[pa.Table]] = {}
-        for name, table in self._given():
-            said.setdefault(name, []).append(_changes_of(schema[name], table))
-        taken = {}
+        tables: dict[str, list[pa.Table]] = {}
+        for name, table in self._initial_facts():
+            tables.setdefault(name, []).append(_changes_of(schema[name], table))
+        offsets = {}
         for source in self._pipeline.sources:
             if not source.stream:
                 reader = self._readers[source.name]
                 frame = reader.frame()
-                for name, tables in self._facts(reader, frame, schema).items():
-                    said.setdefault(name, []).extend(tables)
-                taken[source.name] = Taken(TABLE, 0)
+                for name, more in self._facts(reader, frame, schema).items():
+                    tables.setdefault(name, []).extend(more)
+                offsets[source.name] = SourceOffset(TABLE, 0)
         facts = {
-            name: self._ledger.counting(name, pa.concat_tables(tables))
-            for name, tables in said.items()
+            name: self._ledger.effective(name, pa.concat_tables(parts))
+            for name, parts in tables.items()
         }
-        crash.point("after-read")
-        self._materialisation = self._opened(self._text, facts)
-        self._commit(Counted(facts), taken, "the first facts", None, began)
+        crash_points.point("after-read")
+        self._materialisation = self._materialise(self._text, facts)
+        self._commit(EffectiveChanges(facts), offsets, "the first facts", None, began)
 
     def _facts(
-        self, reader: Reader, frame: DataFrame, schema: Mapping[str, Relation]
+        self, reader: SourceReader, frame: DataFrame, schema: Mapping[str, Relation]
     ) -> dict[str, list[pa.Table]]:
-        """What a table holds: facts alone, since there is nothing yet that could change."""
+        """The facts of a table, which cannot hold other changes."""
         reader.check(frame, schema)
         batch = reader.batch(frame, schema)
         if batch.texts or batch.rules:
             raise TidelogError(
-                f"error: source {reader.name}: a table holds facts alone\n"
-                '    rules, and changes as text, come from a source of kind = "stream"'
+                f"error: source {reader.name}: a table can only hold facts\n"
+                '    read rules, and changes as text, from a source of kind = "stream"'
             )
         return batch.facts
 
-    def _given(self) -> Iterable[tuple[str, Table]]:
-        """Facts that the program holds, and those of its `.input` files."""
+    def _initial_facts(self) -> Iterable[tuple[str, Table]]:
+        """The facts of the program, and those of its `.input` files."""
         checked = self._accepted.checked
         for name, rows in checked.facts.items():
             yield name, Table.from_rows(checked.relations[name].kinds, rows)
         if self._pipeline.facts is not None:
             sources = self._accepted.sources
-            asked = inputs(checked, self._pipeline.facts, sources=sources)
-            yield from read_inputs(asked, sources=sources)
+            files = inputs(checked, self._pipeline.facts, sources=sources)
+            yield from read_inputs(files, sources=sources)
 
     def _check_base(self, last: Commit) -> None:
         if last.base != self._base:
             raise TidelogError(
                 f"error: the rules of {self._pipeline.program} have changed since the state in "
-                f"{self._store.folder} was made\n"
-                "    let rules come and go through a source of rules, or begin with another "
-                "state folder and other sinks"
+                f"{self._store.folder} was created\n"
+                "    change rules through a source of rules, or start with a new state folder "
+                "and new sinks"
             )
 
     def _restore(self) -> None:
         changes = self._store.changes()
         for name, table in changes.items():
             self._ledger.load(name, table)
-        self._materialisation = self._opened(self._store.program, changes)
+        self._materialisation = self._materialise(self._store.program, changes)
 
-    def _opened(self, text: str, facts: Mapping[str, pa.Table]) -> Materialisation:
+    def _materialise(self, text: str, facts: Mapping[str, pa.Table]) -> Materialisation:
         pipeline = self._pipeline
         return Materialisation(
             text,
@@ -203,15 +201,13 @@ class Run:
     def close(self) -> None:
         self._log.restore()
 
-    # Batches.
-
     def stream(self, name: str) -> Any:
-        """A source's stream, ready to be started."""
+        """The writer of a source's stream, ready to start."""
         reader = self._readers[name]
         frame = reader.frame()
         reader.check(frame, self._materialisation.schema)
         checkpoint = self._store.folder / "checkpoint" / reader.name
-        writer: Any = frame.writeStream.foreachBatch(partial(self._arrived, reader))
+        writer: Any = frame.writeStream.foreachBatch(partial(self._on_batch, reader))
         return (
             writer.queryName(f"tidelog {reader.name}")
             .option("checkpointLocation", checkpoint.absolute().as_uri())
@@ -219,12 +215,12 @@ class Run:
         )
 
     def settle(self) -> None:
-        """Wait for the batch that is under way; while `stopping` is set, none begins."""
+        """Wait for the current batch; while `stopping` is set, no other begins."""
         with self._lock:
             pass
 
-    def _arrived(self, reader: Reader, frame: DataFrame, batch: int) -> None:
-        """Spark calls it in a thread of its own, once for each batch of a source."""
+    def _on_batch(self, reader: SourceReader, frame: DataFrame, batch: int) -> None:
+        """Called by Spark in its own thread, for each batch of a source."""
         context = frame.sparkSession.sparkContext
         query = context.getLocalProperty("sql.streaming.queryId")
         context.setJobDescription(f"tidelog: batch {batch} of {reader.name}")
@@ -234,26 +230,26 @@ class Run:
             if self.failure is None and not isinstance(error, Stopped):
                 self.failure = error
             self.stopping.set()
-            self._log.hush()
+            self._log.silence()
             raise
 
-    def take(self, reader: Reader, frame: DataFrame, query: str, batch: int) -> None:
-        """Make a version of a batch, unless there is one."""
+    def take(self, reader: SourceReader, frame: DataFrame, query: str, batch: int) -> None:
+        """Create a version from a batch, unless the batch already has one."""
         with self._lock:
             if self.stopping.is_set():
                 raise Stopped
-            if self._known(reader.name, query, batch):
+            if self._is_done(reader.name, query, batch):
                 return
             began = time.perf_counter()
             found = reader.batch(frame, self._materialisation.schema)
-            crash.point("after-read")
-            counted = self._apply(found)
+            crash_points.point("after-read")
+            effective = self._apply(found)
             assert self._store.last is not None
-            taken = {**self._store.last.sources, reader.name: Taken(query, batch)}
-            self._commit(counted, taken, reader.name, batch, began)
+            offsets = {**self._store.last.sources, reader.name: SourceOffset(query, batch)}
+            self._commit(effective, offsets, reader.name, batch, began)
 
-    def _known(self, name: str, query: str, batch: int) -> bool:
-        """Has this batch been taken? One that cannot be the next is refused."""
+    def _is_done(self, name: str, query: str, batch: int) -> bool:
+        """Whether the state has this batch; raises an error if it is not the next one either."""
         assert self._store.last is not None
         before = self._store.last.sources.get(name)
         if before is not None and before.query != query:
@@ -263,59 +259,57 @@ class Run:
         expected = 0 if before is None else before.batch + 1
         if batch > expected:
             raise TidelogError(
-                f"error: source {name}: batch {batch} arrives, and the state has taken "
-                f"{'none' if before is None else f'those up to {before.batch}'}\n"
-                f"    the state in {self._store.folder} is older than the source's checkpoint: "
-                "changes between them are lost\n"
-                "    put the state back as it was, or remove state and sinks and start anew"
+                f"error: source {name}: received batch {batch}, but the state has "
+                f"{'no batch' if before is None else f'batches up to {before.batch}'}\n"
+                f"    the state in {self._store.folder} is older than the source's checkpoint, "
+                "and lacks the changes in between\n"
+                "    restore the state, or remove the state folder and the sinks to start over"
             )
         return batch < expected
 
-    def _other_checkpoint(self, name: str, before: Taken, query: str) -> TidelogError:
+    def _other_checkpoint(self, name: str, before: SourceOffset, query: str) -> TidelogError:
         return TidelogError(
-            f"error: source {name}: its checkpoint is not the one that the state was made with\n"
-            f"    the state has batches up to {before.batch} of query {before.query}; this is "
-            f"query {query}\n"
-            f"    put {self._store.folder / 'checkpoint' / name} back; or, if it may be read from "
-            f"the beginning again, run once with --adopt {name}"
+            f"error: source {name}: the checkpoint does not belong to the state\n"
+            f"    the state has batches up to {before.batch} of query {before.query}; the "
+            f"checkpoint is of query {query}\n"
+            f"    restore {self._store.folder / 'checkpoint' / name}, or run once with "
+            f"--adopt {name} to read the source from the beginning"
         )
 
-    def _apply(self, batch: Batch) -> Counted:
+    def _apply(self, batch: Batch) -> EffectiveChanges:
         facts = {
-            name: self._ledger.counting(name, pa.concat_tables(tables))
+            name: self._ledger.effective(name, pa.concat_tables(tables))
             for name, tables in batch.facts.items()
         }
         applied = self._materialisation.apply(facts, batch.rules, batch.texts)
         for name, listed in applied.said.items():
             relation = self._materialisation.schema[name]
-            facts[name] = self._ledger.counting(name, of_facts(relation, listed))
-        return Counted(facts, applied)
-
-    # Versions.
+            facts[name] = self._ledger.effective(name, of_facts(relation, listed))
+        return EffectiveChanges(facts, applied)
 
     def _commit(
         self,
-        counted: Counted,
-        taken: Mapping[str, Taken],
+        effective: EffectiveChanges,
+        offsets: Mapping[str, SourceOffset],
         cause: str,
         batch: int | None,
         began: float,
     ) -> None:
         store, draft = self._store, self._store.draft()
-        for name, table in counted.facts.items():
+        for name, table in effective.facts.items():
             if table.num_rows:
                 store.add(draft, name, table)
         program = store.last.program if store.last else ""
-        if not program or (counted.applied is not None and counted.applied.rules):
+        if not program or (effective.applied is not None and effective.applied.rules):
             program = store.add_program(draft, self._materialisation.text)
-        held = self._stage(draft, counted.applied)
-        counts = self._counts(counted.applied)
-        made = Commit(0, self._base, program, taken, held, {}, 0, cause, counts)
-        made = store.commit(draft, made)
-        self._sinks.publish(made.sinks)
-        self._tidy_up(made)
+        sinks = self._stage(draft, effective.applied)
+        counts = self._counts(effective.applied)
+        commit = Commit(0, self._base, program, offsets, sinks, {}, 0, cause, counts)
+        commit = store.commit(draft, commit)
+        self._sinks.publish(commit.sinks)
+        self._tidy_up(commit)
         seconds = time.perf_counter() - began
-        self._show(Done(made.version, cause, batch, counted.changes, counts, seconds))
+        self._show(Done(commit.version, cause, batch, effective.changes, counts, seconds))
 
     def _counts(self, applied: Applied | None) -> dict[str, tuple[int, int]]:
         if applied is not None:
@@ -323,7 +317,7 @@ class Run:
         return {name: (size, 0) for name, size in self._materialisation.sizes().items() if size}
 
     def _stage(self, draft: Draft, applied: Applied | None) -> dict[str, Any]:
-        """Let the sinks write what they will show."""
+        """Stage the version in all sinks."""
         last, now = self._store.last, self._materialisation
         before = last.sinks if last is not None else {}
         names = {sink.relation for sink in self._pipeline.sinks}
@@ -334,23 +328,23 @@ class Run:
         store, keep = self._store, self._pipeline.keep
         due = store.wants_snapshot
         if due:
-            store.snapshot(self._ledger.worth_keeping)
+            store.snapshot(self._ledger.to_snapshot)
             self._ledger.prune()
         if due or commit.version % 8 == 0:
             store.clean(keep)
         self._sinks.clean(commit.sinks, keep)
 
     def _catch_up(self, last: Commit, empty: set[str]) -> None:
-        """A version for sinks that are new, or that someone has removed."""
+        """Create a version for sinks that are new, or that a user has deleted."""
         began = time.perf_counter()
-        kept = {name: held for name, held in last.sinks.items() if name not in empty}
+        kept = {name: state for name, state in last.sinks.items() if name not in empty}
         self._store.last = replace(last, sinks=kept)
-        nothing = Counted({}, self._materialisation.apply({}))
+        nothing = EffectiveChanges({}, self._materialisation.apply({}))
         self._commit(nothing, last.sources, f"sink {', '.join(sorted(empty))}", None, began)
 
 
 class Stopped(Exception):
-    """The pipeline stops: this batch is left to the next run."""
+    """The pipeline stops; the next run repeats this batch."""
 
 
 def _changes_of(relation: Relation, table: Table) -> pa.Table:
@@ -360,7 +354,7 @@ def _changes_of(relation: Relation, table: Table) -> pa.Table:
 
 
 class StreamLog:
-    """What Spark logs of streams. It is silent while an error stops one, which is told once."""
+    """Spark's log of streams, silenced when an error stops a stream, since the run reports it."""
 
     NAME = "org.apache.spark.sql.execution.streaming"
 
@@ -368,7 +362,7 @@ class StreamLog:
         self._log4j = spark.sparkContext._jvm.org.apache.logging.log4j
         self._before = self._log4j.LogManager.getLogger(self.NAME).getLevel()
 
-    def hush(self) -> None:
+    def silence(self) -> None:
         logging.getLogger("py4j.clientserver").disabled = True
         self._log4j.core.config.Configurator.setLevel(self.NAME, self._log4j.Level.OFF)
 

@@ -1,4 +1,4 @@
-"""What a pipeline is made of: sources, mappings, sinks, and when it runs."""
+"""The settings of a pipeline: sources, mappings, sinks and trigger."""
 
 from __future__ import annotations
 
@@ -6,46 +6,47 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tidelog.pipeline.faults import SettingError, one_of
 from tidelog.pipeline.schemas import check_schema
+from tidelog.pipeline.setting_errors import SettingError, one_of
+from tidelog.pipeline.table_files import TABLE_FORMATS
 
 TRIGGERS = ("available-now", "once", "continuous")
 MODES = ("append", "signed", "cdc", "rules")
 ENGINES = ("local", "spark")
-OWN = ("parquet", "csv", "json")  # formats of sinks that Tidelog writes itself
-FILES = ("csv", "json", "parquet", "orc", "text", "changes")  # that Spark reads as files
+OWN_FORMATS = tuple(TABLE_FORMATS)  # of sinks that Tidelog writes itself
+FILE_FORMATS = ("csv", "json", "parquet", "orc", "text", "changes")  # of sources that are files
+_TABLE_FORMATS = f"{', '.join(OWN_FORMATS)}, or a format that Spark writes"
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _INTERVAL = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*(ms|milliseconds?|s|seconds?|minutes?|hours?)\s*")
 
-_RELATION = "it is a relation of the program"
-_FILLED = {  # settings of a source that are not empty where they are given
-    "table": "it is the name of a table",
-    "schema": "such as x long, y string",
-    "op": "it is the column that tells what happened",
-    "rule": "it is the column with the text of a rule",
-    "before": "it is the column with the row before an update",
-    "after": "it is the column with the row after an update",
-    "order": "it is a column of whole numbers",
-    "where": "it is an SQL condition",
+_RELATION = "expected a relation of the program"
+_NOT_EMPTY = {  # optional settings of a source that must not be empty
+    "table": "expected the name of a table",
+    "schema": "for example x long, y string",
+    "op": "expected the column with the kind of change",
+    "rule": "expected the column with the text of a rule",
+    "before": "expected the column with the row before an update",
+    "after": "expected the column with the row after an update",
+    "order": "expected a column of whole numbers",
+    "where": "expected an SQL condition",
 }
 
-# How change data capture spells what happened to a row: Debezium, Delta's change data feed,
-# Flink, and plain words. Compared in lower case.
+# Lower-case spellings in change data capture: Debezium, Delta's change data feed, Flink, and words.
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "insert": ("insert", "i", "c", "r", "create", "read", "+", "+i", "1"),
     "update_before": ("update_before", "update_preimage", "ub", "-u"),
     "update_after": ("update_after", "update_postimage", "ua", "+u"),
     "delete": ("delete", "d", "-", "-d", "-1"),
-    "update": ("u", "update"),  # of both sides at once, where `before` and `after` are columns
+    "update": ("u", "update"),  # rows with the columns `before` and `after`
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Which columns of a source become which relation's, and which of its rows.
+    """A mapping from a source to a relation.
 
-    `columns` are SQL expressions over the source's columns, one for each of the relation's;
-    without them the source's columns of the same names are taken.
+    `columns` are SQL expressions over the source's columns, one per attribute of the relation;
+    by default, the source's columns of the same names. `where` is an SQL condition on its rows.
     """
 
     relation: str
@@ -53,20 +54,20 @@ class Map:
     where: str | None = None
 
     def check(self, key: str) -> None:
-        _check_filled(f"{key}.relation", self.relation, _RELATION)
-        _check_filled(f"{key}.where", self.where, _FILLED["where"])
+        _check_not_empty(f"{key}.relation", self.relation, _RELATION)
+        _check_not_empty(f"{key}.where", self.where, _NOT_EMPTY["where"])
         for column in self.columns or ():
-            _check_filled(f"{key}.columns", column, "each is a column or an SQL expression")
+            _check_not_empty(f"{key}.columns", column, "expected a column or an SQL expression")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where changes come from.
+    """A source of changes.
 
-    A `table` is read once, before the first batch; a stream goes on. `mode` says what a row is:
-    append (a fact that comes), signed (`op` is + or -, 1 or -1), cdc (`op` is what a database
-    says of a change) or rules (`op` a sign, `rule` the text of a rule). `order` is a sequence
-    number: of several changes of a fact the one with the highest counts.
+    With `stream=False` a source is read once, before the first batch. `mode` is the meaning of a
+    row: append (insert a fact), signed (`op` is + or -, 1 or -1), cdc (`op` is a database's word
+    for a change) or rules (`op` is a sign, `rule` the text of a rule). `order` is a sequence
+    number: of several changes of a fact, the one with the highest number wins.
     """
 
     name: str
@@ -90,42 +91,42 @@ class Source:
     def __post_init__(self) -> None:
         key = f"source.{self.name}"
         if not _NAME.fullmatch(self.name):
-            raise SettingError(key, "a name has letters, digits, - and _ only")
+            raise SettingError(key, "a name may contain only letters, digits, - and _")
         one_of(f"{key}.mode", self.mode, MODES)
         check_path(f"{key}.path", self.path)
-        for name, advice in _FILLED.items():
-            _check_filled(f"{key}.{name}", getattr(self, name), advice)
+        for name, advice in _NOT_EMPTY.items():
+            _check_not_empty(f"{key}.{name}", getattr(self, name), advice)
         for map_ in self.maps:
             map_.check(key)
         _check_values(f"{key}.values", self.values)
         if self.schema is not None:
             check_schema(f"{key}.schema", self.schema)
         if not self.format.strip() and self.table is None:
-            raise SettingError(key, "it has no format", 'such as format = "csv", or table = "NAME"')
+            raise SettingError(key, "missing format", 'set format = "csv", or table = "NAME"')
         if self.path is not None and self.table is not None:
-            raise SettingError(key, "it has both path and table", "give one of them")
-        if self.format in FILES and self.path is None and self.table is None:
-            raise SettingError(key, "it has no path", "it is the folder in which files arrive")
+            raise SettingError(key, "both path and table are set", "set one of them")
+        if self.format in FILE_FORMATS and self.path is None and self.table is None:
+            raise SettingError(key, "missing path", "set the folder in which files arrive")
         needs = self.format in ("csv", "json", "parquet", "orc") and self.stream
         if needs and self.schema is None:
             advice = 'schema = "op string, x long, y long"'
             raise SettingError(key, f"a stream of {self.format} files needs a schema", advice)
         if (self.before is None) != (self.after is None):
-            raise SettingError(key, "before and after belong together", "give both, or neither")
+            raise SettingError(key, "before requires after, and after requires before")
         if self.before is not None and self.mode != "cdc":
-            raise SettingError(f"{key}.before", 'it is for mode = "cdc" only')
+            raise SettingError(f"{key}.before", 'requires mode = "cdc"')
         if self.late is not None and self.order is None:
-            raise SettingError(f"{key}.late", "it needs order, by which changes can be late")
+            raise SettingError(f"{key}.late", "requires order")
         if self.maps and (self.format == "changes" or self.mode == "rules"):
-            raise SettingError(key, "it says itself what changes, so it maps to no relation")
+            raise SettingError(key, "a source of rules, or in the format changes, has no mappings")
         if not self.maps and self.format != "changes" and self.mode != "rules":
-            advice = 'relation = "edge", or [[' + f"{key}.map]] for each of several"
-            raise SettingError(key, "it maps to no relation", advice)
+            advice = f'set relation = "edge", or add a [[{key}.map]] per relation'
+            raise SettingError(key, "missing relation", advice)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """Where a relation goes: a table kept up to date, or an append-only feed of its changes."""
+    """A published relation: a maintained table, or an append-only feed of its changes."""
 
     name: str
     relation: str
@@ -137,48 +138,49 @@ class Sink:
     def __post_init__(self) -> None:
         key = f"sink.{self.name}"
         if not _NAME.fullmatch(self.name):
-            raise SettingError(key, "a name has letters, digits, - and _ only")
+            raise SettingError(key, "a name may contain only letters, digits, - and _")
         one_of(f"{key}.kind", self.kind, ("table", "changes"))
         check_path(f"{key}.path", self.path)
-        _check_filled(f"{key}.relation", self.relation, _RELATION)
-        _check_filled(f"{key}.format", self.format, f"there are {', '.join(OWN)}, and Spark's")
+        _check_not_empty(f"{key}.relation", self.relation, _RELATION)
+        _check_not_empty(f"{key}.format", self.format, f"expected {_TABLE_FORMATS}")
         if self.format == "changes" and self.kind == "table":
-            advice = f"a table is in {', '.join(OWN)}, or a format that Spark writes"
-            raise SettingError(f"{key}.format", "the change notation is no table", advice)
+            message = "a table cannot have the format changes"
+            raise SettingError(f"{key}.format", message, f"expected {_TABLE_FORMATS}")
         if self.own and self.path is None:
-            raise SettingError(key, "it has no path", "it is the folder that is written")
+            raise SettingError(key, "missing path", "set the folder to write")
         if self.own and self.options:
-            raise SettingError(f"{key}.options", f"{self.format} is written without options")
+            raise SettingError(f"{key}.options", f"the format {self.format} has no options")
 
     @property
     def own(self) -> bool:
-        """Is it written by Tidelog itself, version by version?"""
-        return self.format in (*OWN, "changes")
+        """Whether Tidelog writes the sink itself, version by version."""
+        return self.format in (*OWN_FORMATS, "changes")
 
 
 def check_path(key: str, path: object, what: str = "a folder") -> None:
-    """Can this be a name in the file system? It is if it is not given."""
-    _check_filled(key, path, f"it is the name of {what}")
+    """Reject an empty path, and one that contains NUL; None passes."""
+    _check_not_empty(key, path, f"expected the name of {what}")
     if "\0" in str(path):
-        raise SettingError(key, "no path has a NUL in it", f"it is the name of {what}")
+        raise SettingError(key, "a path cannot contain NUL", f"expected the name of {what}")
 
 
-def _check_filled(key: str, text: object, advice: str) -> None:
+def _check_not_empty(key: str, text: object, advice: str) -> None:
     if isinstance(text, str) and not text.strip():
-        raise SettingError(key, "it is empty", advice)
+        raise SettingError(key, "empty value", advice)
 
 
 def _check_values(key: str, values: Mapping[str, tuple[str, ...]]) -> None:
     for name, spelt in values.items():
         one_of(key, name, SPELLINGS)
         if not spelt or not all(map(str.strip, spelt)):
-            told = "is spelt in no way" if not spelt else "has an empty spelling"
-            raise SettingError(key, f"{name} {told}", f'such as {name} = ["{SPELLINGS[name][0]}"]')
+            message = f"{name} has {'an empty' if spelt else 'no'} spelling"
+            advice = f'for example {name} = ["{SPELLINGS[name][0]}"]'
+            raise SettingError(key, message, advice)
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """When a pipeline runs: until all that is there has been taken, or until it is stopped."""
+    """When a pipeline ends: after all available changes, after one batch, or when stopped."""
 
     kind: str = "available-now"
     interval: str = "1 second"
@@ -186,10 +188,11 @@ class Trigger:
     def __post_init__(self) -> None:
         one_of("trigger", self.kind, TRIGGERS)
         if not _INTERVAL.fullmatch(self.interval):
-            raise SettingError("interval", f"{self.interval!r} is no time", "such as 5 seconds")
+            message = f"expected a duration, got {self.interval!r}"
+            raise SettingError("interval", message, "for example 5 seconds")
 
     def options(self) -> dict[str, str | bool]:
-        """As `DataStreamWriter.trigger` takes it."""
+        """The arguments of `DataStreamWriter.trigger`."""
         if self.kind == "continuous":
             return {"processingTime": self.interval}
         return {"availableNow": True} if self.kind == "available-now" else {"once": True}

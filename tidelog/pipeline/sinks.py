@@ -1,4 +1,4 @@
-"""All sinks of a pipeline: each writes a version where nobody looks, and shows it afterwards."""
+"""The sinks of a pipeline: each stages a version before its commit, and publishes it afterwards."""
 
 from __future__ import annotations
 
@@ -9,41 +9,35 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from tidelog.pipeline import crash, files
+from tidelog.pipeline import crash_points, durable_files
+from tidelog.pipeline.batches import RelationVersion
 from tidelog.pipeline.feeds import FeedSink
-from tidelog.pipeline.outside import OutsideSink
+from tidelog.pipeline.published_tables import TableSink
 from tidelog.pipeline.settings import Sink
-from tidelog.pipeline.sources import located
-from tidelog.pipeline.store import Store
-from tidelog.pipeline.tables import TableSink
+from tidelog.pipeline.spark_sinks import SparkSink
+from tidelog.pipeline.spark_sources import to_uri
+from tidelog.pipeline.versions import Store
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Relation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Held = Mapping[str, Any]  # of each sink, by name: what it needs to show a version and to go on
+SinkStates = Mapping[str, Any]  # by name of sink: what it needs to publish a version and continue
 
 
-class Writes(Protocol):
-    """What all kinds of sinks do; what each holds is a JSON value in the commit."""
+class SinkWriter(Protocol):
+    """The interface of sinks; a sink's state is a JSON value in the commit."""
 
-    def stage(
-        self,
-        version: int,
-        relation: Relation,
-        before: Any,
-        delta: pa.Table | None,
-        whole: Callable[[], pa.Table],
-    ) -> Any: ...
-    def publish(self, held: Any) -> None: ...
-    def missing(self, held: Any) -> bool: ...
-    def clean(self, held: Any, keep: int) -> None: ...
-    def tidy(self, held: Any) -> None: ...
+    def stage(self, version: RelationVersion, before: Any) -> Any: ...
+    def publish(self, state: Any) -> None: ...
+    def missing(self, state: Any) -> bool: ...
+    def clean(self, state: Any, keep: int) -> None: ...
+    def tidy(self, state: Any) -> None: ...
 
 
 class Sinks:
-    """The sinks, by their names."""
+    """The sinks by name."""
 
     def __init__(
         self, settings: Sequence[Sink], folder: Path, store: Store, spark: SparkSession
@@ -52,84 +46,93 @@ class Sinks:
         self._folder = folder
         self._store = store
         self._spark = spark
-        self._sinks = {sink.name: self._made(sink) for sink in settings}
+        self._sinks = {sink.name: self._writer(sink) for sink in settings}
 
-    def _made(self, sink: Sink) -> Writes:
+    def _writer(self, sink: Sink) -> SinkWriter:
         if not sink.own:
             home = self._store.folder / "outside" / sink.name
-            target = located(sink.path, self._folder)
+            target = to_uri(sink.path, self._folder)
             append = sink.kind == "changes"
-            return OutsideSink(self._spark, home, sink.format, target, sink.options, append)
-        kinds: dict[str, Callable[[Path, str], Writes]] = {"table": TableSink, "changes": FeedSink}
+            return SparkSink(self._spark, home, sink.format, target, sink.options, append)
+        kinds: dict[str, Callable[[Path, str], SinkWriter]] = {
+            "table": TableSink,
+            "changes": FeedSink,
+        }
         return kinds[sink.kind](self._path(sink), sink.format)
 
     def _path(self, sink: Sink) -> Path:
         assert sink.path is not None
         return (self._folder / sink.path).absolute()
 
-    def open(self, shown: Held) -> set[str]:
-        """Make sure that folders are ours, show what a crash kept from being shown, and remove
-        what else it left; returns the sinks that have nothing, or nothing any more."""
-        empty = {n for n, sink in self._sinks.items() if n not in shown or sink.missing(shown[n])}
+    def open(self, published: SinkStates) -> set[str]:
+        """Claim the folders, publish what a crash left unpublished, and clean up.
+
+        Returns the sinks that have no published version, or have lost it.
+        """
+        empty = {
+            n for n, sink in self._sinks.items() if n not in published or sink.missing(published[n])
+        }
         for sink in self._settings:
             if sink.own:
-                mine = f"{self._store.id} {sink.name} {sink.kind} {sink.format} {sink.relation}"
-                _claim(self._path(sink), mine, sink.name)
+                owner = f"{self._store.id} {sink.name} {sink.kind} {sink.format} {sink.relation}"
+                _claim(self._path(sink), owner, sink.name)
         for name in self._sinks.keys() - empty:
-            self._sinks[name].publish(shown[name])
-        for name, writes in self._sinks.items():
-            writes.tidy(shown.get(name))
+            self._sinks[name].publish(published[name])
+        for name, writer in self._sinks.items():
+            writer.tidy(published.get(name))
         return empty
 
     def stage(
         self,
         version: int,
         schema: Mapping[str, Relation],
-        before: Held,
+        before: SinkStates,
         deltas: Mapping[str, pa.Table],
         whole: Callable[[str], pa.Table],
     ) -> dict[str, Any]:
-        """Write what a version changed, or all of it where there was nothing before."""
+        """Write a version's delta to each sink, or the whole relation to a new sink."""
         return {
             sink.name: self._sinks[sink.name].stage(
-                version,
-                schema[sink.relation],
+                RelationVersion(
+                    version,
+                    schema[sink.relation],
+                    deltas.get(sink.relation),
+                    partial(whole, sink.relation),
+                ),
                 before.get(sink.name),
-                deltas.get(sink.relation),
-                partial(whole, sink.relation),
             )
             for sink in self._settings
         }
 
-    def publish(self, held: Held) -> None:
-        """Let readers see the version; after a crash, the next run does it."""
+    def publish(self, state: SinkStates) -> None:
+        """Make the version visible to readers; after a crash, the next run does so."""
         for name, sink in self._sinks.items():
-            sink.publish(held[name])
-            crash.point("in-publish")
+            sink.publish(state[name])
+            crash_points.point("in-publish")
 
-    def clean(self, held: Held, keep: int) -> None:
-        """Remove versions that nobody reads any more."""
+    def clean(self, state: SinkStates, keep: int) -> None:
+        """Remove old versions."""
         for name, sink in self._sinks.items():
-            sink.clean(held[name], keep)
+            sink.clean(state[name], keep)
 
 
-def _claim(path: Path, mine: str, name: str) -> None:
-    """Mark a sink's folder as ours; one with other things in it is refused."""
+def _claim(path: Path, owner: str, name: str) -> None:
+    """Mark a folder as the sink's; reject folders with other contents."""
     mark = path / ".tidelog"
     path.mkdir(parents=True, exist_ok=True)
     if mark.exists():
         known = mark.read_text(encoding="utf-8")
-        if known != mine and known != mine.rpartition(" ")[0]:  # until 0.8.0 without the relation
+        if known != owner and known != owner.rpartition(" ")[0]:  # 0.8.0 omitted the relation
             raise TidelogError(
-                f"error: sink {name}: {path} holds another sink, of this pipeline or another one, "
-                "or another relation\n    choose another path, or remove the folder"
+                f"error: sink {name}: {path} belongs to another sink, or to another relation\n"
+                "    choose another path, or remove the folder"
             )
-        if known != mine:
-            files.write(mark, mine.encode())
+        if known != owner:
+            durable_files.write(mark, owner.encode())
         return
     if any(not each.name.startswith(".") for each in path.iterdir()):
         raise TidelogError(
-            f"error: sink {name}: {path} has files that are not the pipeline's\n"
+            f"error: sink {name}: {path} has files that the pipeline did not write\n"
             "    choose another path, or an empty folder"
         )
-    files.write(mark, mine.encode())
+    durable_files.write(mark, owner.encode())

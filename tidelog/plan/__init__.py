@@ -6,25 +6,25 @@ way, so that as much as possible is found in one go.
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from tidelog.plan.declared import resolve_functors
+from tidelog.plan.aggregate_targets import name_targets
 from tidelog.plan.desugar import desugar
 from tidelog.plan.draft import Draft
 from tidelog.plan.inline import choose_inline, unfold
-from tidelog.plan.patterns import check_patterns
+from tidelog.plan.lower_subsumption import lower_subsumptions, raised
+from tidelog.plan.regex_constants import check_patterns
 from tidelog.plan.relations import resolve_relations
 from tidelog.plan.safety import check_safety
 from tidelog.plan.strata import stratify
-from tidelog.plan.subsumption import lower_subsumptions, raised
 from tidelog.plan.subtypes import check_subtypes
-from tidelog.plan.typenames import resolve_types
+from tidelog.plan.type_names import resolve_types
 from tidelog.plan.types import infer_types
+from tidelog.plan.user_functors import resolve_functors
 from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.garbage import uncollected
 from tidelog.program.rules import CheckedProgram
 from tidelog.program.syntax import Program
 
@@ -36,6 +36,7 @@ PASSES: tuple[Callable[[Draft], Draft], ...] = (
     resolve_functors,
     lower_subsumptions,
     resolve_relations,
+    name_targets,
     choose_inline,
     check_safety,
     infer_types,
@@ -56,20 +57,21 @@ class Analysis:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def analyse(program: Program, unfold: bool = False) -> Analysis:
+def analyse(program: Program, unfold: bool = False, states: bool = True) -> Analysis:
     """Check a program, and bring it to the core form if nothing is wrong with it.
 
     `unfold` puts the rules of inline relations where these are used, wherever that can be done;
-    without it only those that have no other meaning.
+    without it only those that have no other meaning. Clauses such as `p(1 + 1).` state facts,
+    unless `states` is False: they are rules then, as those that are added later.
 
     >>> from tidelog.text import parse
     >>> analysis = analyse(parse("p(x, z) :- e(x, y), e(y, z). e(1, 2). e(2, 3).").program)
     >>> [stratum.relations for stratum in analysis.checked.strata]
     [('e',), ('p',)]
     """
-    draft = Draft(program, unfold=unfold)
+    draft = Draft(program, unfold=unfold, states=states)
     try:
-        with _uncollected():
+        with uncollected():
             for run in PASSES:
                 draft = run(draft)
     except RecursionError:  # the parser lets nothing so deep through, but a caller may build it
@@ -86,20 +88,9 @@ def analyse(program: Program, unfold: bool = False) -> Analysis:
         draft.program.directives,
         own,
         draft.numbered,
+        draft.computed,
     )
     return Analysis(typed, checked, found)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No search for cycles of garbage: the passes make many objects, and none of those."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 def _some_of(found: list[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -12,9 +12,9 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
-from tidelog.plan.binding import bound_by
-from tidelog.plan.parts import Part, Parts
-from tidelog.plan.walk import aggregates, has_aggregate, own_names
+from tidelog.plan.bound_variables import bound_by
+from tidelog.plan.conjunction import Part, Parts
+from tidelog.program.formula_walk import aggregates, has_aggregate, own_names
 from tidelog.program.syntax import (
     Aggregate,
     And,
@@ -34,6 +34,7 @@ from tidelog.program.syntax import (
 from tidelog.program.terms import is_way
 
 MOST = 10_000
+MOST_RULES = 100_000  # of all clauses, beyond those that are written
 INVERSE = {
     "=": "!=",
     "!=": "=",
@@ -49,11 +50,14 @@ NOTHING: frozenset[str] = frozenset()
 
 
 class TooManyAlternatives(Exception):
-    """The disjunctions of one clause multiply to more than `MOST`."""
+    """The disjunctions of one clause multiply to more than `MOST`, or they do with its heads."""
+
+    def __init__(self, what: str = "alternatives") -> None:
+        self.message = f"the {what} of this clause multiply to more than {MOST:,}"
 
 
 class Alternative(NamedTuple):
-    """One way to satisfy a clause. Each variable name stands for one variable.
+    """One way to satisfy a clause, in which each name is one variable.
 
     `scope` are the variables outside of aggregates, or nothing if there are no aggregates:
     nobody asks for it then.
@@ -71,11 +75,18 @@ def alternatives(clause: Clause) -> list[Alternative]:
     used outside of it as well, and each `_` of an aggregate becomes such a variable.
     """
     bodies = conjunctions(clause.body)
+    heads = clause.heads
+    if len(bodies) > 1 and len(heads) * len(bodies) > MOST:  # each pair becomes a rule
+        raise TooManyAlternatives("heads and alternatives")
     if not has_aggregate(clause):
-        return [Alternative(clause.heads, body, NOTHING) for body in bodies]
-    found = [way for body in bodies for way in _separate(clause.heads, body)]
-    if len(found) > MOST:
-        raise TooManyAlternatives
+        return [Alternative(heads, body, NOTHING) for body in bodies]
+    found: list[Alternative] = []
+    for body in bodies:
+        found += _separate(heads, body)
+        if len(found) > MOST:
+            raise TooManyAlternatives
+    if len(found) > 1 and len(heads) * len(found) > MOST:
+        raise TooManyAlternatives("heads and alternatives")
     return found
 
 
@@ -112,7 +123,7 @@ def _conjunctions(formula: Formula) -> list[Parts]:
 
 
 def written(name: str) -> str:
-    """The name as it stands in the program."""
+    """The name as the program spells it."""
     return name.partition("%")[0]
 
 

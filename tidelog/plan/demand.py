@@ -20,9 +20,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tidelog.plan.reaching import GIVEN, is_closure, reach
-from tidelog.plan.sideways import Step, group_keys, in_order, is_plain, names_of
+from tidelog.plan.closure_demand import GIVEN, is_closure, reach
+from tidelog.plan.sideways_passing import Step, group_keys, in_order, is_plain
 from tidelog.plan.strata import strata
+from tidelog.program.formula_walk import names_of
 from tidelog.program.rules import (
     BodyLiteral,
     Constraint,

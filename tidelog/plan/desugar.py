@@ -19,12 +19,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from tidelog.plan.alternatives import NOTHING, alternatives
-from tidelog.plan.bodies import Body, Setting
+from tidelog.plan.autoinc import numbered, refuse_inside
+from tidelog.plan.components import components
+from tidelog.plan.core_program import Core
 from tidelog.plan.draft import Draft
-from tidelog.plan.graph import components
-from tidelog.plan.hidden import Core
-from tidelog.plan.numbering import numbered, refuse_inside
-from tidelog.plan.walk import clause_nodes, flat, has_aggregate
+from tidelog.plan.lower_body import Body, Setting, can_hold
+from tidelog.program.formula_walk import clause_nodes, flat, has_aggregate
+from tidelog.program.functors import calls
 from tidelog.program.rules import BodyLiteral, Constraint, Literal, Relation, Rule, Simple
 from tidelog.program.syntax import (
     UNDER,
@@ -36,7 +37,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
-from tidelog.text.write import to_text
+from tidelog.text.writer import to_text
 
 
 def desugar(draft: Draft) -> Draft:
@@ -65,13 +66,14 @@ def desugar(draft: Draft) -> Draft:
     own = []
     for clause in program.clauses:
         around = [recursive.get(head.relation, NOTHING) for head in clause.heads]
-        own.append(tuple(_add(core, clause, NOTHING.union(*around))))
+        own.append(tuple(_add(core, clause, NOTHING.union(*around), draft.states)))
     return replace(
         draft,
         relations=core.relations,
         rules=tuple(core.rules),
         own=tuple(own),
         facts=core.facts,
+        computed=tuple(core.computed),
         borrowed=frozenset(core.borrowed),
         numbered=tuple(core.numbered),
     ).found(core.found)
@@ -130,7 +132,7 @@ def _plain_body(clause: Clause) -> tuple[BodyLiteral, ...] | None:
     return tuple(found)
 
 
-def _add(core: Core, clause: Clause, recursive: frozenset[str]) -> Iterator[Rule]:
+def _add(core: Core, clause: Clause, recursive: frozenset[str], states: bool) -> Iterator[Rule]:
     text = to_text(clause)
     if plain := _plain_body(clause):
         for head in clause.heads:
@@ -139,13 +141,16 @@ def _add(core: Core, clause: Clause, recursive: frozenset[str]) -> Iterator[Rule
         return
     refuse_inside(core, clause)
     for heads, parts, scope in alternatives(clause):
+        if not can_hold(parts):
+            continue
         body = Body(Setting(core, text, recursive), scope, parts)
         body.resolve()
         shared = list(body.items)
         for head in heads:
             values = [term.value for term in head.terms if isinstance(term, Constant)]
-            # `p(1 + 1).` is a fact; `p(2) :- true.` is a rule, which may go.
-            if clause.body == And(()) and not parts and len(values) == len(head.terms):
+            # `p(2).` and `p(1 + 1).` are facts; `p(2) :- true.` is a rule, which can be removed.
+            is_fact = clause.body == And(()) and not parts
+            if is_fact and len(values) == len(head.terms):
                 core.facts.setdefault(head.relation, []).append(tuple(values))
                 continue
             body.items = list(shared)
@@ -153,4 +158,12 @@ def _add(core: Core, clause: Clause, recursive: frozenset[str]) -> Iterator[Rule
             body.resolve()
             literal = Literal(head.relation, terms, at=head.at)
             rule = Rule(literal, body.parts(), text, clause.at)
+            if is_fact and states and _is_computed(rule):
+                core.computed.append(rule)
+                continue
             yield core.add(numbered(core, rule))
+
+
+def _is_computed(rule: Rule) -> bool:
+    """Does the rule state one fact, by expressions that the language itself evaluates?"""
+    return all(isinstance(part, Constraint) for part in rule.body) and not any(calls(rule))

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from tidelog.plan.functors import Signature
-from tidelog.plan.walk import relations
+from tidelog.program.builtin_functors import Signature
 from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.formula_walk import relations
 from tidelog.program.rules import Relation, Rule, Stratum
 from tidelog.program.syntax import Clause, Kind, Program, Span, Value
 
@@ -42,7 +42,9 @@ class Draft:
     numbered: tuple[Span, ...] = ()  # where `autoinc()` stands
     borrowed: frozenset[tuple[str, str]] = frozenset()  # see desugar: (hidden, relation it reads)
     facts: Mapping[str, list[tuple[Value, ...]]] = field(default_factory=dict)
+    computed: tuple[Rule, ...] = ()  # see `CheckedProgram`
     strata: tuple[Stratum, ...] = ()
+    states: bool = True  # whether clauses without a body state facts, or are rules
     unfold: bool = False  # whether all inline relations are unfolded that can be
     unfolded: frozenset[str] = frozenset()  # inline relations that are
 
@@ -70,7 +72,7 @@ class Draft:
 
 
 def place(at: Span) -> str:
-    return f"{at.file}:{at.line}:{at.column}" if at.line else "no written place"
+    return f"{at.file}:{at.line}:{at.column}" if at.line else "no place in a file"
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str, cutoff: float = 0.6) -> str:
@@ -84,7 +86,3 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str, cutoff: float 
     close = [other for other in alike if other.lower() == name.lower()]
     close = close or difflib.get_close_matches(name, alike[:2_000], 1, cutoff)
     return f"did you mean {close[0]}?" if close else otherwise
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,4 +1,4 @@
-"""Inline relations: their rules stand where they are used, and nothing is stored of them.
+"""Inline relations: their rules replace their uses, and no facts are stored.
 
 `.decl lt(a: number, b: number) inline` with `lt(a, b) :- a < b.` holds for values that its use
 binds, as in Soufflé. A relation is unfolded if its own rules do not bind its variables; others
@@ -13,18 +13,18 @@ thinned or numbered.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
+from tidelog.plan.components import components
 from tidelog.plan.draft import Draft
-from tidelog.plan.graph import components
 from tidelog.plan.safety import check_safety, is_safe
-from tidelog.plan.substitution import Unfolding
-from tidelog.plan.walk import clause_nodes, relations, relations_of
+from tidelog.plan.substitution import MAX_NODES, TooMuch, Unfolding
 from tidelog.program.diagnostics import Diagnostic
-from tidelog.program.syntax import UNDER, Atom, Call, Clause, Directive, RelationDecl
+from tidelog.program.formula_walk import all_names, clause_nodes, relations, relations_of
+from tidelog.program.syntax import UNDER, And, Atom, Call, Clause, Directive, RelationDecl
 
-CANNOT_CHANGE = "its rules stand where it is used, and cannot change: declare it without inline"
+CANNOT_CHANGE = "rules of inline relations cannot change: declare it without inline"
 
 
 def choose_inline(draft: Draft) -> Draft:
@@ -47,7 +47,7 @@ def choose_inline(draft: Draft) -> Draft:
         for head in clause.heads:
             if head.relation in rules:
                 rules[head.relation].append(clause)
-                if len(clause.heads) > 1 or _numbers(clause):
+                if len(clause.heads) > 1 or _numbers(clause) or _is_fact(clause):
                     plain.discard(head.relation)
             elif head.relation.startswith(UNDER):
                 plain.discard(head.relation.removeprefix(UNDER))
@@ -66,6 +66,11 @@ def choose_inline(draft: Draft) -> Draft:
         N = {n for n in plain - stored - chosen if _uses(rules[n], dict.fromkeys(N | before))}
         chosen |= N
     return replace(draft, unfolded=frozenset(before | chosen)).found(found)
+
+
+def _is_fact(clause: Clause) -> bool:
+    """Is it a fact of records or expressions, such as `p([1, 2]).`?"""
+    return clause.body == And(()) and not all_names(*clause.heads)
 
 
 def _numbers(clause: Clause) -> bool:
@@ -100,11 +105,18 @@ def _cycles(
 
 def unfold(draft: Draft) -> Draft:
     """Put the rules of inline relations where these are used."""
-    while draft.unfolded:
-        own, clauses, changed = _unfolded(draft)
+    waiting = draft.unfolded
+    while waiting:
+        try:
+            own, clauses, unchecked = _unfolded(draft, waiting)
+        except TooMuch as stop:
+            message = f"inline relations expand to more than {MAX_NODES:,} conditions and terms"
+            advice = f"declare {stop.atom.relation} without inline"
+            fault = Diagnostic(message, stop.atom.at, advice)
+            return replace(draft, program=replace(draft.program, clauses=())).found([fault])
         stays = {name for clause in clauses for name in relations(clause) & own.keys()}
         if not stays:
-            return _checked(draft, own, clauses, changed)
+            return _checked(draft, own, clauses, unchecked)
         before = {clause.heads[0].relation for clause in draft.program.inlined}
         faulty = {n for n in stays if n in before or not all(map(is_safe, own[n]))}
         if faulty:
@@ -114,8 +126,11 @@ def unfold(draft: Draft) -> Draft:
     return draft
 
 
-def _unfolded(draft: Draft) -> tuple[dict[str, list[Clause]], list[Clause], list[Clause]]:
-    """Rules of inline relations, all others, and which of these were changed."""
+def _unfolded(
+    draft: Draft, waiting: Set[str]
+) -> tuple[dict[str, list[Clause]], list[Clause], list[Clause]]:
+    """Rules of inline relations, all others with these in them, and which of those are still to be
+    checked for safety: the check left out every clause with a relation in `waiting`."""
     program = draft.program
     own: dict[str, list[Clause]] = {name: [] for name in sorted(draft.unfolded)}
     for clause in dict.fromkeys((*program.inlined, *program.clauses)):
@@ -127,14 +142,16 @@ def _unfolded(draft: Draft) -> tuple[dict[str, list[Clause]], list[Clause], list
         unfolding = Unfolding(ready)
         ready[name] = [unfolding.clause(clause) for clause in own[name]]
     unfolding = Unfolding(ready)
-    clauses, changed = [], []
+    clauses, unchecked = [], []
     for clause in program.clauses:
         if clause.heads[0].relation not in own:
-            if not relations(clause).isdisjoint(own):
+            mentioned = relations(clause)
+            if not mentioned.isdisjoint(own):
                 clause = unfolding.clause(clause)
-                changed.append(clause)
+            if not mentioned.isdisjoint(waiting):
+                unchecked.append(clause)
             clauses.append(clause)
-    return ready, clauses, changed
+    return ready, clauses, unchecked
 
 
 def _uses(clauses: Sequence[Clause], inline: Mapping[str, object]) -> set[str]:
@@ -142,10 +159,10 @@ def _uses(clauses: Sequence[Clause], inline: Mapping[str, object]) -> set[str]:
 
 
 def _checked(
-    draft: Draft, own: Mapping[str, list[Clause]], clauses: list[Clause], changed: list[Clause]
+    draft: Draft, own: Mapping[str, list[Clause]], clauses: list[Clause], unchecked: list[Clause]
 ) -> Draft:
     """The draft with unfolded clauses, which must be safe."""
-    program = replace(draft.program, clauses=tuple(changed))
+    program = replace(draft.program, clauses=tuple(unchecked))
     safety = check_safety(replace(draft, program=program, diagnostics=(), unfolded=frozenset()))
     found = [fault for fault in safety.diagnostics if fault.severity == "error"]
     inlined = tuple(clause for rules in own.values() for clause in rules)
@@ -155,11 +172,11 @@ def _checked(
 
 
 def _misplaced(names: Collection[str], clauses: Sequence[Clause]) -> list[Diagnostic]:
-    advice = "write what it stands for here, or declare it without inline"
+    advice = "write its definition here, or declare it without inline"
     note = "under a negation and in an aggregate, its rules may have no variables of their own"
     return [
         Diagnostic(
-            f"{node.relation} is inline, and cannot stand here", node.at, advice, notes=(note,)
+            f"{node.relation} is inline and cannot be used here", node.at, advice, notes=(note,)
         )
         for clause in clauses
         for node in clause_nodes(clause)

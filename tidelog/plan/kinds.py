@@ -1,10 +1,10 @@
-"""Which kinds are open to which terms: union-find, for the types pass."""
+"""Possible kinds of terms and columns: union-find, for the types pass."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidelog.plan.functors import ANY, BITS, spelled, spelled_value
+from tidelog.program.kind_masks import ANY, BITS, spelled, spelled_value
 from tidelog.program.syntax import Kind, Span
 from tidelog.program.terms import TermKind
 
@@ -17,7 +17,7 @@ class Why(NamedTuple):
 
 
 class Kinds:
-    """Nodes stand for terms and columns; joined nodes are of one kind.
+    """Nodes are terms and columns; joined nodes have the same kind.
 
     `terms` are the record and algebraic types of the program.
     """
@@ -35,7 +35,7 @@ class Kinds:
         return len(self.masks) - 1
 
     def chosen(self, mask: int) -> Kind:
-        """The kind that a mask stands for; where several are open, number before the others."""
+        """The kind of a mask; if several are open, number comes first."""
         for kind, bit in BITS.items():
             if mask & bit:
                 return kind

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tidelog.plan.draft import Draft, Type, did_you_mean, place, plural
-from tidelog.plan.walk import clause_nodes, everything, flat, relations_of
-from tidelog.program.diagnostics import Diagnostic
+from tidelog.plan.draft import Draft, Type, did_you_mean, place
+from tidelog.program.diagnostics import Diagnostic, plural
+from tidelog.program.formula_walk import clause_nodes, everything, flat, relations_of
 from tidelog.program.syntax import (
     Atom,
     Attribute,
@@ -50,9 +50,9 @@ def resolve_relations(draft: Draft) -> Draft:
     facts = program.facts
     if wrong := {id(fact) for fact in resolver.misfits(by_relation)}:
         facts = tuple(fact for fact in facts if id(fact) not in wrong)
-    resolver.directives(program.directives)
+    directives = resolver.directives(program.directives)
     resolver.found += _strangers(program, known, declared)
-    program = replace(program, relations=tuple(known.values()), facts=facts)
+    program = replace(program, relations=tuple(known.values()), facts=facts, directives=directives)
     unsure = known.keys() if "*" in program.lost else known.keys() & program.lost
     draft = replace(draft, program=program, doubtful=frozenset(doubtful), unsure=frozenset(unsure))
     return draft.without(faulty).found((*found, *resolver.found))
@@ -84,8 +84,9 @@ def _declared(
                     attribute.type_name not in faulty_types
                 ):
                     found.append(unknown_type(attribute.type_name, attribute.at, draft))
-        if decl.name not in doubtful:
-            found.extend(_closure_faults(decl, draft))
+        if decl.name not in doubtful and (faults := list(_closure_faults(decl, draft))):
+            doubtful.add(decl.name)
+            found += faults
     return declared, found, doubtful
 
 
@@ -190,7 +191,7 @@ class _Resolver:
             self.unknown(name, at)
         elif decl.inferred:
             columns = plural(len(decl.attributes), "column")
-            message = f"relation {name} has {columns} where it first stands, but {arity} here"
+            message = f"relation {name} has {columns} where it is first used, but {arity} here"
             note = f"first at {place(decl.at)}"
             advice = f"write a .decl for {name}, and give it as many arguments"
             self.found.append(Diagnostic(message, at, advice, notes=(note,)))
@@ -226,10 +227,12 @@ class _Resolver:
                 self.found.append(Diagnostic(message, wrong[SHOWN].at))
             yield from wrong
 
-    def directives(self, directives: tuple[Directive, ...]) -> None:
+    def directives(self, directives: tuple[Directive, ...]) -> tuple[Directive, ...]:
+        """Those of known relations: a clause that cannot be read may define the others."""
         for directive in directives:
             if directive.relation not in self.known:
                 self.unknown(directive.relation, directive.at)
+        return tuple(each for each in directives if each.relation in self.known)
 
 
 def _are(count: int) -> str:

@@ -16,8 +16,8 @@ from tidelog.plan import Analysis, analyse
 from tidelog.plan.desugar import declared_rules
 from tidelog.plan.draft import Draft, did_you_mean
 from tidelog.plan.strata import stratify
-from tidelog.plan.walk import everything, has_aggregate, relations
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources
+from tidelog.program.formula_walk import everything, has_aggregate, relations
 from tidelog.program.rules import CheckedProgram, Relation, Rule, Stratum
 from tidelog.program.syntax import (
     UNDER,
@@ -35,7 +35,7 @@ from tidelog.program.syntax import (
     Truth,
     Variable,
 )
-from tidelog.text.write import to_text
+from tidelog.text.writer import to_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,23 +98,23 @@ class Rulebook:
         return {name: self.relations[name] for name in names if not name.startswith("%")}
 
     def place_of(self, relation: str) -> tuple[int, int]:
-        """Where a relation stands in the order of strata."""
+        """The position of a relation in the order of strata."""
         s = self.stratum_of[relation]
         return s, self.strata[s].relations.index(relation)
 
     def typed(self) -> Program:
-        """The program with the clauses of now."""
+        """The program with its current clauses."""
         return replace(self.program, clauses=tuple(self.clauses.values()))
 
     def find(
         self, rule: Clause | str, sources: Sources | None = None, at: Span | None = None
     ) -> str:
-        """The name of a rule that is there, given by its clause, or by its name at some place."""
+        """The name of a rule of the program, given as a clause or by its name."""
         if isinstance(rule, str):
             if rule in self.clauses:
                 return rule
             advice = did_you_mean(rule, self.clauses, "the rules' names are listed by `rules`")
-            found = Diagnostic(f"there is no rule named {rule}", at, advice)
+            found = Diagnostic(f"unknown rule {rule}", at, advice)
             raise ProgramError([found], sources)
         name = name_of(rule)
         if name not in self.clauses:
@@ -123,13 +123,13 @@ class Rulebook:
             heads = {head.relation for head in rule.heads}
             same = [c for c in self.clauses.values() if heads & {h.relation for h in c.heads}]
             notes = tuple(f"there is {to_text(clause)}" for clause in same[:3])
-            advice = "a rule goes by its text, up to the names of variables"
-            message = "there is no such rule"
+            advice = "write the text of the rule; only the names of variables may differ"
+            message = "the program has no such rule"
             raise ProgramError([Diagnostic(message, rule.at, advice, notes=notes)], sources)
         return name
 
     def without(self, names: Iterable[str]) -> tuple[Rulebook, tuple[Rule, ...]]:
-        """The book without some clauses, in the strata of before, and the rules that go."""
+        """The book without some clauses, in unchanged strata, and the removed rules."""
         uses, gone = dict(self.uses), list[Rule]()
         clauses, rules = dict(self.clauses), dict(self.rules)
         with_aggregates = self.with_aggregates
@@ -216,7 +216,8 @@ class Rulebook:
         """A clause that arrives, with types and as rules."""
         if has_aggregate(rule) or self.with_aggregates:
             # What an aggregate means may depend on the recursion around it.
-            found = analyse(replace(self.typed(), clauses=(*self.clauses.values(), rule)))
+            whole = replace(self.typed(), clauses=(*self.clauses.values(), rule))
+            found = analyse(whole, states=False)
         else:
             # Inline relations bring others with them, which may be any.
             named = None if self.program.inlined else relations(rule)
@@ -239,7 +240,7 @@ class Rulebook:
             functors=known.functors,
             inlined=known.inlined,
         )
-        return analyse(program)
+        return analyse(program, states=False)
 
     def _placed(
         self, added: Mapping[str, Relation], new: tuple[Rule, ...], sources: Sources | None

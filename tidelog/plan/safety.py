@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import replace
 from typing import NamedTuple
 
 from tidelog.plan.alternatives import (
+    MOST_RULES,
     NOTHING,
     TooManyAlternatives,
     alternatives,
     conjunctions,
     written,
 )
-from tidelog.plan.binding import bare, bound_by, pattern_names
+from tidelog.plan.bound_variables import bare, bound_by, pattern_names
+from tidelog.plan.conjunction import Parts
 from tidelog.plan.draft import Draft, place
-from tidelog.plan.parts import Parts
-from tidelog.plan.walk import (
+from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.formula_walk import (
     Node,
     aggregates,
     clause_nodes,
@@ -32,7 +33,6 @@ from tidelog.plan.walk import (
     parts,
     relations,
 )
-from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.syntax import (
     Aggregate,
     And,
@@ -49,16 +49,17 @@ from tidelog.program.syntax import (
     Wildcard,
 )
 from tidelog.program.terms import is_way
-from tidelog.text.write import to_text
+from tidelog.text.writer import to_text
 
-TOO_MANY = Diagnostic("the alternatives of this clause multiply to more than 10,000")
+SPLIT = "define a relation for some of them"
 
 
 def check_safety(draft: Draft) -> Draft:
     """Find variables without a value, and warn of variables that occur once."""
     found: list[Diagnostic] = []
-    faulty = []
-    for clause in draft.program.clauses:
+    faulty: list[Clause] = []
+    more = 0  # rules than clauses
+    for number, clause in enumerate(draft.program.clauses):
         waits = bool(draft.unfolded) and not draft.unfolded.isdisjoint(relations(clause))
         if not waits and _is_plainly_safe(clause):
             continue
@@ -66,10 +67,17 @@ def check_safety(draft: Draft) -> Draft:
         faults = list(_wildcards(clause, nodes))
         try:
             if not waits:  # otherwise its values may come from what it is put into, or that into it
-                faults += _Checker(clause).faults()
-        except TooManyAlternatives:
-            advice = "define a relation for some of them"
-            faults.append(replace(TOO_MANY, at=clause.at, advice=advice))
+                checker = _Checker(clause)
+                faults += checker.faults()
+                more += len(clause.heads) * (checker.alternatives - 1)
+        except TooManyAlternatives as stop:
+            faults.append(Diagnostic(stop.message, clause.at, SPLIT))
+        if more > MOST_RULES:
+            message = (
+                f"the alternatives of clauses up to this one make more than {MOST_RULES:,} rules"
+            )
+            found.append(Diagnostic(message, clause.at, SPLIT))
+            return draft.without(draft.program.clauses[number:]).without(faulty).found(found)
         if faults:
             faulty.append(clause)
         found += faults or _singletons(nodes)
@@ -87,7 +95,7 @@ def is_safe(clause: Clause) -> bool:
 
 
 def _is_plainly_safe(clause: Clause) -> bool:
-    """Whether a glance shows that there is nothing to say; False if it takes a closer look."""
+    """Whether the clause is safe at a glance; False if it needs the full check."""
     if flat(clause) is None:
         return False
     body = clause.body
@@ -191,9 +199,7 @@ NEGATED = _Use("is under a negation", "bind {} in a positive atom, or write _ fo
 COMPARED = _Use("is compared", "bind {} in a positive atom")
 TARGET = _Use("is the target of an aggregate", "bind {} inside the braces")
 OPERAND = _Use("is in an expression", "bind {} in a positive atom")
-SOLVED = _Use(
-    "is in an expression", "an equation binds a variable only if it stands alone on one side"
-)
+SOLVED = _Use("is in an expression", "an equation binds a variable only if it is alone on one side")
 
 
 class _Checker:
@@ -203,10 +209,12 @@ class _Checker:
         self.clause = clause
         self.unbound: dict[str, tuple[Variable, _Use]] = {}
         self.bound_somewhere: set[str] = set()
+        self.alternatives = 1
         self.found: list[Diagnostic] = []
 
     def faults(self) -> list[Diagnostic]:
         ways = alternatives(self.clause)
+        self.alternatives = len(ways)
         for heads, body, scope in ways:
             uses = [(variable, HEAD) for variable in own_variables(*heads)]
             bound = self.conjunction(body, uses, scope, NOTHING)
@@ -231,7 +239,7 @@ class _Checker:
             message = f"variable {shown} is a witness of {op}: only its body binds {shown}"
             advice = f"bind {shown} outside its braces, for example by {_binder(shown, aggregate)}"
         elif use is HEAD and self.clause.body == And(()):
-            message = f"variable {shown} stands in a fact, where nothing gives it a value"
+            message = f"a fact cannot contain the variable {shown}"
             advice = f'write "{shown}" for a string, or a number'
         else:
             message = f"variable {shown} {use.place} but in no positive body atom"
@@ -239,7 +247,7 @@ class _Checker:
             if expression := _inside_atom(shown, self.clause):
                 advice = f"an argument such as {expression} only compares: write a variable for it"
         notes = tuple(
-            f"the {shown} of {node.op} ({place(node.at)}) is a variable of the aggregate alone"
+            f"the {shown} of {node.op} ({place(node.at)}) is local to that aggregate"
             for node in clause_nodes(self.clause)
             if use is not TARGET
             and isinstance(node, Aggregate)
@@ -256,7 +264,7 @@ class _Checker:
         uses = uses + [use for part in body for use in _uses(part)]
         unbound = {variable.name for variable, _ in uses} - bound
         if unbound:
-            # A variable that only waits for another one is not worth a message of its own.
+            # A variable that only waits for another one does not need a separate message.
             roots = unbound - _waiting(body)
             follow_ups = bound_by(body, scope, given | roots) - roots
             for variable, use in uses:

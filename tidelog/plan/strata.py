@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from tidelog.plan import numbering, subsumption
+from tidelog.plan import autoinc, lower_subsumption
+from tidelog.plan.components import components, shortest_path
 from tidelog.plan.draft import Draft, place
-from tidelog.plan.graph import components, shortest_path
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.rules import Group, Literal, Rule, Stratum, Thinning
 from tidelog.program.syntax import UNDER
@@ -21,9 +21,9 @@ def stratify(draft: Draft) -> Draft:
     for stratum in found:
         for each in stratum.thinned:
             inside = frozenset(stratum.relations)
-            faults += subsumption.faults(each.relation, each.rules, inside)
+            faults += lower_subsumption.faults(each.relation, each.rules, inside)
     if draft.numbered:
-        faults += numbering.faults(found)
+        faults += autoinc.faults(found)
     return replace(draft, strata=tuple(found)).found(faults)
 
 
@@ -75,7 +75,7 @@ def strata(relations: Iterable[str], rules: Sequence[Rule]) -> list[Stratum]:
 
 
 def _faults(stratum: Stratum, draft: Draft) -> Iterator[Diagnostic]:
-    """The shortest cycle for the first rule that needs a relation of its own stratum complete."""
+    """The shortest cycle for the first rule that needs a complete relation of its own stratum."""
     inside = frozenset(stratum.relations)
     edges: dict[str, dict[str, Rule]] = {name: {} for name in stratum.relations}
     strict: list[tuple[Rule, str]] = []

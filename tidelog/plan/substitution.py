@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tidelog.plan.walk import all_names, clause_nodes, everything
+from tidelog.program.formula_walk import all_names, clause_nodes, everything
 from tidelog.program.syntax import (
     Aggregate,
     And,
@@ -22,6 +22,16 @@ from tidelog.program.syntax import (
     Wildcard,
 )
 
+MAX_NODES = 100_000  # conditions and terms that the inline relations of a clause may expand to
+
+
+class TooMuch(Exception):
+    """The expansion of a clause's inline relations is too large."""
+
+    def __init__(self, atom: Atom) -> None:
+        super().__init__(atom.relation)
+        self.atom = atom
+
 
 class Unfolding:
     """Unfolds atoms of these relations, whose clauses use none of them."""
@@ -29,9 +39,11 @@ class Unfolding:
     def __init__(self, rules: Mapping[str, Sequence[Clause]]) -> None:
         self.rules = rules
         self.taken: set[str] = set()
+        self.nodes = 0
 
     def clause(self, clause: Clause) -> Clause:
         self.taken = all_names(*clause.heads, clause.body)
+        self.nodes = 0
         heads = tuple(
             Atom(head.relation, tuple(self.term(term) for term in head.terms), head.at)
             for head in clause.heads
@@ -71,7 +83,7 @@ class Unfolding:
                 return term
 
     def unfolded(self, atom: Atom, free: bool) -> Formula:
-        """What the atom stands for; itself, where it is not `free` and that is not the same."""
+        """The expansion of the atom, or the atom if it is not `free` and that is not the same."""
         rules = self.rules[atom.relation]
         if not free and not all(can_stand_anywhere(rule, atom) for rule in rules):
             return atom
@@ -80,6 +92,9 @@ class Unfolding:
 
     def body(self, rule: Clause, atom: Atom, free: bool) -> Formula:
         """The rule's body for the atom's arguments."""
+        self.nodes += len(everything(rule.body))
+        if self.nodes > MAX_NODES:
+            raise TooMuch(atom)
         new: dict[str, Term] = {}
         equal: list[Formula] = []
         later: list[tuple[Term, Term]] = []

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tidelog.plan.draft import Draft, place
-from tidelog.plan.walk import aggregates, own_names
 from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.formula_walk import aggregates, own_names
 from tidelog.program.syntax import (
     And,
     Atom,

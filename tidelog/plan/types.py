@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from tidelog.plan.clause_types import Column, Typer, Writer
 from tidelog.plan.draft import Draft
-from tidelog.plan.facttypes import convert, learn
-from tidelog.plan.functors import bit
+from tidelog.plan.fact_types import convert, learn
 from tidelog.plan.kinds import Kinds
-from tidelog.plan.typer import Column, Typer, Writer
-from tidelog.plan.walk import relations
 from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.formula_walk import relations
+from tidelog.program.kind_masks import bit
 from tidelog.program.syntax import And, Attribute, Clause, Constant, Fact, RelationDecl
 from tidelog.program.terms import TermKind
 
@@ -124,10 +124,11 @@ def _is_open(decl: RelationDecl) -> bool:
 
 def _columns(decl: RelationDecl, draft: Draft, kinds: Kinds) -> list[Column]:
     columns = []
+    is_open = _is_open(decl)
     for i, attribute in enumerate(decl.attributes):
         name = f"argument {i + 1} of {decl.name}"
-        if _is_open(decl):
-            text = f"{name} has one kind everywhere; a .decl for {decl.name} would say which"
+        if is_open:
+            text = f"{name} has one type everywhere; write a .decl for {decl.name} to choose it"
             columns.append(Column(kinds.node(), None, name, text))
         else:
             mask = bit(draft.types[attribute.type_name].kind)
@@ -155,11 +156,14 @@ def _infected(unsure: set[str], unknown: Collection[str], clauses: list[set[str]
     """Relations of unknown type that may have it from a clause that was found faulty."""
     if not unknown:
         return set()
-    sure = clauses
-    N = set(unsure)
+    users: dict[str, list[set[str]]] = {}
+    for mentioned in clauses:
+        for name in mentioned:
+            users.setdefault(name, []).append(mentioned)
+    found, N = set(unsure), set(unsure)
     while N:
-        reached = [mentioned for mentioned in sure if not N.isdisjoint(mentioned)]
-        sure = [mentioned for mentioned in sure if N.isdisjoint(mentioned)]
-        N = {name for mentioned in reached for name in mentioned if name in unknown} - unsure
-        unsure = unsure | N
-    return unsure
+        # A relation's clauses are looked at once, however long the chain of relations is.
+        reached = [mentioned for name in N for mentioned in users.pop(name, ())]
+        N = {name for mentioned in reached for name in mentioned if name in unknown} - found
+        found |= N
+    return found

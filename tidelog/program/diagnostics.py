@@ -1,10 +1,13 @@
-"""What is wrong with a program or its data, where, and what to do about it."""
+"""Errors and warnings about a program or its data: what, where, and what to do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tidelog.program.syntax import Inside, Span
 
@@ -18,13 +21,26 @@ class Diagnostic:
     advice: str = ""
     severity: Literal["error", "warning"] = "error"
     notes: tuple[str, ...] = ()
+    argument: int | None = None  # of the fact at `at`, counted from 0
 
 
 Sources = Mapping[str, Sequence[str]]  # file name to its lines
 
 
 class TidelogError(Exception):
-    """Anything a user can put right. Command lines print it and exit with code 2."""
+    """Anything that a user can fix. Command lines print it and exit with code 2."""
+
+    doing = (
+        ""  # what was being done, for a limit that ended it in the midst of somebody else's code
+    )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Subclasses are constructed from other arguments than the message, which `args` holds.
+        return _unpickled, (type(self), self.args), self.__dict__
+
+
+def _unpickled(kind: type[TidelogError], args: tuple[Any, ...]) -> TidelogError:
+    return kind.__new__(kind, *args)
 
 
 class ProgramError(TidelogError):
@@ -44,11 +60,53 @@ class DataError(TidelogError):
 
 
 class EvaluationError(TidelogError):
-    """An evaluation that cannot go on: a division by zero, a string that is no number."""
+    """An evaluation that failed: a division by zero, a string that is not a number."""
 
 
 class LimitError(EvaluationError):
-    """An evaluation that met a limit on facts, seconds, rounds or memory."""
+    """An evaluation that reached a limit on facts, seconds, rounds or memory."""
+
+
+def plural(count: int, noun: str) -> str:
+    """
+    >>> plural(1, "fact"), plural(1200, "fact")
+    ('1 fact', '1,200 facts')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def limit_error(what: str, option: str) -> LimitError:
+    """A limit reached outside the rounds of an evaluation."""
+    return LimitError(f"error: stopped at {what}\n    a larger limit is set by {option}")
+
+
+def too_many_facts(most: int) -> LimitError:
+    return limit_error(f"more than {plural(most, 'fact')}", "--max-facts")
+
+
+class Doubt(UserWarning):
+    """Something doubtful that an evaluation met; its text is a whole message."""
+
+
+def doubt(message: str) -> None:
+    """Warn, at the place outside of Tidelog that asked for the evaluation."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tidelog."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(Doubt(message), stacklevel=level)
+
+
+@contextmanager
+def during(what: str) -> Iterator[None]:
+    """Note on any error in the block what was running, such as `reading edge from e.facts`."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, LimitError) or not isinstance(error, TidelogError):
+            error.add_note(what)
+        elif not error.doing:
+            error.doing = what
+        raise
 
 
 def render(diagnostic: Diagnostic, sources: Sources) -> str:

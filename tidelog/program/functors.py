@@ -1,7 +1,7 @@
 """Python functions that a program calls: `@f(x)` where it declares `.functor f(x: number): number`.
 
-A functor is taken for a pure function: the same arguments, the same result, and nothing else
-happens. That is a declaration, not something that could be looked up in the function.
+A functor is assumed to be pure: the same arguments give the same result, without side effects.
+This is declared, because it cannot be checked.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from typing import Any, overload
 
 import numpy as np
 
-from tidelog.program.rules import Constraint, Expression, Range, Rule
-from tidelog.program.syntax import Call, Cast
+from tidelog.program.builtin_functors import is_declared
+from tidelog.program.formula_walk import everything, terms_of
+from tidelog.program.rules import Rule
+from tidelog.program.syntax import Call
 
-MARK = "_tidelog_functor"  # an attribute of functions that were declared
+MARK = "_tidelog_functor"  # an attribute of declared functions
 
 
 @dataclass(frozen=True, slots=True)
 class Functor:
-    """A function, and what was declared of it.
+    """A function and its declared properties.
 
-    One that is `vectorised` takes and gives NumPy arrays. `safe` says that it may be called while
+    A `vectorised` function takes and returns NumPy arrays. `safe` says that it may be called while
     facts change, though it is not `pure` or its declaration in the program is stateful.
     """
 
@@ -53,11 +55,11 @@ def functor(
     pure: bool = True,
     safe: bool = False,
 ) -> Any:
-    """Declare what a function is like that a program calls.
+    """Declare the properties of a function that programs call.
 
-    `vectorised`: it takes a NumPy array for each argument and gives one, for many calls at once.
-    `pure=False`: it may give another result the next time; then facts and rules cannot be changed
-    where it is used, unless it is `safe`: what it gave for some arguments is remembered.
+    `vectorised`: it takes a NumPy array per argument and returns one, for many calls at once.
+    `pure=False`: its result may differ between calls. Facts and rules that use it then cannot
+    change, unless it is `safe`: the first result for each list of arguments is kept.
 
     >>> @functor(vectorised=True)
     ... def half(x):
@@ -74,7 +76,7 @@ def functor(
 
 
 def declared(function: Callable[..., Any]) -> Functor:
-    """The function with what was declared of it."""
+    """The function with its declared properties."""
     found = getattr(function, MARK, None)
     return found if isinstance(found, Functor) else Functor(function)
 
@@ -82,19 +84,6 @@ def declared(function: Callable[..., Any]) -> Functor:
 def calls(rule: Rule) -> Iterator[Call]:
     """The functors of the program's own that a rule calls, and `autoinc`."""
     for part in rule.body:
-        if isinstance(part, Constraint):
-            yield from _calls(part.left, part.right)
-        elif isinstance(part, Range):
-            yield from _calls(part.start, part.stop, part.step)
-
-
-def _calls(*terms: Expression | None) -> Iterator[Call]:
-    stack: list[Any] = [*terms]
-    while stack:
-        term = stack.pop()
-        if isinstance(term, Call):
-            stack += term.args
-            if term.functor.startswith("@") or term.functor == "autoinc":
-                yield term
-        elif isinstance(term, Cast):
-            stack.append(term.term)
+        for node in everything(*terms_of(part)):
+            if isinstance(node, Call) and (is_declared(node.functor) or node.functor == "autoinc"):
+                yield node

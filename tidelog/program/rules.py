@@ -161,7 +161,8 @@ class CheckedProgram:
     """A program without errors: typed, safe, stratified and in core form.
 
     `own` has, for each clause, the rules that it became; those of hidden relations, which
-    several clauses may share, are not among them.
+    several clauses may share, are not among them. `computed` has, for each fact that is stated
+    by expressions, such as `p(1 + 1).`, the rule that gives it; it belongs to no stratum.
     """
 
     relations: dict[str, Relation]
@@ -171,6 +172,7 @@ class CheckedProgram:
     directives: tuple[Directive, ...] = ()
     own: tuple[tuple[Rule, ...], ...] = ()
     numbered: tuple[Span, ...] = ()  # where `autoinc()` stands
+    computed: tuple[Rule, ...] = ()
 
     @property
     def limits(self) -> dict[str, int]:

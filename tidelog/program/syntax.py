@@ -167,7 +167,7 @@ class Clause:
 class Fact(NamedTuple):
     """A clause of literals alone, kept flat because programs may hold millions of them.
 
-    An int stands for any of number, unsigned and float until the types pass has
+    An int may be a number, unsigned or float until the types pass has
     converted it to what the relation declares.
     """
 

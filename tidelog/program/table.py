@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -62,7 +63,21 @@ class Table:
     def rows(self) -> list[tuple[Value, ...]]:
         if not self.columns:
             return [()] * self.size
-        return list(zip(*(column.tolist() for column in self.columns), strict=True))
+        return list(zip(*map(python_values, self.columns), strict=True))
+
+
+def python_values(column: Column) -> list[Any]:
+    """A column as Python values. Every NaN is `math.nan`, so that equal rows compare equal.
+
+    >>> row, = Table.from_rows(("float",), [(-float("nan"),)]).rows()
+    >>> row == (math.nan,)
+    True
+    """
+    values = column.tolist()
+    if not isinstance(column, SymbolColumn) and column.dtype.kind == "f":
+        for place in np.flatnonzero(np.isnan(column)).tolist():
+            values[place] = math.nan
+    return values
 
 
 def columns_of(rows: Collection[Sequence[Any]], arity: int) -> list[list[Any]]:

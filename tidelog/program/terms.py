@@ -94,7 +94,7 @@ def way_of(functor: str) -> str:
 
 
 class Misfit(Exception):
-    """A value that is none of its kind, and why."""
+    """A value that is not of its kind, and why."""
 
 
 def fit(kind: TermKind, value: Any, leaf: Callable[[Any, Any], Any]) -> Any:
@@ -133,18 +133,18 @@ def _taken_apart(kind: TermKind, value: Any) -> tuple[str, tuple[Any, ...]]:
     if kind.record:
         way, values = RECORD, value
         if not isinstance(value, tuple | list):
-            raise Misfit(f"{value!r} is no {kind}: {kind.example()}")
+            raise Misfit(f"expected a {kind}, that is {kind.example()}; got {value!r}")
     else:
         if isinstance(value, Branch):
             way, values = value.name, value.values
         elif isinstance(value, dict) and len(value) == 1:
             way, values = next(iter(value.items()))
         else:
-            raise Misfit(f"{value!r} is no {kind}: {kind.example()}")
+            raise Misfit(f"expected a {kind}, that is {kind.example()}; got {value!r}")
         if way not in kind.ways:
             raise Misfit(f"{kind} has no branch {way}: {kind.example()}")
         if not isinstance(values, tuple | list):
-            raise Misfit(f"the fields of {way} are a list; {values!r} is none")
+            raise Misfit(f"expected a list of fields for {way}, got {values!r}")
     fields = kind.ways[way]
     if len(values) != len(fields):
         what = f"{kind} has" if kind.record else f"branch {way} has"
@@ -233,6 +233,8 @@ def order_key(value: Any) -> tuple[Any, ...]:
         elif isinstance(value, Branch):
             key.append(value.name)
             work += reversed(value.values)
+        elif isinstance(value, float):
+            key.append((value != value, value if value == value else 0.0))  # NaN comes last
         else:
             key.append(value)
     return tuple(key)

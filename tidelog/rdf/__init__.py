@@ -1,4 +1,4 @@
-"""Ontologies: RDF in and out, and its consequences kept while triples and axioms change."""
+"""RDF graphs with RDFS or OWL 2 RL entailment, maintained while triples and axioms change."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidelog.rdf.changing import GraphDelta, GraphTransaction
     from tidelog.rdf.contradictions import Inconsistency
     from tidelog.rdf.graph import Graph
-    from tidelog.rdf.reading import Reader
-    from tidelog.rdf.terms import OWL, RDF, RDFS, SKOS, XSD, Namespace, Triple, blank, iri, literal
+    from tidelog.rdf.graph_transaction import GraphDelta, GraphTransaction
+    from tidelog.rdf.rdf_terms import (
+        OWL,
+        RDF,
+        RDFS,
+        SKOS,
+        XSD,
+        Namespace,
+        Triple,
+        blank,
+        iri,
+        literal,
+    )
+    from tidelog.rdf.readers import Reader
 
 __all__ = [
     "OWL",
@@ -30,13 +41,13 @@ __all__ = [
     "literal",
 ]
 
-# Imported on first use: what generates data, or looks at options, needs no compiler.
+# Imported on first use, so that generating data does not load Numba.
 _HOMES = {
-    "tidelog.rdf.changing": ("GraphDelta", "GraphTransaction"),
+    "tidelog.rdf.graph_transaction": ("GraphDelta", "GraphTransaction"),
     "tidelog.rdf.contradictions": ("Inconsistency",),
     "tidelog.rdf.graph": ("Graph",),
-    "tidelog.rdf.reading": ("Reader",),
-    "tidelog.rdf.terms": (
+    "tidelog.rdf.readers": ("Reader",),
+    "tidelog.rdf.rdf_terms": (
         *("OWL", "RDF", "RDFS", "SKOS", "XSD"),
         *("Namespace", "Triple", "blank", "iri", "literal"),
     ),

@@ -1,38 +1,44 @@
-"""Axioms as rules over one relation a class or property; each function is some of the W3C's rules.
+"""Axioms as rules over one relation per class and property.
 
-They read the relations of the rule tables, closed over the ontology alone, so that everything an
-axiom can be written as has been looked at there: lists, restrictions, equal classes.
+Each function implements some of the W3C's rules. It reads the relations of the rule tables,
+materialised over the ontology alone, which resolve lists, restrictions and equal classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 
 from tidelog.program.diagnostics import TidelogError
 from tidelog.rdf.literals import spaces
-from tidelog.rdf.naming import Names
-from tidelog.rdf.profiles import iri
+from tidelog.rdf.profiles import iri, short
+from tidelog.rdf.relation_names import Names
 from tidelog.rdf.vocabulary import CLASSES, DIFFERENT, PREDICATES, SAME, TYPE, Triple
-from tidelog.text.write import value_text
+from tidelog.text.writer import value_text
 
 Rule = tuple[str, str]  # the W3C's name and the text
 Row = tuple[str, ...]
 
 THING = iri("owl:Thing")
 NIL = iri("rdf:nil")
-FIXED = {SAME: "same", DIFFERENT: "different"}  # properties that OWL 2 RL has
-READINGS = 64  # of one list: more than one if it branches
+FIRST, REST = iri("rdf:first"), iri("rdf:rest")
+FIXED = {SAME: "same", DIFFERENT: "different"}  # properties built into OWL 2 RL
+MAX_READINGS = 64  # sequences of one list, which has more than one if it branches
 
 
 class Schema:
-    """An ontology to compile: what was given, what the tables read out of it, and names."""
+    """An ontology to compile: its triples, the relations of the rule tables, and names."""
 
     def __init__(
-        self, given: Iterable[Triple], read: Callable[[str], list[Row]], names: tuple[Names, Names]
+        self,
+        triples: Iterable[Triple],
+        read: Callable[[str], list[Row]],
+        names: tuple[Names, Names],
+        prefixes: Mapping[str, str],
     ) -> None:
-        self.given = sorted(given)
-        self.rows = cache(read)  # of a relation of the tables, by name
+        self.prefixes = prefixes  # for messages
+        self.triples = sorted(triples)
+        self.rows = cache(read)  # the rows of a relation of the rule tables
         self.classes, self.properties = names
 
     @cached_property
@@ -45,35 +51,71 @@ class Schema:
 
     @cached_property
     def cells(self) -> dict[str, list[str]]:
-        """The cells of lists, by their first one."""
+        """The cells of lists, by first cell."""
         return _mapped(self.rows("cell"))
 
     def c(self, term: str) -> str:
         """The relation of a class."""
         if term in CLASSES:
-            raise refusal(f"it speaks of members of {term}")
+            raise self._refusal("it describes members of {}", term)
         return self.classes.of(term)
 
     def p(self, term: str) -> str:
         """The relation of a property."""
         if term in PREDICATES or term == TYPE:
-            raise refusal(f"it has an axiom about {term}")
+            raise self._refusal("it has an axiom about {}", term)
         return self.properties.of(term)
 
+    def _refusal(self, why: str, term: str) -> TidelogError:
+        """With an axiom that mentions the term, where the ontology states one."""
+        return refusal(why.format(short(term, self.prefixes)), self._axiom(term))
+
+    def _axiom(self, term: str) -> str:
+        """The axiom that mentions a term, from its subject on: a blank node is part of another."""
+        step = next((each for each in self.triples if term in (each[0], each[2])), None)
+        if step is None:
+            return ""
+        text = "[…]" if step[2].startswith("_:") else self._short(step[2])
+        seen = {step}
+        while (above := self._above(step, seen)) is not None:
+            text, step = self._inside(step, text), above
+            seen.add(step)
+        return f"the axiom: {self._short(step[0])} {self._short(step[1])} {text} ."
+
+    def _above(self, step: Triple, seen: set[Triple]) -> Triple | None:
+        if not step[0].startswith("_:"):
+            return None
+        return next(
+            (each for each in self.triples if each[2] == step[0] and each not in seen), None
+        )
+
+    def _inside(self, step: Triple, text: str) -> str:
+        """What a blank node stands for: a list with this member, or a node with this property."""
+        node, predicate, _ = step
+        if predicate == FIRST:
+            return f"(… {text} …)"
+        if predicate == REST:
+            return text
+        others = any(s == node and p != predicate for s, p, _ in self.triples)
+        return f"[{self._short(predicate)} {text}{'; …' if others else ''}]"
+
+    def _short(self, term: str) -> str:
+        return "[]" if term.startswith("_:") else short(term, self.prefixes)
+
     def pairs(self, predicate: str) -> Iterator[tuple[str, str]]:
-        """Given subjects and objects of a predicate, those that are not the same."""
+        """The subjects and objects of a predicate, where they differ."""
         wanted = iri(predicate)
-        return ((s, o) for s, p, o in self.given if p == wanted and s != o)
+        return ((s, o) for s, p, o in self.triples if p == wanted and s != o)
 
     def typed(self, kind: str) -> Iterator[str]:
         wanted = iri(kind)
-        return (s for s, p, o in self.given if p == TYPE and o == wanted)
+        return (s for s, p, o in self.triples if p == TYPE and o == wanted)
 
     def lists(self, head: str) -> list[tuple[str, ...]]:
-        """The sequences of members that a list stands for: none if it never ends."""
+        """The member sequences of a list: none if it is cyclic, several if it branches."""
         found: list[tuple[str, ...]] = []
         paths: list[tuple[str, frozenset[str], tuple[str, ...]]] = [(head, frozenset(), ())]
-        steps = READINGS * (len(self.rest) + 1)
+        steps = MAX_READINGS * (len(self.rest) + 1)
         while paths:
             steps -= 1
             node, seen, members = paths.pop()
@@ -84,20 +126,19 @@ class Schema:
             for member in self.first.get(node, ()):
                 for rest in self.rest.get(node, ()):
                     paths.append((rest, seen | {node}, (*members, member)))
-            if not steps or len(found) > READINGS:
-                raise refusal(f"the list {head} branches")
+            if not steps or len(found) > MAX_READINGS:
+                raise refusal(f"the list {head} branches", self._axiom(head))
         return sorted(found)
 
 
 def names(profile: str) -> tuple[Names, Names]:
-    """For classes and for properties. In RDFS owl:sameAs is a property like any other."""
+    """Relation names of classes and of properties. In RDFS owl:sameAs is an ordinary property."""
     return Names("class"), Names("property", FIXED if profile == "owl2rl" else None)
 
 
-def refusal(why: str) -> TidelogError:
-    return TidelogError(
-        f"error: the ontology cannot be compiled: {why}\n    reason over triples instead"
-    )
+def refusal(why: str, axiom: str = "") -> TidelogError:
+    lines = [f"error: the ontology cannot be compiled: {why}", axiom, "reason over triples instead"]
+    return TidelogError("\n    ".join(filter(None, lines)))
 
 
 def _mapped(rows: Iterable[tuple[str, ...]]) -> dict[str, list[str]]:
@@ -112,7 +153,7 @@ def q(term: str) -> str:
     return value_text(term, "symbol")
 
 
-# RDFS, and what OWL 2 RL has of it.
+# RDFS, and the part of it that OWL 2 RL shares.
 
 
 def hierarchy(s: Schema) -> Iterator[Rule]:
@@ -148,7 +189,7 @@ def equivalent_properties(s: Schema) -> Iterator[Rule]:
         yield "prp-inv2", f"{s.p(p)}(y, x) :- {s.p(r)}(x, y)."
 
 
-def kinds_of_properties(s: Schema) -> Iterator[Rule]:
+def property_kinds(s: Schema) -> Iterator[Rule]:
     for (p,) in s.rows("functional"):
         yield "prp-fp", f"same(y, z) :- {s.p(p)}(x, y), {s.p(p)}(x, z), y != z."
     for (p,) in s.rows("inverse_functional"):
@@ -174,7 +215,7 @@ def keys(s: Schema) -> Iterator[Rule]:
             yield "prp-key", f"same(x, y) :- {body}."
 
 
-def refuted_by_properties(s: Schema) -> Iterator[Rule]:
+def property_inconsistencies(s: Schema) -> Iterator[Rule]:
     for (p,) in s.rows("irreflexive"):
         yield "prp-irp", f'inconsistent("prp-irp", {q(p)}, x, "") :- {s.p(p)}(x, x).'
     for (p,) in s.rows("asymmetric"):
@@ -190,7 +231,7 @@ def refuted_by_properties(s: Schema) -> Iterator[Rule]:
 
 
 def _places(s: Schema, head: str) -> Iterator[tuple[str, str]]:
-    """Where members stand in a list."""
+    """The cells of a list with their members."""
     for node in s.cells.get(head, ()):
         for member in s.first.get(node, ()):
             yield node, member
@@ -213,15 +254,15 @@ def equivalent_classes(s: Schema) -> Iterator[Rule]:
         yield "cax-eqc2", f"{s.c(c)}(x) :- {s.c(d)}(x)."
 
 
-def restrictions_in_order(s: Schema) -> Iterator[Rule]:
-    """Restrictions that the tables' schema rules put below others (scm-hv, scm-svf1, …)."""
+def restriction_hierarchy(s: Schema) -> Iterator[Rule]:
+    """Subclass axioms between restrictions, derived by the tables (scm-hv, scm-svf1, …)."""
     restrictions = {r for r, _ in s.rows("on_property")}
     for c, d in s.rows("sub_class"):
         if c != d and c in restrictions and d in restrictions:
             yield "cax-sco", f"{s.c(d)}(x) :- {s.c(c)}(x)."
 
 
-def combined(s: Schema) -> Iterator[Rule]:
+def boolean_classes(s: Schema) -> Iterator[Rule]:
     for c, head in s.rows("intersection"):
         for parts in s.lists(head):
             yield "cls-int1", f"{s.c(c)}(x) :- {', '.join(f'{s.c(d)}(x)' for d in parts)}."
@@ -265,8 +306,8 @@ def cardinalities(s: Schema) -> Iterator[Rule]:
             yield "cls-maxqc4", f"same(y, z) :- {body}."
 
 
-def refuted_by_classes(s: Schema) -> Iterator[Rule]:
-    nothing = s.c(iri("owl:Nothing"))  # data may have members of it that no axiom mentions
+def class_inconsistencies(s: Schema) -> Iterator[Rule]:
+    nothing = s.c(iri("owl:Nothing"))  # data may use it even if no axiom does
     yield "cls-nothing2", f'inconsistent("cls-nothing2", x, "", "") :- {nothing}(x).'
     for rule, relation in (("cax-dw", "disjoint_with"), ("cls-com", "complement")):
         for c, d in s.rows(relation):
@@ -288,7 +329,7 @@ def all_different(s: Schema) -> Iterator[Rule]:
 
 
 def replacement(s: Schema) -> Iterator[Rule]:
-    """Equal terms in each other's places, in every relation there is."""
+    """Substitute equal terms for each other in every relation."""
     for c in s.classes.terms:
         yield "eq-rep-s", f"{c}(y) :- same(x, y), x != y, {c}(x)."
     for p in s.properties.terms:
@@ -308,8 +349,11 @@ def replacement(s: Schema) -> Iterator[Rule]:
 
 
 def equal_relations(s: Schema) -> Iterator[Rule]:
-    """Classes and properties that are the same have the same members. They go by the others, in
-    which they are terms like all; from there `routing` brings them to the relations of both."""
+    """Equal classes and properties have the same members.
+
+    `other` holds them as triples, where rules can equate classes and properties; `routing` copies
+    them to the relations of both.
+    """
     equal = {term for row in s.rows("same") for term in row}
     for term, c in s.classes.relations.items():
         yield "eq-rep-o", f"other(x, {q(TYPE)}, {q(term)}) :- equated({q(term)}), {c}(x)."
@@ -321,17 +365,18 @@ def equal_relations(s: Schema) -> Iterator[Rule]:
     yield "eq-rep-p", "other(s, q, o) :- same(p, q), p != q, other(s, p, o)."
 
 
-def check_equal(pairs: Iterable[tuple[str, str]]) -> None:
-    """What gives the W3C's own words a second name would make axioms out of data."""
+def check_equal(pairs: Iterable[tuple[str, str]], prefixes: Mapping[str, str]) -> None:
+    """Reject synonyms of the W3C's vocabulary, which would turn data into axioms."""
     for a, b in pairs:
         for one, other in ((a, b), (b, a)):
             if a != b and (one in CLASSES or one in PREDICATES or one == TYPE):
-                raise refusal(f"it says that {other} is the same as {one}")
+                same = f"{short(other, prefixes)} is the same as {short(one, prefixes)}"
+                raise refusal(f"it says that {same}")
 
 
 def literals(s: Schema) -> Iterator[Rule]:
-    """Where literals stand, and the types that they are given."""
-    for term in dict.fromkeys(o for _, _, o in s.given if o.startswith('"')):
+    """Literals that occur, and the datatypes that rules assign to them."""
+    for term in dict.fromkeys(o for _, _, o in s.triples if o.startswith('"')):
         yield "dt-type2", f"occurs({q(term)}) :- mentioned({q(term)})."
     for p in s.properties.terms:
         yield "dt-type2", f"occurs(l) :- {p}(_, l), mentioned(l)."
@@ -342,7 +387,7 @@ def literals(s: Schema) -> Iterator[Rule]:
 
 
 def routing(s: Schema) -> Iterator[Rule]:
-    """Triples that came before their class or property was known; so each relation has a rule."""
+    """Copy triples from `other` to the relations of their classes and properties."""
     for term, c in s.classes.relations.items():
         yield "route", f"{c}(x) :- other(x, {q(TYPE)}, {q(term)})."
     for term, p in s.properties.relations.items():
@@ -352,7 +397,7 @@ def routing(s: Schema) -> Iterator[Rule]:
 
 RDFS = (hierarchy, domains, containers)
 OWL2RL = (
-    *(hierarchy, domains, equivalent_properties, kinds_of_properties, chains, keys),
-    *(refuted_by_properties, denied, equivalent_classes, restrictions_in_order, combined),
-    *(restrictions, cardinalities, refuted_by_classes, all_different),
+    *(hierarchy, domains, equivalent_properties, property_kinds, chains, keys),
+    *(property_inconsistencies, denied, equivalent_classes, restriction_hierarchy, boolean_classes),
+    *(restrictions, cardinalities, class_inconsistencies, all_different),
 )

@@ -1,19 +1,19 @@
-"""What contradicts itself, with the triples that do so together."""
+"""Inconsistencies, and the triples that cause them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tidelog.rdf.profiles import PREFIXES
-from tidelog.rdf.terms import Triple
+from tidelog.rdf.profiles import iri
+from tidelog.rdf.rdf_terms import Triple
 
 Pattern = tuple[str | None, str | None, str | None]
 Find = Callable[[Pattern], Sequence[Triple]]
 
 
 class Inconsistency(NamedTuple):
-    """What contradicts itself: the rule that says so, and the terms that it says so of."""
+    """A contradiction: the W3C's name of the rule that detects it, and the terms involved."""
 
     rule: str
     terms: tuple[str, ...]
@@ -22,7 +22,7 @@ class Inconsistency(NamedTuple):
         return f"{self.rule}: {' '.join(self.terms)}"
 
 
-# By the W3C's names of rules: a, b and c are the terms that are told, other letters stand for any.
+# Premises by rule: a, b and c are the terms of the inconsistency, other letters are variables.
 PREMISES = {
     "eq-diff1": "a owl:differentFrom b, a owl:sameAs b",
     "eq-diff2": "a rdf:type owl:AllDifferent, a owl:members l, b owl:sameAs c",
@@ -49,10 +49,10 @@ PREMISES = {
 
 
 def causes(wrong: Inconsistency, find: Find) -> list[Triple]:
-    """The triples that contradict each other; where there are several such sets, the first.
+    """The triples that contradict each other; the first such set if there are several.
 
-    `find` gives the triples of a pattern. A premise that no triple has (a term is the same as
-    itself without one) is left out.
+    `find` returns the triples that match a pattern. Premises without a matching triple are
+    omitted, for example that a term is the same as itself.
     """
     names = dict(zip("abc", wrong.terms, strict=False))
     atoms = [tuple(atom.split()) for atom in PREMISES.get(wrong.rule, "").split(", ") if atom]
@@ -63,7 +63,7 @@ def causes(wrong: Inconsistency, find: Find) -> list[Triple]:
 def _solutions(
     atoms: Sequence[tuple[str, ...]], names: Mapping[str, str], find: Find
 ) -> Iterator[list[Triple]]:
-    """Ways to find all premises at once."""
+    """The sets of triples that satisfy all premises."""
     if not atoms:
         yield []
         return
@@ -75,10 +75,5 @@ def _solutions(
 
 
 def _pattern(atom: Sequence[str], names: Mapping[str, str]) -> Pattern:
-    s, p, o = (names.get(word) if len(word) == 1 else _written_out(word) for word in atom)
+    s, p, o = (names.get(word) if len(word) == 1 else iri(word) for word in atom)
     return s, p, o
-
-
-def _written_out(short: str) -> str:
-    prefix, _, name = short.partition(":")
-    return f"<{PREFIXES[prefix]}{name}>"

@@ -1,6 +1,6 @@
-"""Data for tests and benchmarks: universities, cliques of equal terms, hierarchies of concepts.
+"""Sample data: universities, cliques of equal terms, hierarchies of concepts.
 
-The same arguments make the same triples, on every machine.
+The same arguments produce the same triples on every machine.
 """
 
 from __future__ import annotations
@@ -10,23 +10,22 @@ from importlib.resources import files
 from random import Random
 
 from tidelog.rdf.lubm import lubm
-from tidelog.rdf.terms import OWL, RDF, SKOS, Namespace, Triple
+from tidelog.rdf.rdf_terms import OWL, RDF, SKOS, Namespace, Triple
 
 __all__ = ["cliques", "facts", "lubm", "ontology", "skos"]
 
 EX = Namespace("http://example.org/")
-ONTOLOGIES = ("univ-bench", "skos")
 
 
 def ontology(name: str) -> str:
-    """The Turtle text of an ontology that comes with Tidelog: univ-bench or skos."""
+    """The Turtle text of a bundled ontology: univ-bench or skos."""
     return (files("tidelog.rdf") / "ontologies" / f"{name}.ttl").read_text("utf-8")
 
 
 def cliques(count: int = 1, size: int = 100, facts: int = 3, seed: int = 0) -> Iterator[Triple]:
     """Cliques of equal terms: a random tree of owl:sameAs, and triples about each term.
 
-    A clique of n terms has n - 1 links, and n squared pairs that follow.
+    A clique of n terms has n - 1 explicit links, from which n² equalities follow.
 
     >>> len(list(cliques(count=2, size=5, facts=1)))
     18
@@ -42,7 +41,7 @@ def cliques(count: int = 1, size: int = 100, facts: int = 3, seed: int = 0) -> I
 
 
 def skos(depth: int = 6, branches: int = 4, related: int = 0, seed: int = 0) -> Iterator[Triple]:
-    """A scheme of concepts: a tree so deep and so wide, every concept below its broader one.
+    """A concept scheme: a tree of this depth, with this many narrower concepts per concept.
 
     >>> sum(p == SKOS.broader for s, p, o in skos(depth=2, branches=3))
     12
@@ -74,7 +73,7 @@ def _concept(concept: str, scheme: str) -> Iterator[Triple]:
 
 
 def facts(triples: Iterable[Triple]) -> dict[str, list[tuple[str, ...]]]:
-    """Triples as facts of one relation for each class and property, named by the last part.
+    """Triples as facts of one relation per class and property, named by the end of the IRI.
 
     >>> facts([("<a:x>", RDF.type, "<http://e/Cat>"), ("<a:x>", "<http://e/likes>", "<a:y>")])
     {'Cat': [('<a:x>',)], 'likes': [('<a:x>', '<a:y>')]}

@@ -1,4 +1,4 @@
-"""`Graph`: triples, and all that follows from them by RDFS or OWL 2 RL, while both change."""
+"""`Graph`: RDF triples and everything that RDFS or OWL 2 RL derives from them."""
 
 from __future__ import annotations
 
@@ -7,35 +7,34 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tidelog.io.source import Source, is_path
-from tidelog.limits import Limits, Show
-from tidelog.program.diagnostics import TidelogError
-from tidelog.rdf import writing
-from tidelog.rdf.changing import GraphDelta, GraphTransaction
-from tidelog.rdf.columns import Columns
+from tidelog.control.limits import Limits, Show
+from tidelog.formats.byte_source import Source, is_path
+from tidelog.program.diagnostics import TidelogError, plural
+from tidelog.rdf import writers
 from tidelog.rdf.contradictions import Inconsistency, causes
+from tidelog.rdf.graph_transaction import GraphDelta, GraphTransaction
 from tidelog.rdf.patch import PatchReader, Update
 from tidelog.rdf.profiles import check_profile
-from tidelog.rdf.reading import Reader
-from tidelog.rdf.terms import Triple, is_triple, oxigraph, term_of, to_rdflib, triple_of
-from tidelog.rdf.ways import TriplesWay, Way
-from tidelog.transactions import check_algorithm
+from tidelog.rdf.rdf_terms import Triple, is_triple, oxigraph, term_of, to_rdflib, triple_of
+from tidelog.rdf.readers import Reader
+from tidelog.rdf.reasoning import Reasoner, TripleReasoner
+from tidelog.rdf.triple_columns import Columns
+from tidelog.transaction.transaction import check_algorithm
 
 if TYPE_CHECKING:
     import pyarrow
     import pyoxigraph
     import rdflib
 
-    from tidelog.api import Database
+    from tidelog.session.database import Database
 
 
 class Graph:
-    """Explicit triples with all that follows from them.
+    """A mutable RDF graph with its materialisation.
 
-    `profile` is none, rdfs or owl2rl. `ontology` and `data` are what is there from the start:
-    files, folders or globs; more comes by `load`, `parse` and `add`. With `compiled` the ontology
-    becomes rules over one relation for each class and property. `algorithm` is how consequences
-    are maintained, as for a `Database`.
+    `profile` is none, rdfs or owl2rl. `ontology` and `data` name files, folders or globs to load;
+    `load`, `parse` and `add` insert more triples. `compiled` turns the ontology into rules over one
+    relation per class and property. `algorithm` is the maintenance algorithm, as for a `Database`.
 
     >>> g = Graph("rdfs")
     >>> g.parse('''@prefix : <http://example.org/> .
@@ -73,70 +72,68 @@ class Graph:
         self._reader = Reader()
         self._open: GraphTransaction | None = None
         self._delta: GraphDelta | None = None
-        self.load_seconds = 0.0  # that reading took
-        self.seconds = 0.0  # that the last change took
+        self.load_seconds = 0.0  # spent reading
+        self.seconds = 0.0  # of the last transaction
         check_profile(profile)
         check_algorithm(algorithm)
         columns = self._read(_sources(data), reading, _sources(ontology))
         self.loaded = len(columns)  # triples read from sources
-        self.noted(columns.words)
-        self.way: Way = _way(compiled)(profile, options, columns)
+        self.reserve_labels(columns.words)
+        self.reasoner: Reasoner = _reasoner(compiled)(profile, options, self.prefixes, columns)
 
     @property
     def database(self) -> Database:
-        """The database behind the graph, to ask questions in Datalog."""
-        return self.way.database
-
-    # Changing.
+        """The database behind the graph, for queries in Datalog."""
+        return self.reasoner.database
 
     def transaction(self, **options: Any) -> GraphTransaction:
-        """Begin to change triples; `options` are those of `Database.transaction`."""
+        """Begin a transaction; `options` are those of `Database.transaction`."""
         if self._open is not None:
             raise TidelogError(
-                "error: a transaction is open\n    commit it or roll it back before the next one"
+                "error: a transaction is open\n    commit or roll it back before the next one"
             )
         self._open = GraphTransaction(self, options)
         return self._open
 
     def free(self, transaction: GraphTransaction) -> None:
-        """The transaction has ended."""
+        """Forget a transaction that has ended."""
         if self._open is transaction:
             self._open = None
 
     def add(self, *triples: Any) -> GraphDelta:
-        """Make triples explicit, in a transaction of their own; returns what that changed."""
+        """Insert explicit triples in one transaction, and return its delta."""
         with self.transaction() as tx:
             tx.add(*triples)
-        return self._changed(tx)
+        return self._committed(tx)
 
     def remove(self, *triples: Any) -> GraphDelta:
-        """Make triples explicit no more, in a transaction of their own."""
+        """Delete explicit triples in one transaction, and return its delta."""
         with self.transaction() as tx:
             tx.remove(*triples)
-        return self._changed(tx)
+        return self._committed(tx)
 
     def apply(self, changes: str) -> list[GraphDelta]:
-        """Apply changes, given as RDF Patch or signed N-Triples; one delta for each commit.
+        """Apply changes in RDF Patch or signed N-Triples, and return one delta per commit.
 
-        Where one of them is at fault, the commits before it stay.
+        An error keeps the commits before it.
         """
         if not isinstance(changes, str):
-            raise TidelogError(f"error: changes are a str, and not {type(changes).__name__}")
-        return [self.update(found) for found in PatchReader("<changes>").updates([changes])]
+            raise TidelogError(f"error: expected changes as str, got {type(changes).__name__}")
+        return [self.update(update) for update in PatchReader("<changes>").updates([changes])]
 
     def update(self, update: Update, **options: Any) -> GraphDelta:
-        """Apply changes that were read."""
+        """Apply one update from a `PatchReader`."""
         with self.transaction(**options) as tx:
             for op, columns in update.runs:
                 tx.columns(op, columns)
-        return self._changed(tx)
+        return self._committed(tx)
 
     def load(self, *sources: Source, **options: Any) -> int:
-        """Add the triples of files, folders, globs or streams; returns how many there are.
+        """Insert the triples of files, folders, globs or streams, and return how many were read.
 
-        `format`, `base`, `graph` and `blank_nodes` are as for `tidelog.rdf.Reader`.
+        The options `format`, `base`, `graph` and `blank_nodes` are those of `tidelog.rdf.Reader`.
         """
-        return self._take(self._read(sources, options))
+        return self._insert(self._read(sources, options))
 
     def _read(
         self, sources: Iterable[Source], options: dict[str, Any], ontology: Iterable[Source] = ()
@@ -150,78 +147,81 @@ class Graph:
         return columns
 
     def parse(self, text: str | bytes, format: str = "turtle", **options: Any) -> int:
-        """Add the triples of a text; returns how many there are."""
+        """Insert the triples of a text, and return how many were read."""
         with self.reading(**options) as reader:
             reader.text(text, format)
             columns = reader.columns()
-        return self._take(columns)
+        return self._insert(columns)
 
-    def _take(self, columns: Columns) -> int:
-        if self._open is None and self.way.fresh:
-            self.noted(columns.words)
-            self.way.begin(columns)
+    def _insert(self, columns: Columns) -> int:
+        if self._open is None and self.reasoner.replaceable:
+            self.reserve_labels(columns.words)
+            self.reasoner.replace(columns)
             self._delta = None
         else:
             with self.transaction() as tx:
                 tx.columns("+", columns)
-            self._changed(tx)
+            self._committed(tx)
         self.loaded += len(columns)
         return len(columns)
 
-    def _changed(self, tx: GraphTransaction) -> GraphDelta:
+    def _committed(self, tx: GraphTransaction) -> GraphDelta:
         self._delta, self.seconds = tx.delta, tx.seconds
         return tx.delta
 
     @property
     def delta(self) -> GraphDelta:
-        """What the last `add`, `remove`, `load` or `parse` changed.
+        """The delta of the last `add`, `remove`, `load` or `parse`.
 
-        The first triples of an empty graph have none: they are all that there is."""
+        Loading an empty graph has no delta, because it opens a new database.
+        """
         if self._delta is None:
-            raise TidelogError("error: nothing has changed yet: there is no delta")
+            raise TidelogError("error: the graph has not changed yet, so it has no delta")
         return self._delta
 
     @contextmanager
     def reading(self, **options: Any) -> Iterator[Reader]:
-        """A reader whose blank nodes are those of no source before it."""
-        try:
-            reader = Reader(**options, sources=self._reader.sources)
-        except TypeError:
-            known = "format, base, graph, blank_nodes"
-            raise TidelogError(f"error: reading takes {known}; not {', '.join(options)}") from None
+        """A reader whose blank nodes differ from those of all sources before it."""
+        known = ("format", "base", "graph", "blank_nodes")
+        if unknown := [name for name in options if name not in known]:
+            raise TidelogError(
+                f"error: unknown option {unknown[0]!r}\n    expected one of {', '.join(known)}"
+            )
+        reader = Reader(**options, sources=self._reader.sources)
         yield reader
         self._reader.sources = max(self._reader.sources, reader.sources)
         self.prefixes.update(reader.prefixes)
 
-    def noted(self, terms: Iterable[str]) -> None:
-        """These terms are in the graph: no source to come gives their labels to its own nodes."""
-        self._reader.noted(term for term in terms if term.startswith("_:f"))
-
-    # Reading.
+    def reserve_labels(self, terms: Iterable[str]) -> None:
+        """Keep later sources from assigning the labels of these blank nodes to their own."""
+        self._reader.reserve_labels(term for term in terms if term.startswith("_:f"))
 
     def __len__(self) -> int:
-        return self.way.size()
+        return self.reasoner.size()
 
     def __iter__(self) -> Iterator[Triple]:
-        """All triples that hold, sorted."""
+        """All triples, sorted."""
         return iter(self.columns().sorted())
 
     def __contains__(self, triple: object) -> bool:
-        return bool(self.way.matching(triple_of(triple)))
+        return bool(self.reasoner.matching(triple_of(triple)))
 
     def triples(self, pattern: Iterable[Any] = (None, None, None)) -> list[Triple]:
-        """The triples that hold and match, sorted; None matches every term."""
+        """The triples that match a pattern, sorted; None matches every term."""
         terms = tuple(None if term is None else term_of(term) for term in pattern)
         if len(terms) != 3:
-            raise TidelogError("error: a pattern has three places; None matches every term")
-        return sorted(filter(is_triple, self.way.matching((terms[0], terms[1], terms[2]))))
+            raise TidelogError(
+                f"error: expected a pattern of three terms, got {len(terms)}\n"
+                "    None matches every term"
+            )
+        return sorted(filter(is_triple, self.reasoner.matching((terms[0], terms[1], terms[2]))))
 
     def explicit(self) -> list[Triple]:
-        """The triples that were given, sorted."""
-        return list(self.way.explicit().sorted())
+        """The explicit triples, sorted."""
+        return list(self.reasoner.explicit().sorted())
 
     def inconsistencies(self) -> list[Inconsistency]:
-        """All that contradicts itself."""
+        """All contradictions in the graph."""
         if "inconsistent" not in self.database:
             return []
         return [
@@ -230,38 +230,40 @@ class Graph:
         ]
 
     def causes(self, wrong: Inconsistency) -> list[Triple]:
-        """The triples that contradict each other, given or derived."""
+        """The explicit and derived triples behind a contradiction."""
         return causes(wrong, self.triples)
 
     def columns(self) -> Columns:
-        """All triples that hold, as columns of terms."""
-        return self.way.columns().proper()
+        """All triples, as columns of terms."""
+        return self.reasoner.columns().proper()
 
     def __repr__(self) -> str:
-        return f"<Graph: {self.profile}, {len(self):,} triples>"
-
-    # Elsewhere.
+        return f"<Graph: {self.profile}, {plural(len(self), 'triple')}>"
 
     def write(self, path: str, derived: bool = True) -> None:
-        """Write all triples that hold, or only those that were given, as N-Triples (`.nt`),
-        Turtle (`.ttl`) or Parquet (`.parquet`); texts compressed if `.gz` follows."""
-        writing.write(str(path), self.columns() if derived else self.way.explicit(), self.prefixes)
+        """Write all triples, or without `derived` only the explicit ones.
+
+        The ending selects N-Triples (`.nt`), Turtle (`.ttl`) or Parquet (`.parquet`); a further
+        `.gz` compresses text formats.
+        """
+        columns = self.columns() if derived else self.reasoner.explicit()
+        writers.write(str(path), columns, self.prefixes)
 
     def to_arrow(self) -> pyarrow.Table:
         """An Arrow table with the columns subject, predicate and object."""
-        return writing.to_arrow(self.columns().sorted())
+        return writers.to_arrow(self.columns().sorted())
 
     def to_oxigraph(self) -> pyoxigraph.Store:
-        """A store of pyoxigraph with all triples that hold, for SPARQL."""
+        """A pyoxigraph store with all triples, for SPARQL."""
         ox = oxigraph()
         store: pyoxigraph.Store = ox.Store()
-        lines = b"".join(writing.ntriples(self.columns()))
-        # Triple by triple, because loading a text gives other names to blank nodes.
+        lines = b"".join(writers.ntriples(self.columns()))
+        # Triple by triple, because loading a text relabels blank nodes.
         store.bulk_extend(ox.parse(lines, ox.RdfFormat.N_TRIPLES))
         return store
 
     def to_rdflib(self) -> rdflib.Graph:
-        """A graph of rdflib with all triples that hold."""
+        """An rdflib graph with all triples."""
         import rdflib
 
         graph = rdflib.Graph()
@@ -274,18 +276,18 @@ class Graph:
         return graph
 
 
-def _sources(given: Source | Iterable[Source] | None) -> list[Source]:
-    if given is None:
+def _sources(source: Source | Iterable[Source] | None) -> list[Source]:
+    if source is None:
         return []
-    one = is_path(given) or hasattr(given, "read") or isinstance(given, bytes)
-    if one or not isinstance(given, Iterable):
-        return [given]  # type: ignore[list-item]
-    return list(given)  # type: ignore[arg-type]
+    one = is_path(source) or hasattr(source, "read") or isinstance(source, bytes)
+    if one or not isinstance(source, Iterable):
+        return [source]  # type: ignore[list-item]
+    return list(source)  # type: ignore[arg-type]
 
 
-def _way(compiled: bool) -> type[Way]:
+def _reasoner(compiled: bool) -> type[Reasoner]:
     if not compiled:
-        return TriplesWay
-    from tidelog.rdf.routed import CompiledWay
+        return TripleReasoner
+    from tidelog.rdf.compiled_reasoning import CompiledReasoner
 
-    return CompiledWay
+    return CompiledReasoner

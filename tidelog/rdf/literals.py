@@ -1,11 +1,10 @@
-"""What rules need to know of literals: whether their text is legal, and which value it stands for.
+"""Facts about literals: whether their text is valid, and which value it denotes.
 
-A literal with a datatype of OWL 2 RL becomes facts: `literal(term, datatype, value)`, its value
-written as a term, so that two literals of one value have the same; and `value_space(term, space)`,
-a part of a value space that lies wholly inside or outside each datatype (`space_has`). One whose
-text its datatype does not have is `ill_typed(term, datatype)`. Strings without datatype and those
-with a language have no facts: they are always legal and are their own values, and rules know them
-by their text.
+A literal with a datatype of OWL 2 RL has the facts `literal(term, datatype, value)` and
+`value_space(term, space)`. The value is a canonical term, so literals of equal value share it. The
+space is a part of a value space that each datatype contains wholly or not at all (`space_has`). A
+literal with invalid text is `ill_typed(term, datatype)` instead. Strings without a datatype and
+strings with a language have no facts: they are always valid and denote themselves.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 
 Fact = tuple[str, tuple[str, ...]]
 Facts = dict[str, list[tuple[str, ...]]]  # rows by relation
-Value = tuple[str, str]  # a value as a term, and the space that it lies in
-Reading = Callable[[str], Value | None]  # None: the text is not legal
+Value = tuple[str, str]  # the value as a term, and its space
+Parser = Callable[[str], Value | None]  # None: the text is invalid
 
 _TYPED = re.compile(r'"((?:[^"\\]|\\.)*)"\^\^<([^<>]*)>', re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([tbnrf"\'\\]))')
@@ -35,7 +34,7 @@ _PLAIN_ESCAPES = dict(zip("tbnrf\"'\\", "\t\b\n\r\f\"'\\", strict=True))
 
 STRING, LANGUAGE, UNKNOWN = "string", "language", "unknown"
 
-# Least and greatest value of each kind of integer.
+# The least and greatest value of each integer datatype.
 _INTEGERS: dict[str, tuple[int | None, int | None]] = {
     "integer": (None, None),
     "nonNegativeInteger": (0, None),
@@ -51,7 +50,7 @@ _INTEGERS: dict[str, tuple[int | None, int | None]] = {
     "unsignedShort": (0, 2**16 - 1),
     "unsignedByte": (0, 2**8 - 1),
 }
-# Where one of them begins, or has just ended: between two of these all integers are alike.
+# The bounds of the spaces of integers: no datatype begins or ends between two neighbours.
 _CUTS = sorted(
     {low for low, _ in _INTEGERS.values() if low is not None}
     | {high + 1 for _, high in _INTEGERS.values() if high is not None}
@@ -62,7 +61,7 @@ _NAME_START = (
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 _NAME_REST = _NAME_START + "0-9.\u00b7\u0300-\u036f\u203f-\u2040-"
-# What the kinds of strings allow.
+# The texts that string datatypes allow.
 _STRINGS = {
     "string": r"[^\x00]*",
     "normalizedString": r"[^\x00\t\n\r]*",
@@ -85,7 +84,7 @@ _TIME = re.compile(
 
 
 def facts(term: str) -> list[Fact]:
-    """The facts about a term, none if it is no literal with a datatype.
+    """The facts about a term; only literals with a datatype have any.
 
     >>> facts('"05"^^<http://www.w3.org/2001/XMLSchema#integer>')[0][1][2]
     '"5"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -112,7 +111,7 @@ def facts_about(terms: Iterable[str]) -> Facts:
 
 
 def may_equal(known: list[Fact]) -> bool:
-    """Could the literal with these facts have the value of another one?
+    """Whether another literal may have the same value: the one with these facts is not canonical.
 
     >>> may_equal(facts('"05"^^<http://www.w3.org/2001/XMLSchema#integer>'))
     True
@@ -138,7 +137,7 @@ def _facts(term: str, text: str, datatype: str) -> tuple[Fact, ...]:
 
 
 def spaces() -> Iterator[tuple[str, str]]:
-    """Rows of `space_has`: the parts of value spaces, each with the datatypes that have it."""
+    """Rows of `space_has`: each space with the datatypes that contain it."""
     every = [f"<{RDFS}Literal>"]
     for name in (*_STRINGS,):
         yield STRING, f"<{XSD}{name}>"
@@ -158,7 +157,7 @@ def spaces() -> Iterator[tuple[str, str]]:
 
 
 def _within(low: int | None, least: int | None, most: int | None) -> bool:
-    """Is the part of the integers that begins at `low` inside the bounds?"""
+    """Whether the space of integers that begins at `low` is inside the bounds."""
     if low is None:
         return least is None and (most is None or most >= _CUTS[0])
     return (least is None or least <= low) and (most is None or low <= most)
@@ -190,14 +189,14 @@ def _typed(text: str, datatype: str) -> str:
     return f'"{text}"^^<{XSD}{datatype}>'
 
 
-# One reading for each kind of datatype.
+# One parser per kind of datatype.
 
 
 def _integer(name: str, text: str) -> Value | None:
     if not _INTEGER.fullmatch(text):
         return None
     digits = text.lstrip("+-").lstrip("0") or "0"
-    if len(digits) > 4000:  # int() refuses such numbers; their sign and size decide
+    if len(digits) > 4000:  # int() rejects such numbers; any number outside the bounds will do
         value = 10**40 if not text.startswith("-") else -(10**40)
     else:
         value = -int(digits) if text.startswith("-") else int(digits)
@@ -249,7 +248,7 @@ def _string(pattern: re.Pattern[str], text: str) -> Value | None:
 
 
 def _plain(text: str) -> Value | None:
-    """`text@tag`: a string with a language, or without one where the tag is empty."""
+    """`text@tag`: a string with a language, or a plain string if the tag is empty."""
     words, at, tag = text.rpartition("@")
     if not at:
         return None
@@ -280,7 +279,7 @@ def _any_uri(text: str) -> Value | None:
 
 
 def _xml(text: str) -> Value | None:
-    """Well-formed XML content; the text is taken as it is for its value."""
+    """Well-formed XML content, which denotes its own text."""
     parser = expat.ParserCreate()
     try:
         parser.Parse(f"<x>{text}</x>".encode(), True)
@@ -290,7 +289,7 @@ def _xml(text: str) -> Value | None:
 
 
 def _time(name: str, text: str) -> Value | None:
-    """A point in time. Those with other zones are other values, as OWL 2 has it."""
+    """A point in time. As in OWL 2, times in different zones are different values."""
     found = _TIME.fullmatch(text)
     if found is None or (name == "dateTimeStamp" and not found[8]):
         return None
@@ -317,22 +316,22 @@ def _zone(text: str | None) -> str | None:
 
 
 def _day(year: int, month: int, day: int, later: int) -> str | None:
-    """A day as text; the calendar repeats after 400 years, and `date` knows years from 1 on."""
-    turns = (year - 2000) // 400
+    """A day as text. `date` supports years 1 to 9999, so shift by the calendar's 400-year cycle."""
+    cycles = (year - 2000) // 400
     try:
-        moved = date(year - 400 * turns, month, day) + timedelta(days=later)
+        moved = date(year - 400 * cycles, month, day) + timedelta(days=later)
     except ValueError:
         return None
-    real = moved.year + 400 * turns
+    real = moved.year + 400 * cycles
     return f"{'-' if real < 0 else ''}{abs(real):04}-{moved.month:02}-{moved.day:02}"
 
 
-# Datatypes whose values are in no other of these, except that time stamps are times.
+# Datatypes with a value space of their own, except that dateTimeStamp is part of dateTime.
 _ALONE = (
     *("decimal", "float", "double", "boolean", "hexBinary", "base64Binary", "anyURI"),
     *("dateTime", "dateTimeStamp", "XMLLiteral"),
 )
-_READERS: dict[str, Reading] = {
+_READERS: dict[str, Parser] = {
     **{XSD + name: partial(_integer, name) for name in _INTEGERS},
     **{XSD + name: partial(_floating, name) for name in ("float", "double")},
     **{XSD + name: partial(_string, re.compile(text)) for name, text in _STRINGS.items()},

@@ -1,10 +1,10 @@
-"""Universities as the Lehigh University Benchmark has them, made here: LUBM-like data.
+"""LUBM-like data: universities in the style of the Lehigh University Benchmark.
 
-The vocabulary is univ-bench's, and the cardinalities are those that the benchmark's authors give
-(Guo, Pan, Heflin: LUBM: A Benchmark for OWL Knowledge Base Systems, 2005): 15 to 25 departments a
-university, 7 to 10 full professors a department, 8 to 14 undergraduates for each of the faculty,
-and so on. The numbers are ours: the first university is always the same for a seed, and the first
-ten are the first of any larger set.
+The vocabulary is univ-bench's, and the cardinalities are those of the benchmark's authors (Guo,
+Pan, Heflin: LUBM: A Benchmark for OWL Knowledge Base Systems, 2005): 15 to 25 departments per
+university, 7 to 10 full professors per department, 8 to 14 undergraduates per member of the
+faculty, and so on. The random numbers differ from the original generator's; university i depends
+only on the seed and i.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from tidelog.rdf.terms import RDF, Namespace, Triple
+from tidelog.rdf.rdf_terms import RDF, Namespace, Triple
 
 UB = Namespace("http://swat.cse.lehigh.edu/onto/univ-bench.owl#")
-DEGREES = 1000  # universities that a degree may be from, whether or not they are made
+DEGREES = 1000  # universities that may award a degree, generated or not
 
-# How many there are of each kind in a department, what they publish, and their classes.
+# Class, members per department, and publications per member.
 FACULTY = (
     ("FullProfessor", (7, 10), (15, 20)),
     ("AssociateProfessor", (10, 14), (10, 18)),
@@ -28,7 +28,7 @@ INTERESTS = 30
 
 
 def lubm(universities: int = 1, seed: int = 0) -> Iterator[Triple]:
-    """The triples of so many universities; about 100,000 for each.
+    """The triples of some universities, about 100,000 each.
 
     >>> triples = lubm(1)
     >>> print(*next(triples))
@@ -38,14 +38,14 @@ def lubm(universities: int = 1, seed: int = 0) -> Iterator[Triple]:
         place = f"<http://www.University{university}.edu>"
         yield place, RDF.type, UB.University
         yield place, UB.name, f'"University{university}"'
-        # A number for each university, so that one does not change with how many there are.
+        # Seeded per university, so that a university does not depend on the others.
         departments = Random(f"univ-bench/{seed}/{university}").randint(15, 25)
         for number in range(departments):
             yield from Department(university, number, seed).triples()
 
 
 class Department:
-    """One department, with all who work and study there."""
+    """A department with its staff and students."""
 
     def __init__(self, university: int, number: int, seed: int) -> None:
         self.random = Random(f"{seed}/{university}/{number}")

@@ -1,14 +1,13 @@
 """The rule tables of RDFS and OWL 2 RL as programs.
 
-The tables are Datalog, in `rules/`, and written with short names: `"rdf:type"` for
-`"<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"`, as terms are written in the engine. Comments
-name the rules as the W3C does.
+The tables in `rules/` are Datalog with short names: `"rdf:type"` stands for the symbol
+`"<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"`. Comments give the W3C's names of the rules.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
@@ -26,6 +25,7 @@ PROFILES = ("none", "rdfs", "owl2rl")
 _SHORT = re.compile(r'("|\^\^)(rdfs?|owl|xsd):(\w+)"')
 _NAMED = re.compile(r"// ((?:(?:eq|prp|cls|cax|dt|scm)-[\w-]+|rdfs\d+[ab]?|rdfD\d)[\w, -]*)")
 _NAME = re.compile(r"[\w-]+")
+_LOCAL = re.compile(r"\w(?:[\w-]*\w)?")  # local names that need no escapes
 
 _PLAIN = """\
 .decl triple(s: symbol, p: symbol, o: symbol)
@@ -40,12 +40,12 @@ _PLAIN = """\
 def check_profile(profile: str) -> None:
     if profile not in PROFILES:
         raise TidelogError(
-            f"error: there is no profile {profile!r}\n    there are {', '.join(PROFILES)}"
+            f"error: unknown profile {profile!r}\n    expected one of {', '.join(PROFILES)}"
         )
 
 
 def iri(short: str) -> str:
-    """A term by its short name.
+    """The IRI of a short name.
 
     >>> iri("rdf:type")
     '<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>'
@@ -54,11 +54,29 @@ def iri(short: str) -> str:
     return f"<{PREFIXES[prefix]}{name}>"
 
 
+def short(term: str, prefixes: Mapping[str, str] = PREFIXES) -> str:
+    """The short name of a term with a known prefix; other terms unchanged.
+
+    >>> short("<http://www.w3.org/2002/07/owl#Class>"), short("<http://a/b>")
+    ('owl:Class', '<http://a/b>')
+    """
+    address = term[1:-1]
+    fitting = [
+        (len(start), prefix)
+        for prefix, start in {**PREFIXES, **prefixes}.items()
+        if term[0] == "<" and address.startswith(start) and _LOCAL.fullmatch(address, len(start))
+    ]
+    if not fitting:
+        return term
+    size, prefix = max(fitting)
+    return f"{prefix}:{address[size:]}"
+
+
 def program(profile: str, *, trivial: bool = False, axioms: bool = False) -> str:
     """The rules of a profile as a program over `triple(s, p, o)`.
 
-    With `trivial` there are also the rules that say nothing new, such as that every term is the
-    same as itself; with `axioms` the triples that always hold.
+    `trivial` includes rules with uninformative conclusions, such as that every term is the same as
+    itself; `axioms` includes the triples that always hold.
     """
     check_profile(profile)
     if profile == "none":
@@ -69,7 +87,7 @@ def program(profile: str, *, trivial: bool = False, axioms: bool = False) -> str
 
 @cache
 def spaces_text() -> str:
-    """Which datatypes have which parts of value spaces, as facts."""
+    """The facts of `space_has`."""
     return "\n".join(f'space_has("{space}", "{datatype}").' for space, datatype in spaces())
 
 
@@ -87,11 +105,11 @@ def _expanded(name: str) -> str:
 
 
 def expand(text: str) -> str:
-    """Rules with their terms written out, as the engine has them."""
-    return _SHORT.sub(_written_out, text)
+    """Rules with short names replaced by full terms."""
+    return _SHORT.sub(_write_out, text)
 
 
-def _written_out(found: re.Match[str]) -> str:
+def _write_out(found: re.Match[str]) -> str:
     return f'{found[1]}<{PREFIXES[found[2]]}{found[3]}>"'
 
 
@@ -103,7 +121,7 @@ def _text(name: str) -> str:
 def named(profile: str) -> dict[str, tuple[str, ...]]:
     """The clauses of a profile's tables by the W3C's names of the rules, trivial ones included.
 
-    A clause that serves two rules stands with both names.
+    A clause that implements two rules appears under both names.
 
     >>> named("rdfs")["rdfs9"]
     ('triple(x, "rdf:type", d) :- sub_class(c, d), c != d, triple(x, "rdf:type", c).',)

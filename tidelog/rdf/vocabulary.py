@@ -1,4 +1,4 @@
-"""Which triples describe classes and properties, and which the things that are in them."""
+"""The vocabulary that separates the ontology (classes and properties) from the data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CLASSES = frozenset(
 
 
 def is_schema(triple: Triple) -> bool:
-    """Does a triple belong to the ontology rather than to the data?
+    """Whether a triple belongs to the ontology rather than to the data.
 
     >>> is_schema(("<c>", iri("rdfs:subClassOf"), "<d>")), is_schema(("<x>", TYPE, "<c>"))
     (True, False)

@@ -1,1 +1,1 @@
-"""Pages about a run and pictures of a program."""
+"""Profiles of runs and pictures of programs."""

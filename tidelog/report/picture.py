@@ -1,4 +1,4 @@
-"""A program as a picture: its relations from top to bottom, and what depends on what."""
+"""A picture of a program: its relations from top to bottom, and their dependencies."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from html import escape
 
 from tidelog.plan.closures import paired
 from tidelog.program.rules import CheckedProgram, Relation
-from tidelog.report.layout import Block, Drawing, Link, Point, Port, draw
+from tidelog.report.drawing import Block, Drawing, Link, Point, Port, draw
 
-CHARACTER = 7.3  # the width of one, at 12 points of a fixed-width font
-LONGEST_NAME = 40
+CHARACTER = 7.3  # width, in a fixed-width font of 12 points
+MAX_NAME = 40
 INNER_GAP = 34.0
 FRAME = 16.0
 TITLE = 18.0
 TITLE_WIDTH = 150.0
 MARGIN = 28.0
-MOST_RULES = 12  # listed when the pointer rests on a relation
+MAX_RULES = 12  # listed when the pointer hovers over a relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Edge:
 
 
 def edges(checked: CheckedProgram) -> list[Edge]:
-    """What each relation is derived from, each pair once for either kind."""
+    """The dependencies between relations, once per pair and kind."""
     found = {
         Edge(read, rule.head.relation, strict): None
         for rule in checked.rules
@@ -41,7 +41,7 @@ def edges(checked: CheckedProgram) -> list[Edge]:
 
 
 def groups(checked: CheckedProgram) -> list[tuple[tuple[str, ...], bool]]:
-    """The relations of each stratum in order, with True for a recursive one."""
+    """The relations of each stratum in order, and whether it is recursive."""
     found = [(s.relations, bool(s.recursive)) for s in checked.strata if s.relations]
     placed = {name for names, _ in found for name in names}
     return [((name,), False) for name in checked.relations if name not in placed] + found
@@ -51,8 +51,8 @@ def outputs(checked: CheckedProgram) -> set[str]:
     return {d.relation for d in checked.directives if d.action in ("output", "printsize")}
 
 
-def closed(checked: CheckedProgram) -> dict[str, list[str]]:
-    """Relations that closure modules derive, with what those are; they get a double border."""
+def closure_modules(checked: CheckedProgram) -> dict[str, list[str]]:
+    """The closure modules of each relation; such relations get a double border."""
     found: dict[str, list[str]] = defaultdict(list)
     for stratum in checked.strata:
         for closure in paired(stratum).own:
@@ -65,10 +65,10 @@ def closed(checked: CheckedProgram) -> dict[str, list[str]]:
 
 
 def plan_dot(checked: CheckedProgram) -> str:
-    """The picture in Graphviz's notation, for those who want to lay it out themselves."""
+    """The picture in Graphviz's notation."""
     derived = {rule.head.relation for rule in checked.rules}
     written = outputs(checked)
-    closures = closed(checked)
+    closures = closure_modules(checked)
     lines = [
         "digraph program {",
         "  rankdir=TB;",
@@ -100,11 +100,11 @@ def _dot_node(relation: Relation, derived: bool, written: bool, closures: list[s
     name = _dot_text(relation.name)
     if relation.hidden:
         return f'{name} [fontsize=7, color="#b0b0b0", fillcolor="#eeeeee", fontcolor="#707070"];'
-    looks = ['fillcolor="#e3eef8"'] if derived else []
-    looks += ["penwidth=2"] if written else []
+    style = ['fillcolor="#e3eef8"'] if derived else []
+    style += ["penwidth=2"] if written else []
     if closures:
-        looks.append(f"peripheries=2, tooltip={_dot_text('; '.join(closures))}")
-    return f"{name} [{', '.join(looks)}];" if looks else f"{name};"
+        style.append(f"peripheries=2, tooltip={_dot_text('; '.join(closures))}")
+    return f"{name} [{', '.join(style)}];" if style else f"{name};"
 
 
 def _dot_text(text: str) -> str:
@@ -117,7 +117,7 @@ def _dot_text(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A relation's box, placed inside its block."""
+    """A relation's box, inside its block."""
 
     relation: Relation
     block: int
@@ -131,7 +131,7 @@ class Node:
 
 
 def plan_svg(checked: CheckedProgram) -> str:
-    """The picture as one SVG text that needs nothing else."""
+    """The picture as a self-contained SVG."""
     found = edges(checked)
     blocks: list[Block] = []
     nodes: dict[str, Node] = {}
@@ -140,7 +140,7 @@ def plan_svg(checked: CheckedProgram) -> str:
     group = {name: names for names, _ in groups(checked) for name in names}
     entries = Counter(e.target for e in found if group[e.source] != group[e.target])
     for number, (names, recursive) in enumerate(groups(checked)):
-        # Relations that many links enter stand in the upper row of their frame.
+        # Relations with many incoming links are in the upper row of their frame.
         members = [checked.relations[n] for n in sorted(names, key=lambda n: -entries[n])]
         block, placed = _block(len(blocks), members, recursive, loops)
         if recursive:
@@ -167,7 +167,7 @@ def plan_svg(checked: CheckedProgram) -> str:
 
 
 def _size(relation: Relation) -> tuple[float, float]:
-    length = min(len(relation.name), LONGEST_NAME)
+    length = min(len(relation.name), MAX_NAME)
     if relation.hidden:
         return length * CHARACTER * 0.7 + 12, 16.0
     return max(54.0, length * CHARACTER + 22), 28.0
@@ -176,7 +176,7 @@ def _size(relation: Relation) -> tuple[float, float]:
 def _block(
     number: int, members: list[Relation], recursive: bool, loops: set[str]
 ) -> tuple[Block, list[Node]]:
-    """A stratum: its relations in a square, with room around them if they have a frame."""
+    """A stratum: its relations in a square, with padding if they have a frame."""
     columns = math.ceil(math.sqrt(len(members)))
     table = [members[i : i + columns] for i in range(0, len(members), columns)]
     widths = [max(_size(row[j])[0] for row in table if j < len(row)) for j in range(columns)]
@@ -214,7 +214,7 @@ def _svg(
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
-        "<title>What depends on what</title>",
+        "<title>Dependencies between relations</title>",
         f"<style>{_STYLE}</style>",
         f"<defs>{_marker('arrow')}{_marker('stop')}</defs>",
         '<rect class="paper" width="100%" height="100%"/>',
@@ -230,13 +230,13 @@ def _svg(
         )
         at = f'x="{x + FRAME:.1f}" y="{y + 19:.1f}"'
         titles.append(f'<text class="stratum title" {at}>{escape(title)}</text>')
-    parts += _ways(drawing, across)
+    parts += _links(drawing, across)
     parts += [_inner(edge, nodes, drawing) for edge in inside]
-    # Links may cross a title, so it comes after them.
+    # Titles are drawn over links that cross them.
     parts += titles
     texts = _rule_texts(checked)
     written = outputs(checked)
-    closures = closed(checked)
+    closures = closure_modules(checked)
     for node in nodes.values():
         known = closures.get(node.relation.name, [])
         parts.append(_box(node, drawing.corners[node.block], texts, written, known))
@@ -245,29 +245,29 @@ def _svg(
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _ways(drawing: Drawing, across: list[tuple[Edge, Link]]) -> Iterator[str]:
-    """Links, grouped by where they start, so that the pointer lights up all of them."""
-    end_of = {id(link): way for link, way in drawing.ends}
+def _links(drawing: Drawing, across: list[tuple[Edge, Link]]) -> Iterator[str]:
+    """Links, grouped by source, so that hovering highlights the whole group."""
+    end_of = {id(link): path for link, path in drawing.ends}
     by_trunk: dict[str, list[tuple[Edge, Link]]] = defaultdict(list)
     for edge, link in across:
         by_trunk[link.trunk].append((edge, link))
-    # Negation last: it is rare, and must not hide below the rest.
+    # Negation is drawn last, because it is rare and should stay visible.
     for trunk, members in sorted(by_trunk.items(), key=lambda found: found[1][0][0].strict):
         strict = members[0][0].strict
         kind, marker = ("strict", "stop") if strict else ("plain", "arrow")
         paths = []
         if trunk in drawing.trunks:
-            curve = " ".join(_curve(way) for way in drawing.trunks[trunk])
+            curve = " ".join(_curve(path) for path in drawing.trunks[trunk])
             paths.append(f'<path d="{curve}"/>')
         for edge, link in members:
             title = f"<title>{_text(edge.source)} → {_text(edge.target)}</title>"
             curve = _curve(end_of[id(link)])
             paths.append(f'<path d="{curve}" marker-end="url(#{marker})">{title}</path>')
-        yield f'<g class="way {kind}">{"".join(paths)}</g>'
+        yield f'<g class="link {kind}">{"".join(paths)}</g>'
 
 
-def _curve(way: Iterable[Point]) -> str:
-    (x, y), *rest = way
+def _curve(path: Iterable[Point]) -> str:
+    (x, y), *rest = path
     text = f"M{x:.1f} {y:.1f}"
     for u, v in rest:
         bend = (v - y) / 2
@@ -280,7 +280,7 @@ def _curve(way: Iterable[Point]) -> str:
 
 
 def _inner(edge: Edge, nodes: dict[str, Node], drawing: Drawing) -> str:
-    """An edge between relations of one stratum: a bow from box to box, or a loop."""
+    """An edge between relations of one stratum: an arc from box to box, or a loop."""
     kind, marker = ("strict", "stop") if edge.strict else ("plain", "arrow")
     source, target = nodes[edge.source], nodes[edge.target]
     left, top = drawing.corners[source.block]
@@ -290,17 +290,17 @@ def _inner(edge: Edge, nodes: dict[str, Node], drawing: Drawing) -> str:
     else:
         x, y = left + source.x + source.width / 2, top + source.y + source.height / 2
         u, v = left + target.x + target.width / 2, top + target.y + target.height / 2
-        # Bowed to one side, so that two opposite edges do not coincide.
+        # Curved to one side, so that two opposite edges do not coincide.
         p, q = (x + u) / 2 - (v - y) * 0.12, (y + v) / 2 + (u - x) * 0.12
         x, y = _border(source, (x, y), (p, q))
         u, v = _border(target, (u, v), (p, q))
         d = f"M{x:.1f} {y:.1f}Q{p:.1f} {q:.1f} {u:.1f} {v:.1f}"
     title = f"<title>{_text(edge.source)} → {_text(edge.target)}</title>"
-    return f'<g class="way {kind}"><path d="{d}" marker-end="url(#{marker})">{title}</path></g>'
+    return f'<g class="link {kind}"><path d="{d}" marker-end="url(#{marker})">{title}</path></g>'
 
 
 def _border(node: Node, middle: Point, towards: Point) -> Point:
-    """Where a line from the middle of a box leaves it."""
+    """The point where a line from the middle of a box leaves it."""
     dx, dy = towards[0] - middle[0], towards[1] - middle[1]
     reach = max(abs(dx) / (node.width / 2), abs(dy) / (node.height / 2), 1e-9)
     return middle[0] + dx / reach, middle[1] + dy / reach
@@ -315,20 +315,20 @@ def _box(
 ) -> str:
     relation = node.relation
     rules = texts.get(relation.name, [])
-    kind = "hidden" if relation.hidden else "derived" if rules else "given"
+    kind = "hidden" if relation.hidden else "derived" if rules else "explicit"
     if relation.name in written:
         kind += " written"
     x, y = corner[0] + node.x, corner[1] + node.y
     name = relation.name
-    if len(name) > LONGEST_NAME:
-        name = name[: LONGEST_NAME - 1] + "…"
+    if len(name) > MAX_NAME:
+        name = name[: MAX_NAME - 1] + "…"
     columns = ", ".join(
         f"{attribute}: {type_}"
         for attribute, type_ in list(zip(relation.attributes, relation.kinds, strict=True))[:20]
     )
-    about = "\n".join([f"{relation.name}({columns})", *rules[:MOST_RULES]])
-    if len(rules) > MOST_RULES:
-        about += f"\n… and {len(rules) - MOST_RULES} more rules"
+    about = "\n".join([f"{relation.name}({columns})", *rules[:MAX_RULES]])
+    if len(rules) > MAX_RULES:
+        about += f"\n… and {len(rules) - MAX_RULES} more rules"
     about = "\n".join([about, *closures])
     return (
         f'<g class="node {kind}"><title>{_text(about)}</title>'
@@ -348,7 +348,7 @@ def _inner_border(x: float, y: float, width: float, height: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped, and without characters that XML cannot hold."""
+    """Escaped, without characters that XML does not allow."""
     return escape("".join(c if c.isprintable() or c == "\n" else " " for c in text))
 
 
@@ -370,7 +370,7 @@ def _marker(name: str) -> str:
 def _legend(x: float, y: float) -> str:
     parts = []
     for kind, title in (
-        ("given", "given"),
+        ("explicit", "explicit"),
         ("derived", "derived"),
         ("derived", "closure"),
         ("derived written", "output"),
@@ -388,7 +388,7 @@ def _legend(x: float, y: float) -> str:
         ("strict", "stop", "by negation or aggregation"),
     ):
         parts.append(
-            f'<g class="way {kind}"><path d="M{x:.1f} {y - 9:.1f}h34" '
+            f'<g class="link {kind}"><path d="M{x:.1f} {y - 9:.1f}h34" '
             f'marker-end="url(#{marker})"/></g>'
             f'<text class="stratum" x="{x + 42:.1f}" y="{y - 9:.1f}" dy=".35em">{title}</text>'
         )
@@ -409,9 +409,9 @@ _STYLE = """
 .written rect { stroke-width: 2.2; }
 .hidden rect { fill: #eeeeee; stroke: #c4c4c4; }
 .hidden text { font-size: 8.4px; fill: #707070; }
-.way path { fill: none; stroke: #7b8a9a; stroke-width: 1.1; stroke-opacity: .75; }
+.link path { fill: none; stroke: #7b8a9a; stroke-width: 1.1; stroke-opacity: .75; }
 .strict path { stroke: #c62828; stroke-dasharray: 5 3; stroke-opacity: 1; }
-.way:hover path { stroke: #1565c0; stroke-width: 2; stroke-opacity: 1; }
+.link:hover path { stroke: #1565c0; stroke-width: 2; stroke-opacity: 1; }
 .strict:hover path { stroke: #c62828; }
 .arrow { fill: #7b8a9a; } .stop { fill: #c62828; }
 @media (prefers-color-scheme: dark) {
@@ -424,6 +424,6 @@ _STYLE = """
 .hidden rect { fill: #22262c; stroke: #444444; }
 .hidden text { fill: #999999; }
 .strict path { stroke: #ef6e6e; } .stop { fill: #ef6e6e; }
-.way:hover path { stroke: #7fc4ff; }
+.link:hover path { stroke: #7fc4ff; }
 }
 """

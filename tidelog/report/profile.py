@@ -1,4 +1,4 @@
-"""Where the time of a run went: a table for the terminal and a page for the browser."""
+"""Profiles: where a run spends its time, as a table for the terminal or a page for the browser."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from tidelog.program.diagnostics import plural
+
 
 @dataclass(frozen=True, slots=True)
 class RuleRound:
-    """What one rule did in one round of its stratum."""
+    """The work of one rule in one round of its stratum."""
 
     stratum: int
     round: int
-    rule: str  # as a person would write it
+    rule: str  # its text
     at: str  # file:line:column
     relation: str
     seconds: float
     instances: int
-    facts: int  # new ones
+    facts: int  # new facts
 
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Sums over rounds, of a rule or of a stratum."""
+    """The totals of a rule or stratum over all rounds."""
 
     label: str
     at: str
@@ -37,7 +39,7 @@ class Total:
 
 
 def rule_totals(records: Iterable[RuleRound]) -> list[Total]:
-    """One line per rule, the most expensive first."""
+    """Totals per rule, the most expensive first."""
     groups: dict[tuple[int, str, str], list[RuleRound]] = {}
     for record in records:
         groups.setdefault((record.stratum, record.at, record.rule), []).append(record)
@@ -46,7 +48,7 @@ def rule_totals(records: Iterable[RuleRound]) -> list[Total]:
 
 
 def stratum_totals(records: Iterable[RuleRound]) -> list[Total]:
-    """One line per stratum, in the order of evaluation."""
+    """Totals per stratum, in order of evaluation."""
     groups: dict[int, list[RuleRound]] = {}
     for record in records:
         groups.setdefault(record.stratum, []).append(record)
@@ -78,7 +80,7 @@ def _total(group: Sequence[RuleRound], label: str, at: str, relation: str) -> To
 
 
 def profile_text(records: Iterable[RuleRound], total_seconds: float) -> str:
-    """A table of the rules, then one of the strata.
+    """A table of rules and a table of strata.
 
     >>> rule = "path(x, z) :- path(x, y), edge(y, z)."
     >>> print(profile_text([RuleRound(1, 1, rule, "reach.dl:4:1", "path", 0.25, 90, 40),
@@ -149,7 +151,7 @@ def _cut(text: str, room: int) -> str:
 
 
 def profile_html(records: Iterable[RuleRound], total_seconds: float, program_name: str) -> str:
-    """One page that needs nothing else: sortable tables, and a bar per round."""
+    """A self-contained page with sortable tables and a bar per round."""
     records = list(records)
     rules, strata = rule_totals(records), stratum_totals(records)
     name = escape(program_name)
@@ -157,11 +159,11 @@ def profile_html(records: Iterable[RuleRound], total_seconds: float, program_nam
     instances = sum(total.instances for total in strata)
     in_rules = sum(total.seconds for total in strata)
     figures = [
-        (_seconds(total_seconds), "in all"),
+        (_seconds(total_seconds), "total"),
         (_seconds(in_rules), "in rules"),
         (f"{facts:,}", "facts derived"),
         (f"{instances:,}", "rule instances"),
-        (f"{instances / in_rules:,.0f}" if in_rules > 0 else "-", "instances a second"),
+        (f"{instances / in_rules:,.0f}" if in_rules > 0 else "-", "instances per second"),
     ]
     cards = "".join(f"<div><b>{value}</b><span>{noun}</span></div>" for value, noun in figures)
     return _PAGE.format(
@@ -212,12 +214,12 @@ def _html_table(
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-_MOST_BARS = 60
+_MAX_BARS = 60
 
 
 def _bars(by_round: Sequence[tuple[int, float, int]]) -> str:
-    """Seconds per round, as bars; many rounds share a bar, so that a page stays small."""
-    together = -(-len(by_round) // _MOST_BARS)
+    """Seconds per round as bars; at many rounds, each bar covers several."""
+    together = -(-len(by_round) // _MAX_BARS)
     groups = [by_round[i : i + together] for i in range(0, len(by_round), together or 1)]
     sums = [sum(seconds for _, seconds, _ in group) for group in groups]
     most = max(sums, default=0.0)
@@ -228,7 +230,7 @@ def _bars(by_round: Sequence[tuple[int, float, int]]) -> str:
         first, last = group[0][0], group[-1][0]
         rounds = f"round {first}" if first == last else f"rounds {first} to {last}"
         facts = sum(found for _, _, found in group)
-        title = f"{rounds}: {_seconds(seconds)}, {facts:,} facts"
+        title = f"{rounds}: {_seconds(seconds)}, {plural(facts, 'fact')}"
         parts.append(
             f'<rect x="{i * width}" y="{height - tall:.1f}" width="{width - 1}" '
             f'height="{tall:.1f}"><title>{title}</title></rect>'

@@ -1,6 +1,5 @@
-"""What databases need on Spark, beside the engine: transactions, and files and tables."""
+"""The Spark engine: the engine interface over DataFrames, and strategies that need few jobs."""
 
-from tidelog.spark.programs import check_program
-from tidelog.spark.transactions import ALGORITHMS, SparkTransaction, check_algorithm
+from tidelog.spark.unsupported import check_algorithm, check_program
 
-__all__ = ["ALGORITHMS", "SparkTransaction", "check_algorithm", "check_program"]
+__all__ = ["check_algorithm", "check_program"]

@@ -15,24 +15,24 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
-from tidelog.engines.spark import errors, values
-from tidelog.engines.spark.sets import Lay
-from tidelog.io import directives, jsonl
-from tidelog.io.bulk import BOM
-from tidelog.io.directives import Input, placed
-from tidelog.io.facts import read_lines
-from tidelog.io.formats import Format
-from tidelog.io.lines import whole_lines
-from tidelog.io.source import GZIP_MAGIC, FileFault, read_bytes
-from tidelog.io.ways import Text
+from tidelog.formats import directives, json_changes, spark_columns
+from tidelog.formats.arrow_csv import BOM
+from tidelog.formats.byte_source import GZIP_MAGIC, FileFault, read_bytes
+from tidelog.formats.directives import Input, placed
+from tidelog.formats.fact_files import read_lines
+from tidelog.formats.fact_formats import Text
+from tidelog.formats.line_reader import whole_lines
+from tidelog.formats.spark_formats import Format
 from tidelog.program.diagnostics import DataError, Sources, TidelogError
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
+from tidelog.spark import errors
+from tidelog.spark.sets import Lay
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from tidelog.engines.spark.engine import SparkEngine
+    from tidelog.spark.engine import SparkEngine
 
 LARGE = 64 * 2**20  # bytes of text from which on Spark reads it
 BLOCK = 2**24  # bytes that are searched for an error at a time
@@ -133,7 +133,7 @@ def require_files(path: Path) -> None:
             for name in names:
                 _require_file(path, path, Path(folder) / name)
     except FileNotFoundError:
-        raise FileFault(f"there is no file {path}", "check the name and the folder") from None
+        raise FileFault(f"file {path} does not exist", "check the name and the folder") from None
     except OSError as error:
         reason = error.strerror or str(error)
         raise FileFault(f"{path} cannot be read: {reason[:1].lower()}{reason[1:]}") from None
@@ -178,7 +178,9 @@ class _Text:
         engine.describe(f"{relation.name}: read {self.path.name}")
         try:
             with errors.told():
-                lay = engine.checked(relation, frame.mapInArrow(parse, values.schema(relation)))
+                lay = engine.checked(
+                    relation, frame.mapInArrow(parse, spark_columns.schema(relation))
+                )
         except DataError:
             self._find_fault()
             raise
@@ -234,7 +236,7 @@ def text_parser(
                 header = False
             if lines:
                 table = read_lines(b"\n".join(lines) + b"\n", relation, delimiter)
-                yield from values.to_arrow(relation, table).to_batches()
+                yield from spark_columns.to_arrow(relation, table).to_batches()
 
     return parse
 
@@ -260,7 +262,7 @@ class _Json:
         engine.describe(f"{relation.name}: read {self.place}")
         try:
             with errors.told():
-                parsed = frame.mapInArrow(json_parser(relation), values.schema(relation))
+                parsed = frame.mapInArrow(json_parser(relation), spark_columns.schema(relation))
                 return engine.checked(relation, parsed)
         except DataError:
             for path in _data_files(self.path):
@@ -271,7 +273,8 @@ class _Json:
         name = str(path)
         text = "".join(whole_lines([read_bytes(path)], name))
         return Table.from_rows(
-            self.relation.kinds, list(jsonl.read_objects(text.split("\n"), name, self.relation))
+            self.relation.kinds,
+            list(json_changes.read_objects(text.split("\n"), name, self.relation)),
         )
 
 
@@ -292,7 +295,7 @@ def json_parser(relation: Relation) -> Callable[[Lines], Iterator[pa.RecordBatch
             for line, file in zip(batch.column("line").to_pylist(), files, strict=True):
                 rows += _objects(line, file, relation)
             table = Table.from_rows(relation.kinds, rows)
-            yield from values.to_arrow(relation, table).to_batches()
+            yield from spark_columns.to_arrow(relation, table).to_batches()
 
     return parse
 
@@ -300,7 +303,7 @@ def json_parser(relation: Relation) -> Callable[[Lines], Iterator[pa.RecordBatch
 def _objects(line: bytes, file: str, relation: Relation) -> list[Any]:
     """The fact of a line; which line it is of the file, nobody knows here."""
     try:
-        return list(jsonl.read_objects([line.decode()], file, relation))
+        return list(json_changes.read_objects([line.decode()], file, relation))
     except UnicodeDecodeError:
         raise DataError(f"error: {file}: a line is not valid UTF-8") from None
     except TidelogError as error:

@@ -18,25 +18,26 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import pyarrow as pa
 
-from tidelog.engines.spark import errors, values
-from tidelog.engines.spark.session import PREFIX
-from tidelog.io.atomic import Staged
-from tidelog.io.directives import Output, placed, stage
-from tidelog.io.facts import fact_lines
-from tidelog.io.formats import FILES, TABLE, Format
-from tidelog.io.frames import to_arrow
-from tidelog.io.jsonl import object_text
-from tidelog.io.source import FileFault
-from tidelog.io.ways import Text
+from tidelog.formats import spark_columns
+from tidelog.formats.atomic_files import Staged
+from tidelog.formats.byte_source import FileFault
+from tidelog.formats.directives import Output, placed, stage
+from tidelog.formats.fact_files import fact_lines
+from tidelog.formats.fact_formats import Text
+from tidelog.formats.frames import to_arrow
+from tidelog.formats.json_changes import object_text
+from tidelog.formats.spark_formats import FILES, TABLE, Format
 from tidelog.program.diagnostics import Diagnostic, Sources, TidelogError
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
+from tidelog.spark import errors
 from tidelog.spark.inputs import address
+from tidelog.spark.session import PREFIX
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from tidelog.engines.spark.engine import SparkEngine
+    from tidelog.spark.engine import SparkEngine
 
 GATHERED = 1_000_000  # facts of a relation that the driver writes
 
@@ -191,14 +192,14 @@ class _Writing:
         return self.engine.frame(relation.name, self.engine.all.of(relation.name))
 
     def _outward(self, relation: Relation) -> DataFrame:
-        return values.outward(relation, self._frame(relation))
+        return spark_columns.outward(relation, self._frame(relation))
 
     def _sorted(self, relation: Relation) -> DataFrame:
         """In the order in which one process writes facts."""
         from pyspark.sql import functions as F
 
         order: list[Any] = []
-        for name, kind in zip(values.names(relation), relation.kinds, strict=False):
+        for name, kind in zip(spark_columns.names(relation), relation.kinds, strict=False):
             if kind == "unsigned":
                 order.append(F.col(name) < 0)  # by its bits, it is the larger half
             order.append(F.col(name))
@@ -246,7 +247,7 @@ def text_writer(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            table = values.from_arrow(relation, pa.Table.from_batches([batch]))
+            table = spark_columns.from_arrow(relation, pa.Table.from_batches([batch]))
             # With headers, because not every batch begins a file; the header itself is dropped.
             pieces, doubts = fact_lines(relation, table, delimiter=delimiter, headers=True)
             next(pieces)
@@ -264,7 +265,7 @@ def json_writer(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            table = values.from_arrow(relation, pa.Table.from_batches([batch]))
+            table = spark_columns.from_arrow(relation, pa.Table.from_batches([batch]))
             lines = [object_text(relation, row) for row in table.rows()]
             yield pa.record_batch([pa.array(lines, pa.string())], ["value"])
 

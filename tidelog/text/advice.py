@@ -1,4 +1,4 @@
-"""What to say when a head, a body or a term cannot be read on, and what to write instead."""
+"""Errors where a head, a body or a term cannot continue, and what to write instead."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tidelog.program.syntax import (
 )
 from tidelog.text.cursor import no_relation
 from tidelog.text.lexer import DIRECTIVES, WRONG_SIGNS, Fault, Source, Token
-from tidelog.text.operators import AGGREGATES, COMPARISONS, FUNCTORS, NOT, UNRESERVED
-from tidelog.text.subsumption import ADVICE as SUBSUMPTION
-from tidelog.text.subsumption import Subsumption
+from tidelog.text.operator_table import AGGREGATES, COMPARISONS, FUNCTORS, NOT, RESERVED, UNRESERVED
+from tidelog.text.subsumption_clauses import ADVICE as SUBSUMPTION
+from tidelog.text.subsumption_clauses import Subsumption
 from tidelog.text.unsupported import refused
 
 MAX_DEPTH = 256
@@ -61,7 +61,7 @@ class Pending(NamedTuple):
 
 
 class Advice:
-    """Where the reading stands, and the faults that can be found there."""
+    """The position of the parser, and the faults that it can report there."""
 
     def __init__(self, source: Source, tokens: list[Token], index: int) -> None:
         self.source = source
@@ -83,7 +83,7 @@ class Advice:
         if kind == "@":
             if self.tokens[self.index + 1].kind == "@":
                 return refused("user aggregate", at)
-            return Fault("a functor's name and its arguments follow `@`", at, "write `@f(x)`")
+            return Fault("expected a functor name and its arguments after `@`", at, "write `@f(x)`")
         if kind == "wrong":
             return self._wrong(token)
         if kind == "=" and before is not None and before.kind in COMPARISONS:
@@ -91,6 +91,8 @@ class Advice:
         if before is None:
             return self._no_statement(token)
         what = "a term" if self._inside_term() else "a condition"
+        if before.kind == ":-" and kind == "{":
+            return Fault("a body takes no braces", at, "remove `{` and `}`")
         if before.kind == ":-":
             return Fault(
                 f"the body is empty: {self._shown(token)} follows `:-`",
@@ -98,24 +100,26 @@ class Advice:
                 "write a condition after `:-`, or end the fact with `.` alone",
             )
         if before.text in AGGREGATES:
-            advice = f"write `{before.text} x : {{ p(x) }}`"
+            target = "" if before.text == "count" else " x"
+            advice = f"write `{before.text}{target} : {{ p(x) }}`"
         elif before.kind in (",", ";"):
             advice = f"remove the `{before.text}` or write {what} after it"
         else:
             advice = ""
         if kind == "end":
             at = self._at(before)
-        return Fault(f"{what} must follow `{before.text}`, not {self._shown(token)}", at, advice)
+        return Fault(f"expected {what} after `{before.text}`, got {self._shown(token)}", at, advice)
 
     def _no_statement(self, token: Token) -> Fault:
         advice = {
             ":-": "write a head before it, as in `path(x, y) :- edge(x, y).`",
-            ";": "a directive ends without a sign",
+            ";": "a directive takes no sign at its end",
         }.get(token.kind, "")
         resume = self.index + 1 if token.kind == ";" else None
         if token.kind == "%":
             return self._comment(token)
-        return Fault(f"{self._shown(token)} starts no statement", self._at(token), advice, resume)
+        message = f"expected a statement, got {self._shown(token)}"
+        return Fault(message, self._at(token), advice, resume)
 
     def _comment(self, token: Token, width: int = 1) -> Fault:
         """A comment in another language's spelling: go on after its line."""
@@ -147,7 +151,7 @@ class Advice:
             )
         if token.kind == "name" and before.kind == "name" and before.text.lower() in _FOREIGN:
             advice = "a rule is a head, `:-`, and conditions with `,` between them"
-            return Fault(f"`{before.text}` has no meaning here", self._at(before), advice)
+            return Fault(f"unexpected `{before.text}`", self._at(before), advice)
         end = before.start + len(before.text)
         opened = next((p for p in reversed(self._pending) if p.rank == 0), None)
         fresh = self.source.span(token.start).line > self.source.span(end - 1).line
@@ -161,9 +165,12 @@ class Advice:
         closing = {"call": ")", "list": ")", "(": ")", "{": "}", "[": "]"}.get(
             opened.kind if opened else "", "."
         )
+        if token.kind == "name" and before.kind == "name" and not self._inside_term():
+            advice = f"did you mean `{before.text}({text})`?"
+            return Fault(f"`{before.text}` is followed by `{text}`", at, advice)
         starts = token.kind in ("name", "!", "(", "[", "$", "-", "string", *LITERALS)
         return Fault(
-            f"`,` or `{closing}` must follow `{before.text}`, not {self._shown(token)}",
+            f"expected `,` or `{closing}` after `{before.text}`, got {self._shown(token)}",
             at,
             "is a `,` missing before it?" if starts else "",
         )
@@ -180,7 +187,7 @@ class Advice:
         """`token` comes too early for the innermost bracket."""
         opened = self._pending[-1]
         at, name = self._at(opened.token), opened.token.text
-        if opened.token is self.tokens[self._first] and token.kind == ":-":
+        if opened.token is self.tokens[self._first] and token.kind == ":-" and name in RESERVED:
             return no_relation(name, at)
         if opened.kind == "target":
             if name in FUNCTORS:
@@ -218,7 +225,7 @@ class Advice:
             f"nested more than {MAX_DEPTH} levels deep", at, "split it over several clauses"
         )
 
-    # A term stands for a condition, or a condition for a term.
+    # A term in the place of a condition, or a condition in the place of a term.
 
     def _as_term(self, node: Node) -> Term:
         if isinstance(node, Subsumption):
@@ -228,19 +235,19 @@ class Advice:
         if isinstance(node, Atom):
             close = get_close_matches(node.relation, FUNCTORS, 1)
             raise Fault(
-                f"`{node.relation}` is no functor",
+                f"unknown functor `{node.relation}`",
                 node.at,
                 f"did you mean `{close[0]}`?"
                 if close
-                else "a relation stands beside a term, joined by a variable, not inside it",
+                else "bind a variable by the relation in the body, and use the variable here",
             )
         if isinstance(node, Truth):
             word = "true" if node.value else "false"
             raise Fault(f"`{word}` is a condition, not a term", node.at, "use 1 and 0, or strings")
-        raise Fault("a condition stands where a term must", node.at)
+        raise Fault("expected a term, got a condition", node.at)
 
     def _no_subsumption(self, node: Subsumption) -> Fault:
-        message = "`<=` between atoms stands before `:-`, and alone"
+        message = "`<=` between atoms must be the whole head"
         return Fault(message, node.at, SUBSUMPTION)
 
     def _as_formula(self, node: Node) -> Formula:
@@ -252,11 +259,11 @@ class Advice:
             return Atom(node.functor, node.args, node.at)
         if isinstance(node, Variable):
             raise Fault(
-                f"`{node.name}` alone is no condition",
+                f"expected a condition, got the variable `{node.name}`",
                 node.at,
                 f"compare it, as in `{node.name} = 1`, or write the atom `{node.name}()`",
             )
-        raise Fault("a term alone is no condition", node.at, "compare it, as in `x + 1 = y`")
+        raise Fault("expected a condition, got a term", node.at, "compare it, as in `x + 1 = y`")
 
     def _at(self, token: Token) -> Span:
         return self.source.span(token.start, len(token.text) or 1)

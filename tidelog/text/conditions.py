@@ -103,7 +103,7 @@ class _Condition:
 
     def _operand(self) -> int:
         if self._index >= len(self._tokens):
-            raise Misused("`#if` ends too early", "write a number or a macro behind its operator")
+            raise Misused("`#if` ends too early", "write a number or a macro after its operator")
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise Misused(f"`#if` is nested more than {MAX_DEPTH} deep")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tidelog.program.syntax import Fact, Span
 from tidelog.text.lexer import WRONG_SIGNS, Fault, Lexer, Report, Source, Token
-from tidelog.text.operators import RESERVED
+from tidelog.text.operator_table import RESERVED
 
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 
@@ -62,28 +62,28 @@ class Cursor:
         raise Fault(message, at if at.line == last.line and token.kind != "end" else last, advice)
 
     def relation_name(self) -> Token:
-        name = self.expect("name", "a relation's name must stand here")
+        name = self.expect("name", "expected a relation name")
         if name.text in RESERVED:
             raise no_relation(name.text, self.at(name))
         return name
 
     def plain_name(self, noun: str, advice: str = "") -> Token:
         """The name that a component or an instance gets, without dots."""
-        name = self.expect("name", f"a {noun}'s name must stand here", advice)
+        name = self.expect("name", f"expected the name of {noun}", advice)
         if "." in name.text:
-            message = f"`{name.text}` has a dot, and names no {noun}"
+            message = f"`{name.text}` contains a dot, so it cannot be the name of {noun}"
             raise Fault(message, self.at(name), "write a name without dots")
         return name
 
     def file_name(self) -> Token:
-        message = "a file name in quotes must follow the include"
+        message = "expected a file name in quotes after the include"
         start = self.peek().start
         word = self.source.text[start : self.source.line_end(start)].split()
         name = word[0].strip("'<>") if word else "file.dl"
         return self.expect("string", message, f'write `.include "{name}"`')
 
     def type_name(self) -> str:
-        name = self.expect("name", "a type's name must stand here", "such as number or symbol")
+        name = self.expect("name", "expected a type name", "such as number or symbol")
         return name.text
 
     def dotted(self, dot: Token) -> str:
@@ -151,7 +151,7 @@ class Cursor:
                 return
 
     def _name_goes_on(self, dot: Token) -> bool:
-        """Pass the dot of a name such as `a.b`, whose rest is no statement of its own."""
+        """Skip the dot of a name such as `a.b`, so that `b` does not start a statement."""
         if not self.dotted(dot):
             return False
         self._next_statement()
@@ -159,6 +159,4 @@ class Cursor:
 
 
 def no_relation(name: str, at: Span) -> Fault:
-    return Fault(
-        f"`{name}` is a word of the language and names no relation", at, "choose another name"
-    )
+    return Fault(f"`{name}` is a reserved word, not a relation name", at, "choose another name")

@@ -1,4 +1,4 @@
-"""Heads, bodies and terms: one operator-precedence parser with a stack of its own.
+"""Heads, bodies and terms: one operator-precedence parser with an explicit stack.
 
 Formulas and terms share one table of ranks, because `(` may open either and only
 what follows tells which. What an operand is gets checked when it is used. Nothing
@@ -27,7 +27,7 @@ from tidelog.text.advice import FORMULAS, LITERALS, MAX_DEPTH, Advice, Node, Pen
 from tidelog.text.cursor import no_relation
 from tidelog.text.lexer import Fault, Source, Token
 from tidelog.text.literals import number, string
-from tidelog.text.operators import (
+from tidelog.text.operator_table import (
     AGGREGATES,
     AND,
     COMPARE,
@@ -41,7 +41,7 @@ from tidelog.text.operators import (
     TESTS,
     UNRESERVED,
 )
-from tidelog.text.subsumption import Subsumption
+from tidelog.text.subsumption_clauses import Subsumption
 from tidelog.text.unsupported import refused
 
 _REFUSED = {
@@ -101,7 +101,7 @@ class Expressions(Advice):
             elif kind in PREFIX:
                 if kind == "!" and pending and pending[-1].rank > NOT:
                     raise Fault(
-                        "`!` stands before a condition, not inside a term",
+                        "`!` negates a condition, not a term",
                         self._at(token),
                         "use `lnot` for numbers",
                     )
@@ -198,7 +198,7 @@ class Expressions(Advice):
         if text in RESERVED:
             raise Fault(f"`{text}` is a functor and needs arguments", at, f"write `{text}(...)`")
         if "." in text and not self._names_type():
-            message = f"`{text}` names something in an instance, and is no variable"
+            message = f"`{text}` is a name in a component instance, not a variable"
             raise Fault(message, at, f"write `{text}(…)` if it is a relation")
         return Variable(text, at)
 
@@ -313,7 +313,7 @@ class Expressions(Advice):
             self._pending.append(opened._replace(kind="atom"))
         else:
             raise Fault(
-                f"the body of `{op}` must follow `:`",
+                f"expected the body of `{op}` after `:`",
                 self._at(follows),
                 "write one atom, or conditions in `{` and `}`",
             )
@@ -412,16 +412,13 @@ class Expressions(Advice):
                 raise Fault(f"`{name}` takes 2 arguments, not {len(terms)}", at)
             self._build(Comparison(name, terms[0], terms[1], at), depth)
         elif name in FUNCTORS:
-            least, most = FUNCTORS[name]
-            if len(terms) >= least and (most is None or len(terms) <= most):
+            signature = FUNCTORS[name]
+            if signature.takes(len(terms)):
                 self._build(Call(name, terms, at), depth)
             elif name in UNRESERVED:
                 self._build(Atom(name, terms, at), depth)
             else:
-                wants = f"{least}" if least == most else f"{least} or more"
-                wants = f"{least} or {most}" if most not in (None, least) else wants
-                one = "argument" if wants == "1" else "arguments"
-                raise Fault(f"`{name}` takes {wants} {one}, not {len(terms)}", at)
+                raise Fault(f"`{name}` takes {signature.arguments}, not {len(terms)}", at)
         elif name in RESERVED:
             raise no_relation(token.text, self._at(token))
         else:
@@ -473,7 +470,7 @@ class Expressions(Advice):
             self._build(Call(op.kind, (self._as_term(left), self._as_term(right)), at), depth)
 
     def _refuse_left(self, token: Token) -> None:
-        """What cannot stand left of a comparison, where something else is meant."""
+        """Refuse what cannot be left of a comparison, where something else is meant."""
         left, at = self._operands[-1][0], self._at(token)
         if isinstance(left, Comparison) and left.op not in TESTS:
             raise Fault("comparisons do not chain", at, "write `x < y, y < z`")

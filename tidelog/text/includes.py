@@ -73,7 +73,7 @@ def _in_place(name: str, place: Place, allow_paths: bool) -> Path | None:
         raise Unreadable(f"cannot read {name}: {_reason(problem)}") from None
     if mode is None:
         raise Unreadable(
-            f"{name} leads out of the program's folder",
+            f"{name} is outside the program's folder",
             "move the file there, or allow it with --allow-paths",
         )
     if stat.S_ISDIR(mode):

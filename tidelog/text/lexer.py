@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tidelog.program.syntax import Fact, Span, Value
 from tidelog.text.lookalikes import foreign_letter, foreign_sign
-from tidelog.text.operators import BINARY, INFIX, PREFIX, RESERVED
+from tidelog.text.operator_table import BINARY, INFIX, PREFIX, RESERVED
 
 # fmt: off
 DIRECTIVES = (
@@ -41,7 +41,7 @@ WRONG_SIGNS = {
     ">>": "`bshr`",
     ":=": "`=`, or `:-` after a head",
     "->": "`:-`",
-    "&": "`band`",
+    "&": "`,` between conditions or `band` between numbers",
     "~": "`bnot`",
     "\\+": "`!`",
 }
@@ -127,6 +127,7 @@ class Source:
         self.file = file
         self.text = text
         self.first = first
+        self.cut = False  # is the rest of it left out, because it would be too much?
         self.lines = [line.removesuffix("\r") for line in text.split("\n")]
         self._count = len(self.lines)
         self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
@@ -280,11 +281,11 @@ class Lexer:
             return len(text) if again else self.source.line_end(start)
         if kind == "half":
             whole = f"{word}0" if word.endswith(".") else f"0{word}"
-            message = f"`{word}` is no number: digits stand on both sides of the point"
+            message = f"`{word}` is not a number: write digits on both sides of the point"
             self.report(message, span(start, len(word)), f"write {whole}")
         elif kind == "quoted":
             advice = f'write "{word[1:-1]}"'
-            self.report("strings stand in double quotes", span(start, len(word)), advice)
+            self.report("strings are written in double quotes", span(start, len(word)), advice)
         elif kind == "other":
             message, advice = foreign_sign(word)
             self.report(message, span(start), advice)
@@ -308,9 +309,9 @@ class Lexer:
         elif not _LINE_MARKER.match(line):
             name = "#" + "".join(line[1:].split()[:1])
             self.report(
-                f"the preprocessor's `{name}` is not supported",
+                f"the preprocessor directive `{name}` is not supported",
                 self.source.span(start, len(name)),
-                "in programs there are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, "
+                "supported are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, "
                 "#else, #endif and #error",
             )
         return start + len(line)

@@ -43,7 +43,7 @@ def _address(token: Token, at: Span) -> int:
     """1.2.3.4 as Soufflé reads it: 32 bits, the highest of which is the sign."""
     parts = [int(part) if len(part) <= 10 else 256 for part in token.text.split(".")]
     if max(parts) > 255:
-        raise Fault(f"`{token.text}` is no IPv4 address", at, "each part goes from 0 to 255")
+        raise Fault(f"`{token.text}` is not an IPv4 address", at, "each part goes from 0 to 255")
     return int.from_bytes(bytes(parts), "big", signed=True)
 
 

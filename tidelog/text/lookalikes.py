@@ -62,7 +62,7 @@ def foreign_sign(sign: str) -> tuple[str, str]:
     if sign.isascii() and not sign.isprintable():
         message = f"unexpected {_name(sign)}"
     if plain == '"':
-        return message, 'strings stand in double quotes: "text"'
+        return message, 'strings are written in double quotes: "text"'
     return message, f"did you mean `{plain}`?" if plain != sign and plain.isascii() else ""
 
 

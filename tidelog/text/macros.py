@@ -1,4 +1,4 @@
-"""Macros of the C preprocessor: what they are defined as, and what they stand for.
+"""Macros of the C preprocessor: their definitions and expansions.
 
 Text is replaced item by item, so that strings, comments and numbers stay as they are. A macro
 inside its own replacement is left alone, as in C.
@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-MAX_DEPTH = 100  # macros that stand for macros
+MAX_DEPTH = 100  # macros within macros
 MAX_STEPS = 100_000  # replacements for one use of a macro
-MAX_SIZE = 1_000_000  # characters that one use may stand for
+MAX_SIZE = 1_000_000  # characters that one use may expand to
 
 STRING = r'"(?:[^"\\]++|\\[\s\S])*+"'
 COMMENT = r"//[^\n]*+|/\*[\s\S]*?\*/"
@@ -30,7 +30,7 @@ _REST = "..."
 
 
 class Macro(NamedTuple):
-    """A name and the text that it stands for; without parameters it is no call."""
+    """A name and its replacement text; without parameters it is not called."""
 
     name: str
     parameters: tuple[str, ...] | None
@@ -53,7 +53,7 @@ class Misused(Exception):
 
 
 class TooMuch(Misused):
-    """Macros that stand for more than anyone reads; nothing behind them is worth a try."""
+    """Macros that expand to too much text; the rest of the file is not read."""
 
 
 def defined(text: str) -> Macro:
@@ -72,7 +72,7 @@ def defined(text: str) -> Macro:
         for place, name in enumerate(parameters):
             last = place == len(parameters) - 1
             if not re.fullmatch(NAME, name) and not (last and name == _REST):
-                raise Misused(f"`{name}` is no parameter of a macro", "write a name")
+                raise Misused(f"`{name}` is not a macro parameter", "write a name")
     return Macro(found[1], parameters, body.strip())
 
 
@@ -95,13 +95,13 @@ class Expansion:
     def use(
         self, macro: Macro, text: str, end: int, hidden: frozenset[str] = frozenset()
     ) -> tuple[str, int] | None:
-        """What a macro stands for whose name ends at `end`, and the end of its arguments.
+        """The expansion of a macro whose name ends at `end`, and the end of its arguments.
 
         None if it takes arguments and there are none: then the name is just a name.
         """
         self._count(0)
         if len(hidden) >= MAX_DEPTH:
-            raise TooMuch(f"macros nested more than {MAX_DEPTH} deep", "define them by fewer steps")
+            raise TooMuch(f"macros nested more than {MAX_DEPTH} deep", "nest fewer macros")
         body = macro.body
         if macro.parameters is not None:
             opened = _OPEN.match(text, end)
@@ -135,7 +135,7 @@ class Expansion:
         self._steps += 1
         self._size += size
         if self._steps > MAX_STEPS or self._size > MAX_SIZE:
-            raise TooMuch("a macro stands for too much text", "write less of it by macros")
+            raise TooMuch("a macro expands to too much text", "write part of it without macros")
 
     def _filled(self, macro: Macro, given: list[str], hidden: frozenset[str]) -> str:
         """The body with arguments for parameters: `#x` in quotes, `##` as glue."""

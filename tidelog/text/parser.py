@@ -12,11 +12,12 @@ from difflib import get_close_matches
 from pathlib import Path, PurePath
 
 from tidelog.program.diagnostics import Diagnostic, ProgramError
+from tidelog.program.garbage import uncollected
 from tidelog.program.syntax import Atom, Program, Span
 from tidelog.text import includes
+from tidelog.text.components import expand
 from tidelog.text.cursor import Cursor
 from tidelog.text.expressions import Expressions
-from tidelog.text.instances import expand
 from tidelog.text.lexer import DIRECTIVES, Fault, Lexer, Source, Token
 from tidelog.text.literals import unescape
 from tidelog.text.preprocessor import macros_of, source_of
@@ -76,7 +77,7 @@ def parse_file(
 
 
 def parse_atom(text: str) -> Atom:
-    """Read one atom, such as a query; raises `ProgramError` where it is none.
+    """Read one atom, such as a query; raises `ProgramError` if the text is not one.
 
     >>> parse_atom("path(1, x)").relation
     'path'
@@ -125,8 +126,13 @@ class _Parser:
         self.once: set[Path] = set()
         self.inside: list[tuple[Component, Draft]] = []  # open components, and what is around
         self.qualified = False  # names with dots were read
+        self.cut = False  # a file was cut off at a macro that stands for too much
 
     def run(self, text: str, file: str, path: Path | None) -> Parsed:
+        with uncollected():
+            return self._run(text, file, path)
+
+    def _run(self, text: str, file: str, path: Path | None) -> Parsed:
         self.enter(text, file, self.root, path)
         while self.open and self.errors <= GIVE_UP and self.included <= includes.MAX_INCLUDES:
             cursor = self.open[-1]
@@ -138,7 +144,8 @@ class _Parser:
                 cursor.recover(fault.resume)
                 self.draft.lost |= cursor.names(self.started)
         for found, outer in reversed(self.inside):
-            self.report(f"component {found.name} is not closed", found.at, "close it with `}`")
+            if not self.cut:
+                self.report(f"component {found.name} is not closed", found.at, "close it with `}`")
             self.draft = outer
         return Parsed(self.whole(), self.findings(), self.sources)
 
@@ -150,6 +157,9 @@ class _Parser:
         return expand(draft, self.misused).program()
 
     def report(self, message: str, at: Span, advice: str = "") -> None:
+        if self.open and self.open[-1].source.cut:
+            self.cut = True
+            return  # only what was cut off is missing here
         self.errors += 1
         if self.errors <= MAX_ERRORS:
             self.diagnostics.append(Diagnostic(message, at, advice))
@@ -215,7 +225,7 @@ class _Parser:
             self.draft = found.draft
         else:
             if keyword.text == ".override" and not self.inside:
-                message = "`.override` stands inside of a component"
+                message = "`.override` is allowed only inside a component"
                 raise Fault(message, cursor.at(keyword), "remove it")
             directive(cursor, keyword, self.draft)
 

@@ -144,12 +144,13 @@ class Preprocessed(Source):
             used = Expansion(self._macros).use(macro, self._raw, end)
         except Misused as problem:
             self._report(problem.message, super().span(start, end - start), problem.advice)
-            used = (name, len(self._raw) if isinstance(problem, TooMuch) else end)
+            self.cut = isinstance(problem, TooMuch)
+            used = (name, len(self._raw) if self.cut else end)
         if used is None:
             self._copy(start, end)
             return end
         self._put(used[0], start, end - start)
-        # What follows must not grow together with what the macro stands for.
+        # The expansion must not merge with the text after it.
         self._put(" ", used[1], 0)
         return used[1]
 
@@ -196,13 +197,13 @@ class Preprocessed(Source):
                 branch.counts = branch.done = self._test(word, rest)
             return
         if not self._branches:
-            raise Misused(f"`#{word}` follows no `#if`", "remove it, or open one before")
+            raise Misused(f"`#{word}` without `#if`", "remove it, or open one before")
         branch = self._branches[-1]
         if word == "endif":
             self._branches.pop()
             return
         if branch.last:
-            raise Misused(f"`#{word}` follows an `#else`", "put it before")
+            raise Misused(f"`#{word}` after `#else`", "put it before")
         branch.last = word == "else"
         branch.counts = False
         if branch.outer and not branch.done:

@@ -36,11 +36,11 @@ from tidelog.program.terms import RECORD
 from tidelog.text.advice import Node
 from tidelog.text.cursor import Cursor, no_relation
 from tidelog.text.expressions import Expressions
-from tidelog.text.functors import functor_declaration
+from tidelog.text.functor_declarations import functor_declaration
 from tidelog.text.lexer import DIRECTIVES, Fault, Token
 from tidelog.text.literals import unescape
-from tidelog.text.operators import ACTIONS, QUALIFIERS, RESERVED, UNRESERVED
-from tidelog.text.subsumption import Subsumption, as_clause, choices
+from tidelog.text.operator_table import ACTIONS, QUALIFIERS, RESERVED, UNRESERVED
+from tidelog.text.subsumption_clauses import Subsumption, as_clause, choices
 from tidelog.text.unsupported import refused
 
 Action = Literal["input", "output", "printsize", "limitsize"]
@@ -115,11 +115,11 @@ def clause(cursor: Cursor, draft: Draft) -> None:
     if start.text == "?" and cursor.peek(1).kind == "-":
         at = cursor.at(start)._replace(width=2)
         advice = "name a relation for the answer, with a rule and an `.output`"
-        raise Fault("a program asks no questions (`?-`)", at, advice)
+        raise Fault("a program cannot contain queries (`?-`)", at, advice)
     reader = Expressions(cursor.source, cursor.tokens, cursor.index)
     node = reader.read()
     if start.kind == "(":
-        raise Fault("a head stands without parentheses", cursor.at(start), "remove them")
+        raise Fault("a head takes no parentheses", cursor.at(start), "remove them")
     heads = () if isinstance(node, Subsumption) else _heads(node)
     body: Formula = And(())
     cursor.index = reader.index
@@ -175,7 +175,8 @@ def _head(part: Node) -> Atom:
         case Call(functor=name) | Comparison(op=name) if name in RESERVED:
             raise no_relation(name, part.at)
         case Variable(name=name):
-            raise Fault(f"`{name}` alone is no atom", part.at, f"write `{name}()` or `{name}(…)`")
+            advice = f"write `{name}()` or `{name}(…)`"
+            raise Fault(f"expected an atom, got `{name}`", part.at, advice)
         case Truth():
             raise Fault("a head is an atom, not a condition", part.at)
         case _:
@@ -194,13 +195,13 @@ def _declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
         names.append(cursor.relation_name())
     if cursor.peek().kind == "=" and cursor.peek(1).text == "debug_delta":
         raise refused("debug_delta", cursor.at(cursor.peek(1)))
-    cursor.expect("(", f"`(` must follow `{names[-1].text}`", "write `.decl edge(x: number)`")
+    cursor.expect("(", f"expected `(` after `{names[-1].text}`", "write `.decl edge(x: number)`")
     attributes: list[Attribute] = []
     while not cursor.accept(")"):
         if attributes:
             again = cursor.peek().kind == "name" and cursor.peek(1).kind == ":"
             advice = "is a `,` missing before it?" if again else "close the list with `)`"
-            cursor.expect(",", "`,` or `)` must follow an attribute", advice)
+            cursor.expect(",", "expected `,` or `)` after an attribute", advice)
         attributes.append(_attribute(cursor))
     qualifiers, actions, chosen = _qualifiers(cursor, attributes)
     for name in names:
@@ -214,7 +215,7 @@ def _declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
 
 
 def _attribute(cursor: Cursor) -> Attribute:
-    name = cursor.expect("name", "an attribute's name must stand here", "write `x: number`")
+    name = cursor.expect("name", "expected an attribute name", "write `x: number`")
     if not cursor.accept(":"):
         if name.text in KINDS:
             at = cursor.at(name)
@@ -259,7 +260,7 @@ def _qualifiers(
 
 
 def _type_declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
-    name = cursor.expect("name", "a type's name must follow", "write `.type Id <: number`")
+    name = cursor.expect("name", "expected a type name", "write `.type Id <: number`")
     at = cursor.at(name)
     if keyword.text != ".type":
         old = keyword.text[1:].removesuffix("_type")
@@ -289,7 +290,7 @@ def _definition(cursor: Cursor, name: str, at: Span) -> TypeDecl:
     while cursor.accept("|"):
         of.append(cursor.type_name())
         if cursor.peek().kind == "{":
-            message = "a union has no branches with fields"
+            message = "a union cannot have branches with fields"
             advice = "give every branch its braces: `A {} | B { x: number }`"
             raise Fault(message, cursor.at(cursor.peek()), advice)
     return TypeDecl(name, "union" if len(of) > 1 else "alias", tuple(of), at)
@@ -297,8 +298,8 @@ def _definition(cursor: Cursor, name: str, at: Span) -> TypeDecl:
 
 def _branch(cursor: Cursor) -> BranchDecl:
     example = "write `.type Tree = Leaf {} | Node { left: Tree, right: Tree }`"
-    name = cursor.plain_name("branch", example)
-    cursor.expect("{", f"`{{` must follow the branch `{name.text}`", example)
+    name = cursor.plain_name("a branch", example)
+    cursor.expect("{", f"expected `{{` after the branch `{name.text}`", example)
     return BranchDecl(name.text, _fields(cursor, "}", example), cursor.at(name))
 
 
@@ -307,7 +308,7 @@ def _fields(cursor: Cursor, closing: str, example: str) -> tuple[Attribute, ...]
     fields: list[Attribute] = []
     while not cursor.accept(closing):
         if fields:
-            cursor.expect(",", f"`,` or `{closing}` must follow a field", example)
+            cursor.expect(",", f"expected `,` or `{closing}` after a field", example)
         fields.append(_attribute(cursor))
     return tuple(fields)
 
@@ -320,7 +321,7 @@ def _action(cursor: Cursor, keyword: Token, draft: Draft) -> None:
     if cursor.accept("("):
         while not cursor.accept(")"):
             if parameters:
-                cursor.expect(",", "`,` or `)` must follow a parameter")
+                cursor.expect(",", "expected `,` or `)` after a parameter")
             parameters.append(_parameter(cursor))
     action = cast(Action, keyword.text[1:])
     for name in names:
@@ -335,16 +336,16 @@ def _limit(cursor: Cursor, keyword: Token, draft: Draft) -> None:
     if [key for key, _ in parameters] != ["n"] or not _NUMBER.fullmatch(parameters[0][1]):
         name = draft.directives[before].relation
         del draft.directives[before:]
-        message = "`.limitsize` has one parameter, a whole number"
+        message = "`.limitsize` takes one parameter, a whole number"
         raise Fault(message, cursor.at(keyword), f"write `.limitsize {name}(n=1000)`")
 
 
 def _parameter(cursor: Cursor) -> tuple[str, str]:
-    key = cursor.expect("name", "a parameter's name must stand here", "write `IO=file`")
+    key = cursor.expect("name", "expected a parameter name", "write `IO=file`")
     if cursor.peek().kind in (",", ")"):
         advice = "name the relation alone; parameters are written `IO=stdout`"
         raise Fault(f"parameter `{key.text}` has no value", cursor.at(key), advice)
-    cursor.expect("=", f"`=` must follow the parameter `{key.text}`", f"write `{key.text}=…`")
+    cursor.expect("=", f"expected `=` after the parameter `{key.text}`", f"write `{key.text}=…`")
     value = cursor.peek()
     if value.kind not in ("name", "string", "integer", "float"):
         raise Fault(
@@ -357,7 +358,8 @@ def _parameter(cursor: Cursor) -> tuple[str, str]:
 
 
 def _pragma(cursor: Cursor, keyword: Token, draft: Draft) -> None:
-    key = cursor.expect("string", "a string must follow `.pragma`", 'write `.pragma "key" "value"`')
+    advice = 'write `.pragma "key" "value"`'
+    key = cursor.expect("string", "expected a string after `.pragma`", advice)
     value = cursor.peek()
     if value.kind == "string":
         cursor.index += 1
@@ -369,17 +371,17 @@ def _plan(cursor: Cursor, keyword: Token, draft: Draft) -> None:
     """`.plan 0:(1,2), 1:(2,1)` is read and dropped: join orders are chosen by size."""
     if not draft.after_rule:
         at = cursor.at(keyword)
-        raise Fault("`.plan` follows no rule", at, "place it right after its rule")
+        raise Fault("`.plan` without a rule before it", at, "place it right after its rule")
     advice = "write `.plan 0:(2,1)`"
     while True:
-        cursor.expect("integer", "a number must stand here", advice)
-        cursor.expect(":", "`:` must follow the number", advice)
-        cursor.expect("(", "`(` must follow `:`", advice)
+        cursor.expect("integer", "expected a number", advice)
+        cursor.expect(":", "expected `:` after the number", advice)
+        cursor.expect("(", "expected `(` after `:`", advice)
         if not cursor.accept(")"):
-            cursor.expect("integer", "a number must stand here", advice)
+            cursor.expect("integer", "expected a number", advice)
             while cursor.accept(","):
-                cursor.expect("integer", "a number must stand here", advice)
-            cursor.expect(")", "`)` must close the order", advice)
+                cursor.expect("integer", "expected a number", advice)
+            cursor.expect(")", "expected `)` after the order", advice)
         if not cursor.accept(","):
             return
 
@@ -387,12 +389,12 @@ def _plan(cursor: Cursor, keyword: Token, draft: Draft) -> None:
 def component(cursor: Cursor, keyword: Token, outer: Draft) -> Component:
     """The head of a component, up to its `{`; its inside is read into its draft."""
     advice = "write `.comp Graph<Node> : Base { … }`"
-    name = cursor.plain_name("component", advice)
+    name = cursor.plain_name("a component", advice)
     parameters = [each.text for each in _angles(cursor)]
     bases: list[Reference] = []
     while cursor.accept("," if bases else ":"):
         bases.append(_reference(cursor))
-    cursor.expect("{", f"`{{` must follow the component {name.text}", advice)
+    cursor.expect("{", f"expected `{{` after the component {name.text}", advice)
     inside = Draft(lost=outer.lost)
     found = Component(name.text, tuple(parameters), tuple(bases), inside, cursor.at(name))
     outer.components.append(found)
@@ -400,7 +402,7 @@ def component(cursor: Cursor, keyword: Token, outer: Draft) -> Component:
 
 
 def _reference(cursor: Cursor) -> Reference:
-    name = cursor.expect("name", "a component's name must stand here", "write `Graph<City>`")
+    name = cursor.expect("name", "expected a component name", "write `Graph<City>`")
     return Reference(name.text, tuple(each.text for each in _angles(cursor)), cursor.at(name))
 
 
@@ -408,16 +410,17 @@ def _angles(cursor: Cursor) -> list[Token]:
     """Names in `<` and `>`, if there are any."""
     if not cursor.accept("<"):
         return []
-    names = [cursor.expect("name", "a type's name must stand here")]
+    names = [cursor.expect("name", "expected a type name")]
     while cursor.accept(","):
-        names.append(cursor.expect("name", "a type's name must stand here"))
-    cursor.expect(">", "`,` or `>` must follow a type", "close the list with `>`")
+        names.append(cursor.expect("name", "expected a type name"))
+    cursor.expect(">", "expected `,` or `>` after a type", "close the list with `>`")
     return names
 
 
 def _instance(cursor: Cursor, keyword: Token, draft: Draft) -> None:
-    name = cursor.plain_name("instance", "write `.init cities = Graph<City>`")
-    cursor.expect("=", f"`=` must follow the instance {name.text}", "write its component behind it")
+    name = cursor.plain_name("an instance", "write `.init cities = Graph<City>`")
+    message = f"expected `=` after the instance {name.text}"
+    cursor.expect("=", message, "write its component after it")
     draft.instances.append(Instance(name.text, _reference(cursor), cursor.at(name)))
 
 

@@ -6,16 +6,16 @@ import random
 import uuid
 from typing import Any
 
-from tidelog.engines.spark.strategies import exchange
-from tidelog.engines.spark.strategies.choose import Strategy, whole
-from tidelog.engines.spark.strategies.exchange import Piece
-from tidelog.engines.spark.strategies.faults import Told
-from tidelog.engines.spark.strategies.kernel import Cargo
-from tidelog.engines.spark.strategies.pivot import derived, placed
-from tidelog.engines.spark.strategies.placing import Few, Placing, place, targets
-from tidelog.engines.spark.strategies.wire import pack, select, unpack
 from tidelog.program.rules import CheckedProgram, Stratum
 from tidelog.program.table import Table
+from tidelog.spark.strategies import exchange
+from tidelog.spark.strategies.blobs import pack, select, unpack
+from tidelog.spark.strategies.choose import Strategy, whole
+from tidelog.spark.strategies.exchange import Piece
+from tidelog.spark.strategies.executor_errors import Told
+from tidelog.spark.strategies.partition_engine import Cargo
+from tidelog.spark.strategies.partitioning import Few, Placing, place, targets
+from tidelog.spark.strategies.pivot import derived, placed
 
 Known = dict[str, set[tuple[Any, ...]]]
 

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tidelog import Database
-from tidelog.engines.spark import values
-from tidelog.engines.spark.strategies import Made, Options, choose, materialise
+from tidelog.formats import spark_columns
 from tidelog.plan import analyse
 from tidelog.program.rules import CheckedProgram, Stratum
 from tidelog.program.table import Table
+from tidelog.spark.strategies import Made, Options, choose, materialise
 from tidelog.text import parse
 
 Rows = Iterable[tuple[Any, ...]]
 
 
 def checked(text: str) -> CheckedProgram:
-    found = analyse(parse(text).program)
+    found = analyse(parse(text).program, states=False)
     assert found.checked is not None, found.diagnostics
     return found.checked
 
@@ -48,8 +48,10 @@ def run(
     for name, relation in program.relations.items():
         rows = [*program.facts.get(name, ()), *facts.get(name, ())]
         rows = [tuple(v + 0.0 if isinstance(v, float) else v for v in row) for row in rows]
-        table = values.to_arrow(relation, Table.from_rows(relation.kinds, dict.fromkeys(rows)))
-        known[name] = values.to_frame(spark, relation, table)
+        table = spark_columns.to_arrow(
+            relation, Table.from_rows(relation.kinds, dict.fromkeys(rows))
+        )
+        known[name] = spark_columns.to_frame(spark, relation, table)
     taken, found = [], {}
     for stratum in program.strata if strata is None else strata:
         if not stratum.rules:
@@ -66,7 +68,7 @@ def run(
 
 def rows_of(program: CheckedProgram, name: str, made: Made) -> set[tuple[Any, ...]]:
     relation = program.relations[name]
-    rows = values.from_arrow(relation, made.frame.toArrow()).rows()
+    rows = spark_columns.from_arrow(relation, made.frame.toArrow()).rows()
     assert made.count == len(rows)
     assert len(set(rows)) == len(rows)
     return set(rows)

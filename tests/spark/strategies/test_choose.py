@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.spark.strategies.programs import checked
-from tidelog.engines.spark.strategies import Strategy, choose
-from tidelog.engines.spark.strategies.choose import apart, whole
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Stratum
+from tidelog.spark.strategies import Strategy, choose
+from tidelog.spark.strategies.choose import apart, whole
 
 EDGE = ".decl edge(x: number, y: number) "
 

@@ -11,12 +11,12 @@ import pytest
 from bench.data import STREAMS
 from tests.spark.strategies.programs import Rows, checked, local, rows_of, run, same
 from tidelog import Database, Limits
-from tidelog.engines.spark import values
-from tidelog.engines.spark.strategies import Options, choose, materialise, shuffle
-from tidelog.engines.spark.strategies.components import labels
-from tidelog.engines.spark.strategies.fusing import fuse
+from tidelog.formats import spark_columns
 from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.program.table import Table
+from tidelog.spark.strategies import Options, choose, materialise, shuffle
+from tidelog.spark.strategies.components import labels
+from tidelog.spark.strategies.fuse import fuse
 
 EDGE = ".decl edge(x: number, y: number) "
 
@@ -107,7 +107,7 @@ def test_ontology(spark: Any) -> None:
     }
     expected = local(text, facts)
     tables = {
-        name: values.to_arrow(
+        name: spark_columns.to_arrow(
             program.relations[name], Table.from_rows(("symbol",) * len(row), rows)
         )
         for name, rows in facts.items()
@@ -119,7 +119,7 @@ def test_ontology(spark: Any) -> None:
         relation = program.relations[name]
         assert name not in tables
         table = Table.from_rows(relation.kinds, facts.get(name, ()))
-        return values.to_frame(spark, relation, values.to_arrow(relation, table))
+        return spark_columns.to_frame(spark, relation, spark_columns.to_arrow(relation, table))
 
     (stratum,) = fuse(program.strata)
     strategy = choose(stratum, program.relations)
@@ -157,7 +157,7 @@ def test_labels(spark: Any) -> None:
     text = ".decl e(x: number, y: number) r(x, y) :- e(x, y). " + SYMMETRIC
     program, edges = checked(text), graph(60, 45)
     kinds = program.relations["e"]
-    frame = values.to_frame(spark, kinds, values.as_arrow(kinds, edges))
+    frame = spark_columns.to_frame(spark, kinds, spark_columns.as_arrow(kinds, edges))
     found = labels(
         spark,
         program.strata[-1],

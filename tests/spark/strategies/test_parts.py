@@ -11,9 +11,9 @@ from tests.law.adapters import materialise
 from tests.law.generate import from_seed
 from tests.spark.strategies.parts import Known, by_exchange, by_pivot
 from tests.spark.strategies.programs import checked
-from tidelog.engines.spark.strategies import choose
 from tidelog.program.rules import Literal
 from tidelog.program.syntax import Constant
+from tidelog.spark.strategies import choose
 
 REFUSED = ("ord(", "as(")  # of symbols: parts number them differently
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tidelog.engines.spark.strategies.reaching import searched
-from tidelog.engines.spark.strategies.wire import CHUNK
+from tidelog.spark.strategies.blobs import CHUNK
+from tidelog.spark.strategies.search import searched
 
 
 def test_sources_share_pieces_however_many_nodes_there_are() -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.spark.strategies.programs import Rows, checked, local
-from tidelog.engines.spark import values
-from tidelog.engines.spark.strategies import Made, Options, choose, materialise
-from tidelog.engines.spark.strategies.patching import patched
-from tidelog.engines.spark.strategies.renewing import Renewed, renewed
-from tidelog.engines.spark.strategies.slices import Overlay, affected
+from tidelog.formats import spark_columns
 from tidelog.program.rules import CheckedProgram
+from tidelog.spark.strategies import Made, Options, choose, materialise
+from tidelog.spark.strategies.patch import patched
+from tidelog.spark.strategies.rederive import Renewed, renewed
+from tidelog.spark.strategies.slices import Overlay, affected
 
 Facts = dict[str, set[tuple[Any, ...]]]
 
@@ -49,7 +49,7 @@ class Stored:
         )
 
     def arrow(self, name: str, rows: Rows) -> Any:
-        return values.as_arrow(self.program.relations[name], rows)
+        return spark_columns.as_arrow(self.program.relations[name], rows)
 
     def renewed(self, deltas: Facts, facts: Facts) -> Renewed | None:
         names = self.program.relations
@@ -78,7 +78,8 @@ class Stored:
         if found is None:
             return None
         return {
-            name: set(values.rows_of(self.program.relations[name], t)) for name, t in found.items()
+            name: set(spark_columns.rows_of(self.program.relations[name], t))
+            for name, t in found.items()
         }
 
 
@@ -133,7 +134,7 @@ def test_nothing_and_too_much(spark: Any) -> None:
 
 
 def rows(program: CheckedProgram, made: Made) -> set[Any]:
-    found = values.rows_of(made.relation, made.frame.toArrow())
+    found = spark_columns.rows_of(made.relation, made.frame.toArrow())
     assert len(found) == made.count == len(set(found))
     return set(found)
 
@@ -200,6 +201,12 @@ def test_slices_are_derived_anew(spark: Any, text: str, kind: type) -> None:
         for name in stored.stratum.relations:
             relation = stored.program.relations[name]
             assert rows(stored.program, found.state[name]) == after[name]
-            assert set(values.rows_of(relation, found.added[name])) == after[name] - before[name]
-            assert set(values.rows_of(relation, found.removed[name])) == before[name] - after[name]
+            assert (
+                set(spark_columns.rows_of(relation, found.added[name]))
+                == after[name] - before[name]
+            )
+            assert (
+                set(spark_columns.rows_of(relation, found.removed[name]))
+                == before[name] - after[name]
+            )
         stored.state = found.state

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tidelog.engines.spark import values
-from tidelog.engines.spark.strategies.wire import (
+from tidelog.formats import spark_columns
+from tidelog.program.rules import Relation
+from tidelog.program.table import Table
+from tidelog.spark.strategies.blobs import (
     chunks,
     concat,
     from_bytes,
@@ -18,8 +20,6 @@ from tidelog.engines.spark.strategies.wire import (
     unpack,
     unpack_arrow,
 )
-from tidelog.program.rules import Relation
-from tidelog.program.table import Table
 
 MIXED = Relation("r", ("a", "b", "c", "d"), ("number", "unsigned", "float", "symbol"))
 ROWS = [
@@ -34,8 +34,8 @@ def test_there_and_back() -> None:
     table = Table.from_rows(MIXED.kinds, ROWS)
     assert unpack(MIXED, pack(MIXED, table)).rows() == ROWS
     found = unpack_arrow(MIXED, pack(MIXED, table))
-    assert found.schema == values.arrow_schema(MIXED)
-    assert values.from_arrow(MIXED, found).rows() == ROWS
+    assert found.schema == spark_columns.arrow_schema(MIXED)
+    assert spark_columns.from_arrow(MIXED, found).rows() == ROWS
 
 
 def test_pieces() -> None:

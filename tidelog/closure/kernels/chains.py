@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from tidelog.closure.kernels.array_views import bare
 from tidelog.closure.kernels.classes import holder
-from tidelog.closure.kernels.pointers import bare
 
 
 @njit(cache=True)

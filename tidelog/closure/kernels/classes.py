@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from tidelog.closure.kernels.array_views import bare
 from tidelog.closure.kernels.lists import drop
 from tidelog.closure.kernels.nodes import lower, pack, upper
-from tidelog.closure.kernels.pointers import bare
 
 MET, FIRST, SECOND, UNKNOWN = range(4)  # how a search ended; or which end is cut off
 

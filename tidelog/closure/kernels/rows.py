@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.closure.kernels.bits import lowest, popcount
-from tidelog.closure.kernels.pointers import bare
+from tidelog.closure.kernels.array_views import bare
+from tidelog.closure.kernels.word_bits import lowest, popcount
 
 ONE = np.uint64(1)
 NONE = np.uint64(0)

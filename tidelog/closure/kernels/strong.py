@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from tidelog.closure.kernels.array_views import bare
 from tidelog.closure.kernels.nodes import lower, upper
-from tidelog.closure.kernels.pointers import bare
 
 OVER = np.int32(2**31 - 1)  # the number of a node whose component is complete
 

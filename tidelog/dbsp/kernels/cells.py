@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tidelog.dbsp.kernels.hashing import (
+from tidelog.dbsp.kernels.row_table import (
     BLOCK,
     ask_next,
     find_from,

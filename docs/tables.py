@@ -1,0 +1,62 @@
+"""Tables of the documents that are made from registries in the code.
+
+`<!-- table: NAME -->` in a document is followed by the table of that name and
+`<!-- end of table -->`; `docs/generate.py` puts the current table between them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from tidelog.maintain.driver.algorithms import REGISTRY
+from tidelog.program.builtin_functors import GROUPS, Builtin
+from tidelog.program.kind_masks import BITS, NUMERIC, SYMBOL
+
+PLACE = re.compile(r"(<!-- table: (.*?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+
+
+def filled(text: str) -> str:
+    """The document with its tables as the registries have them now."""
+    return PLACE.sub(lambda place: f"{place[1]}\n{TABLES[place[2]]()}\n{place[3]}", text)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n".replace("|  |", "| |") for line in lines)
+
+
+def _kinds(mask: int | None) -> str:
+    if mask is None:
+        return "the same type"
+    if mask == NUMERIC | SYMBOL:
+        return "any type"
+    return " or ".join(kind for kind, bit in BITS.items() if mask & bit)
+
+
+def _functor(functor: Builtin) -> list[str]:
+    signature = functor.signature
+    takes = ", ".join(map(_kinds, signature.operands)) or "nothing"
+    return [f"`{functor.call}`", takes, _kinds(signature.gives), functor.result, functor.error]
+
+
+def _functors() -> str:
+    header = ("functor", "takes", "gives", "value", "error")
+    return _table(header, (_functor(each) for group in GROUPS.values() for each in group))
+
+
+def _strings() -> str:
+    rows = ([f"`{functor.call}`", functor.result] for functor in GROUPS["strings"])
+    return _table(("functor", "value"), rows)
+
+
+def _algorithms() -> str:
+    rows = ((f"`{name}`", algorithm.summary) for name, algorithm in REGISTRY.items())
+    return _table(("name", "how it works"), rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "functors": _functors,
+    "string functors": _strings,
+    "algorithms": _algorithms,
+}

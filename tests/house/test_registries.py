@@ -1,0 +1,68 @@
+"""Help and documents list exactly what the registries hold."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.house.test_documents import read, section, told
+from tidelog.changes import NAMES as POLICIES
+from tidelog.cli.arguments import STRATEGIES
+from tidelog.formats.change_files import CHANGE_FORMATS, FORMATS
+from tidelog.formats.io_kinds import ALWAYS, IO
+from tidelog.maintain.driver.algorithms import ALGORITHMS, ON_SPARK
+from tidelog.spark.placement import STRATEGIES as PLACED
+
+
+def _listed(text: str) -> list[str]:
+    return re.findall(r"[a-z][a-z-]*", re.sub(r"\bor\b|\(.*?\)", "", text))
+
+
+def _row(command: str, option: str) -> list[str]:
+    """The names in the table of a command's options, up to what is said of them."""
+    text = section(read("docs/command-line.md"), f"tidelog {command}")
+    (row,) = re.findall(rf"^\| `--{option} .*?: (.*?)(?:;|\.| \|)", text, flags=re.MULTILINE)
+    return re.findall(r"`([a-z-]+)`", row)
+
+
+@pytest.mark.parametrize("command", ["apply", "repl"])
+def test_algorithms(command: str) -> None:
+    (shown,) = re.findall(r"are maintained: (.*?); auto unless", told(command), flags=re.DOTALL)
+    assert _listed(re.sub(r"-\s+", "-", shown)) == list(ALGORITHMS)
+    assert _row(command, "algorithm") == list(ALGORITHMS)
+
+
+def test_algorithms_on_spark() -> None:
+    (line,) = re.findall(r"^- Algorithms: (.*?)\. ", read("docs/spark.md"), flags=re.MULTILINE)
+    assert re.findall(r"`([a-z-]+)`", line) == list(ON_SPARK)
+
+
+def test_policies() -> None:
+    assert _row("apply", "policy") == list(POLICIES)
+
+
+def test_formats_of_changes() -> None:
+    assert _row("apply", "format") == list(FORMATS)
+
+
+def test_strategies() -> None:
+    assert STRATEGIES == PLACED
+    assert _row("apply", "strategy") == list(PLACED)
+
+
+def test_formats_of_directives() -> None:
+    text = section(read("docs/language.md"), "Input and output")
+    (row,) = re.findall(r"^\| `IO` \| (.*?) \|", text, flags=re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", row)) == IO.keys()
+    documented = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
+    assert documented == {
+        "columns",
+        "attributeNames",
+        *ALWAYS,
+        *(k for io in IO.values() for k in io.takes),
+    }
+
+
+def test_every_format_of_changes_is_registered() -> None:
+    assert tuple(CHANGE_FORMATS) == FORMATS

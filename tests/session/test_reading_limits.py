@@ -1,0 +1,210 @@
+"""Limits hold while changes and files are read: what is read counts as it comes."""
+
+# ruff: noqa: PT012 (what a block does before the error is the point here)
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tidelog import Commit, Database, FactChange
+from tidelog.changes import NAMES
+from tidelog.changes import arrivals as arriving
+from tidelog.changes.arrivals import Arrivals
+from tidelog.control.limits import Limits
+from tidelog.formats import fact_files, quoted_fields
+from tidelog.local import string_functors
+from tidelog.program.diagnostics import LimitError, TidelogError
+
+PROGRAM = ".decl q(x: number)\np(x) :- q(x)."
+FACTS = "error: stopped at more than 1,000 facts\n    a larger limit is set by --max-facts\n    "
+SECONDS = (
+    "error: stopped at more than 0.2 seconds\n    a larger limit is set by --max-seconds\n    "
+)
+LIMITS = Limits(max_facts=1000)
+
+
+class Endless:
+    """Rows that can be asked for again and again, and never end."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    def __iter__(self) -> Iterator[tuple[int]]:
+        for n in itertools.count():
+            self.given += 1
+            yield (n,)
+
+
+def insertions() -> Iterator[FactChange]:
+    return (FactChange("+", "q", (n,)) for n in itertools.count())
+
+
+def test_facts_without_an_end_that_are_no_iterator() -> None:
+    rows = Endless()
+    with pytest.raises(LimitError) as stopped:
+        Database(PROGRAM, {"q": rows}, limits=LIMITS)
+    assert str(stopped.value) == f"{FACTS}the facts of `q` were read"
+    assert rows.given < 200_000
+
+
+@pytest.mark.parametrize("make", [Endless, lambda: ((n,) for n in itertools.count())])
+def test_rows_inserted_without_an_end(make: Callable[[], Iterator[tuple[int]]]) -> None:
+    db = Database(PROGRAM, limits=LIMITS)
+    tx = db.transaction()
+    with pytest.raises(LimitError) as stopped:
+        tx.insert("q", make())
+    assert str(stopped.value) == f"{FACTS}the changes of `q` were read"
+    tx.rollback()
+    assert db.size("q") == 0
+    with db.transaction() as tx:
+        tx.insert("q", ((n % 7,) for n in range(5000)))
+    assert db.size("p") == 7
+
+
+def test_changes_one_by_one_without_an_end() -> None:
+    db = Database(PROGRAM, limits=LIMITS)
+    with pytest.raises(LimitError) as stopped:
+        db.apply(insertions())
+    assert str(stopped.value) == f"{FACTS}the changes were read"
+    with pytest.raises(LimitError, match="more than 1,000 facts"), db.transaction() as tx:
+        for change in insertions():
+            tx.change(change)
+    same = (FactChange("-", "q", (1,)) for _ in itertools.count())
+    db = Database(PROGRAM, limits=Limits(max_seconds=0.2))
+    with pytest.raises(LimitError) as stopped:
+        db.apply(same)
+    assert str(stopped.value) == f"{SECONDS}the changes were read"
+    assert db.size("q") == 0
+
+
+@pytest.mark.parametrize("policy", NAMES)
+def test_an_update_without_an_end(policy: str) -> None:
+    db = Database(PROGRAM, limits=LIMITS)
+    seen = []
+    with pytest.raises(LimitError) as stopped:
+        for done in db.stream([[FactChange("+", "q", (1,))], insertions()], policy):
+            seen.append(done.number)
+    assert str(stopped.value) == f"{FACTS}update 2 was read from <updates>"
+    assert (seen, list(db["q"])) == ([1], [(1,)])
+
+
+@pytest.mark.parametrize("name", ["q.changes", "q.csv", "q.jsonl"])
+def test_a_file_that_takes_too_long(name: str, tmp_path: Path) -> None:
+    path, rows = tmp_path / name, range(100_000)
+    if name == "q.csv":
+        path.write_text("op,x\n" + "".join(f"+,{n}\n" for n in rows))
+    elif name == "q.jsonl":
+        path.write_text("".join(f'{{"op": "+", "relation": "q", "args": [{n}]}}\n' for n in rows))
+    else:
+        path.write_text("".join(f"+q({n}).\n" for n in rows))
+    db = Database(PROGRAM)
+    with pytest.raises(LimitError) as stopped:
+        db.stream(path, limits=Limits(max_seconds=0.2)).run()
+    assert str(stopped.value) == f"{SECONDS}update 1 was read from {path}"
+    with pytest.raises(LimitError) as stopped:
+        db.stream(path, limits=LIMITS).run()
+    assert str(stopped.value) == f"{FACTS}update 1 was read from {path}"
+    with pytest.raises(LimitError) as stopped:
+        db.stream(path, limits=Limits(max_memory=1 << 20)).run()
+    assert str(stopped.value).startswith("error: stopped at more than 1 MiB of memory")
+    assert str(stopped.value).endswith(f"update 1 was read from {path}")
+    assert db.size("q") == 0
+
+
+def test_changes_of_one_fact_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arriving, "PORTION", 10)
+    db = Database(PROGRAM, limits=Limits(max_facts=20))
+    update = [FactChange("+", "q", (n % 7,)) for n in range(500)]
+    gone = [FactChange("-" if n % 2 else "+", "q", (n // 2,)) for n in range(500)]
+    arrivals = Arrivals([update, gone], db._state)
+    arrivals.limit(db._limits)
+    while arrivals.given < 2:
+        arrivals.poll()
+        arrivals.wait(1)
+    db.stream([update]).run()
+    assert db.size("q") == 7
+
+
+def test_waiting_for_a_source_is_no_work() -> None:
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        for n in range(4):
+            time.sleep(0.2)
+            os.write(writing, b"+q(%d).\n" % n)
+        os.close(writing)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    db = Database(PROGRAM)
+    with open(reading, "rb") as stream:
+        (done,) = db.stream(stream, limits=Limits(max_seconds=0.6))
+    thread.join()
+    assert done.delta.counts["p"] == (4, 0)
+
+
+def test_reading_counts_for_the_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reading has taken is not given once more to the evaluation."""
+    db = Database("n(0). n(x + 1) :- n(x), go(y), x < y. go(-1).")
+    limits = Limits(max_seconds=5)
+    poll = Arrivals._poll
+
+    def late(self: Arrivals) -> object:
+        self._watch.began -= 1000
+        return poll(self)
+
+    monkeypatch.setattr(Arrivals, "_poll", late)
+    with pytest.raises(LimitError, match="more than 5 seconds"):
+        db.stream([[FactChange("+", "go", (5,)), Commit()]], limits=limits).run()
+    assert db.size("n") == 1
+
+
+@pytest.mark.parametrize("parameters", ["", "(rfc4180=true)", '(columns="1")', "(headers=true)"])
+def test_a_file_of_facts_is_read_in_portions(
+    parameters: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fact_files, "FIRST", 1000)
+    monkeypatch.setattr(quoted_fields, "ROWS", 100)
+    separated = "," if "rfc" in parameters else "\t"
+    lines = [
+        f"a{separated}{n % 2000}\n" if "col" in parameters else f"{n}\n" for n in range(20_000)
+    ]
+    path = tmp_path / "q.facts"
+    path.write_text("".join(lines[:19_000]) + "no number\n")
+    program = f".decl q(x: number)\n.input q{parameters}"
+    with pytest.raises(LimitError):  # before it comes to the line that is wrong
+        Database(program, tmp_path, limits=LIMITS)
+    with pytest.raises(TidelogError, match=r"19001:\d+: error: ") as wrong:
+        Database(program, tmp_path, limits=Limits(max_facts=18_999))
+    with pytest.raises(TidelogError) as whole:
+        Database(program, tmp_path)
+    assert str(wrong.value).splitlines()[0] == str(whole.value).splitlines()[0]
+    path.write_text("".join(lines))
+    sizes = [
+        Database(program, tmp_path, limits=Limits(max_facts=most)).size("q")
+        for most in ((2_000, 3_000, 30_000) if "col" in parameters else (20_000, 30_000))
+    ]
+    assert set(sizes) == {Database(program, tmp_path).size("q")}
+
+
+def test_a_pattern_that_is_none_warns_at_the_caller(tmp_path: Path) -> None:
+    path = tmp_path / "m.dl"
+    path.write_text('s("a").\np(x) :- s(x), match("(a", x).\n')
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        Database(path)
+    (warning,) = found
+    assert warning.filename == __file__
+    assert str(warning.message).startswith(
+        f'{path}:2:1: warning: match: "(a" is not a regular expression: missing `)` in `(a`'
+    )
+    assert str(warning.message).endswith('in the rule\n    p(x) :- s(x), match("(a", x).')
+    assert string_functors.compute("match", ("symbol",) * 3, [["a"], ["a"]]) == [1]

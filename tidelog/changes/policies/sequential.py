@@ -1,0 +1,58 @@
+"""Sequential: one update after the other, each in a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from time import perf_counter
+
+from tidelog.changes.apply import apply
+from tidelog.changes.policies.policy import Arrived, Base, Finished, Look, finished
+from tidelog.control.limits import Limits, Show
+
+
+class Sequential:
+    """Begins an update when the one before is finished."""
+
+    def __init__(
+        self,
+        database: Base,
+        look: Look,
+        algorithm: str | None = None,
+        *,
+        strict: bool | None = None,
+        dry_run: bool = False,
+        limits: Limits | None = None,
+        progress: Show | None = None,
+    ) -> None:
+        self._begin = partial(
+            database._transaction,
+            algorithm=algorithm,
+            strict=strict,
+            dry_run=dry_run,
+            limits=limits,
+            progress=progress,
+        )
+        self._update: Arrived | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._update is not None
+
+    def wants(self) -> bool:
+        return self._update is None
+
+    def take(self, update: Arrived) -> None:
+        self._update = update
+
+    def step(self) -> Sequence[Finished]:
+        update = self._update
+        if update is None:
+            return ()
+        began = perf_counter()
+        done = next(apply([update.make], self._begin))
+        self._update = None
+        return [finished(update, done.delta, done.report, began=began, effect=done.made)]
+
+    def give_up(self) -> None:
+        self._update = None  # a failed step has rolled back its transaction

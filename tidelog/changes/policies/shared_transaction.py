@@ -1,0 +1,156 @@
+"""A transaction that overlapping updates share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+from tidelog.changes.policies.policy import Base, Changes
+from tidelog.control.limits import Interrupts, Limits, Show, Watch
+from tidelog.engine import FactSet
+from tidelog.formats.frames import to_table
+from tidelog.maintain.driver.algorithms import WHOLE
+from tidelog.maintain.driver.overlap import STEP, OverlappingUpdates
+from tidelog.maintain.driver.overlap_strata import stepwise
+from tidelog.maintain.driver.overlap_whole import OverlappingWholeUpdates
+from tidelog.maintain.report import Report
+from tidelog.program.changes import Op
+from tidelog.transaction.delta import Delta
+from tidelog.transaction.transaction import Transaction
+
+PIECE = 2048  # deleted facts whose memory is freed at a time
+SPELL = STEP / 2  # seconds of work between two checks for updates
+
+
+class Overlap(Transaction):
+    """Updates of facts that take effect step by step, and settle together.
+
+    Explicit facts change as soon as an update joins. When all updates have settled, their effect is
+    kept, and more may join; rolling back undoes those that have joined since.
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        algorithm: str,
+        limits: Limits,
+        progress: Show | None,
+        waiting: Callable[[], bool],
+    ) -> None:
+        super().__init__(
+            base._backend,
+            base._state,
+            algorithm=algorithm,
+            strict=False,
+            dry_run=False,
+            limits=limits,
+            progress=progress,
+        )
+        engine, state, book = base._backend.store.overlapping, self._state, self._book
+        assert engine is not None, "the policy is refused where updates do not overlap"
+        self._overlapping = engine
+        E, I = self._engine.explicit, self._engine.all
+        self._interrupts = Interrupts(whole=True, quiet=True)
+        self._watch = Watch(limits, self._engine.facts, progress, self._interrupts)
+        self.spell = SPELL
+        self.working = 0.0  # seconds
+        shared = (engine, E, I, self._watch, state.memory, book.strata)
+        whole = WHOLE.get(algorithm)
+        self.flow: OverlappingUpdates | OverlappingWholeUpdates
+        if whole is not None:
+            self.flow = OverlappingWholeUpdates(*shared, whole, self.report)
+        else:
+            choose = partial(stepwise, algorithm)
+            book_of = (book.stratum_of, book.readers)
+            self.flow = OverlappingUpdates(*shared, *book_of, choose, self.report)
+        self.flow.waiting = waiting
+
+    @property
+    def settled(self) -> bool:
+        return self.flow.settled
+
+    def join(self, changes: Changes) -> None:
+        """Make facts explicit, or no longer explicit."""
+        with self._working():
+            engine = self._engine
+            arriving: dict[Op, FactSet] = {"+": engine.none(), "-": engine.none()}
+            for name, rows in changes.items():
+                for op, facts in arriving.items():
+                    mine = [row for row, sign in rows.items() if sign == op]
+                    if mine:
+                        table = to_table(self._book.relations[name], mine)
+                        engine.change_explicit(op, name, table, facts)
+            self.flow.join(arriving["+"], arriving["-"])
+
+    def step(self) -> None:
+        """Work for a while: several steps, if they are short."""
+        with self._working():
+            end = time.perf_counter() + self.spell
+            while self.flow.step() and not self.flow.settled and time.perf_counter() < end:
+                pass
+            if self.flow.settled:
+                self._watch.tick(None)
+
+    def _working(self) -> _Working:
+        return _Working(self)
+
+    def settle(self) -> tuple[Delta, Report]:
+        """Keep what has settled; returns its delta and report."""
+        with Interrupts(whole=True, quiet=True):
+            delta = self._delta_of([self.flow.changes()])
+            report, self.report = self.report, Report()
+            self._overlapping.keep()
+            self._state.memory.settle(undone=False)
+            self.flow.restart(self.report)
+            self.working = 0.0
+        return delta, report
+
+    def tidy(self) -> bool:
+        """Free the memory of some deleted facts; False if none are left."""
+        with Interrupts(whole=True, quiet=True):
+            return self._overlapping.tidy(PIECE)
+
+    def end(self) -> None:
+        """Commit, when all has settled and no update will join."""
+        with Interrupts(whole=True, quiet=True):
+            del self.flow
+            self._adopt()
+
+    def rollback(self) -> None:
+        if self._closed:
+            return  # the finalizer was here first
+        if hasattr(self, "flow"):
+            del self.flow
+        super().rollback()
+
+    @property
+    def facts(self) -> int:
+        return len(self._engine.all)
+
+    @property
+    def litter(self) -> int:
+        """About how many deleted facts still take up memory."""
+        return self._overlapping.litter
+
+
+class _Working:
+    """A spell of work: Ctrl-C is raised where the watch checks, and time is measured."""
+
+    def __init__(self, overlap: Overlap) -> None:
+        self._overlap = overlap
+
+    def __enter__(self) -> None:
+        overlap = self._overlap
+        self._interrupts = overlap._watch.interrupts = Interrupts(whole=True, quiet=True)
+        self._interrupts.__enter__()
+        self._began = time.perf_counter()
+        # Time limits apply to work, not to waiting.
+        overlap._watch.began = self._began - overlap.working
+        overlap._engine.watch(overlap._watch.tick)
+
+    def __exit__(self, *error: object) -> None:
+        overlap = self._overlap
+        overlap._engine.watch(None)
+        overlap.working += time.perf_counter() - self._began
+        self._interrupts.__exit__(*error)  # type: ignore[arg-type]

@@ -1,0 +1,50 @@
+"""Find a Ctrl-C that Python hides: wrapped in another error, or dropped where it cannot be raised.
+
+This module is loaded before all others, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+
+_dropped = False
+
+
+def remember(unraisable: sys.UnraisableHookArgs) -> None:
+    """An unraisable hook: keep a Ctrl-C inside a callback or a finalizer for later."""
+    global _dropped
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        _dropped = True
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
+def dropped() -> bool:
+    """Has a Ctrl-C been dropped since the last call?"""
+    global _dropped
+    if not _dropped:
+        return False
+    _dropped = False
+    return True
+
+
+def causes(error: BaseException) -> bool:
+    """Was the error caused by a Ctrl-C? Up to 3.11, Python wraps one that interrupts the creation
+    of a class.
+
+    >>> try:
+    ...     raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+    ... except RuntimeError as error:
+    ...     causes(error)
+    True
+    >>> causes(RuntimeError("a fault"))
+    False
+    """
+    seen: set[int] = set()
+    at: BaseException | None = error
+    while at is not None and id(at) not in seen:
+        if isinstance(at, KeyboardInterrupt):
+            return True
+        seen.add(id(at))
+        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
+    return False

@@ -1,0 +1,413 @@
+"""Limits on an evaluation, and the watch that checks them and shows progress."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType, TracebackType
+from typing import Any
+
+from tidelog.control import interrupts as interrupt_signals
+from tidelog.program.diagnostics import LimitError, TidelogError, limit_error, plural
+from tidelog.program.rules import Rule, Stratum
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where an evaluation stops. None means no limit, except for memory: see `default_memory`."""
+
+    max_facts: int | None = None
+    max_seconds: float | None = None
+    max_memory: int | None = None  # bytes of the process
+
+    def __post_init__(self) -> None:
+        for name in ("max_facts", "max_seconds", "max_memory"):
+            value = getattr(self, name)
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0
+            ):
+                raise TidelogError(f"error: {name} must be a number of at least 0, got {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where an evaluation is, for a progress line."""
+
+    relation: str
+    round: int
+    facts: int
+    seconds: float
+
+
+Show = Callable[[Position], None]
+
+
+def default_memory() -> int | None:
+    """Nine tenths of the machine's memory, so that a runaway program ends before it does."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def used_memory() -> int:
+    """Bytes that this process holds now, or its peak, where the system reports no more."""
+    try:
+        with open("/proc/self/statm") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+
+
+_listeners: list[Callable[[], None]] = []
+
+
+def on_interrupt(listener: Callable[[], None]) -> None:
+    """Call the listener when a Ctrl-C is noted. It may interrupt anything, so it must be short."""
+    _listeners.append(listener)
+
+
+_noting: list[Interrupts] = []  # blocks of the main thread that handle the signal, innermost last
+
+
+class Interrupts:
+    """Ctrl-C in the block is noted, and raised where a watch checks its limits.
+
+    Raised at any point, it could interrupt a change halfway, or be lost: Python drops what a
+    finalizer raises. A second Ctrl-C is not held back, unless the block is `whole`, which means
+    that it must be done or undone entirely. If a program handles the signal itself, nothing is
+    held back. A block inside another one checks what that one has noted. A `quiet` block, which
+    must be inside another one, raises nothing when it ends. `presses` counts every Ctrl-C.
+    """
+
+    def __init__(self, whole: bool = False, quiet: bool = False) -> None:
+        self.noted = False
+        self.presses = 0
+        self._at_once = False  # raise at once: see `waiting`
+        self._whole = whole
+        self._quiet = quiet
+        self._before: Any = None
+        self._outer: Interrupts | None = None
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                self._before = signal.signal(signal.SIGINT, self._note)
+                _noting.append(self)
+            else:
+                self._outer = Interrupts.around()
+        return self
+
+    @staticmethod
+    def around() -> Interrupts | None:
+        """The block that notes Ctrl-C for this thread, if it is in one."""
+        if threading.current_thread() is not threading.main_thread():
+            return None
+        return _noting[-1] if _noting else None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._before is not None:
+            _noting.remove(self)
+            signal.signal(signal.SIGINT, self._before)
+        if kind is None and not self._quiet:
+            self.check()
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.presses += 1
+        if self._at_once or (self.noted and not self._whole):
+            self._at_once = False  # what handles it may hold the next one back again
+            raise KeyboardInterrupt
+        self.noted = True
+        for listener in _listeners:
+            listener()
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """If a Ctrl-C was noted, raise it instead of an error of the block, which it has caused."""
+        try:
+            yield
+        except Exception:
+            self.check()
+            raise
+
+    def check(self) -> None:
+        if interrupt_signals.dropped():
+            self.noted = True
+        if self.noted:
+            raise KeyboardInterrupt
+        if self._outer is not None:
+            self._outer.check()
+
+    def heard(self) -> None:
+        """The Ctrl-C that was noted is being raised: do not raise it again while cleaning up."""
+        self.noted = False
+        if self._outer is not None:
+            self._outer.heard()
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Let Ctrl-C end this block at once, even inside one that holds it back: it only waits."""
+    block = Interrupts.around()
+    if block is None:
+        yield
+        return
+    try:
+        block._at_once = True
+        block.check()  # a Ctrl-C may have been noted just before
+        yield
+    finally:
+        block._at_once = False
+
+
+class _Stop(BaseException):
+    """Raised inside a guarded block; not an Exception, so that few handlers catch it."""
+
+
+# Chosen, not measured.
+LOOK = 0.1  # seconds between two checks of a guarded block
+AGAIN = 2.0  # seconds until a stop that had no effect is raised again; cleaning up takes time
+
+
+@contextmanager
+def guarded(check: Callable[[], None]) -> Iterator[None]:
+    """Call `check` ten times a second while the block runs, and end the block with what it raises.
+
+    This stops Python code that never checks the limits itself. In the main thread a timer signal
+    does it, which also interrupts blocking reads. In other threads, and where SIGALRM is in use,
+    a watchdog thread raises an asynchronous exception. Neither can stop C code that does not
+    return to the interpreter, and code that catches BaseException may go on.
+    """
+    guard = _Guard(check)
+    try:
+        try:
+            guard.start()
+            yield
+        finally:
+            guard.finish()
+    except BaseException as error:
+        guard.done = True  # the stop may have hit the line above
+        stop = guard.error or error
+        if stop is error and not isinstance(error, LimitError):
+            raise
+        raise _explained(stop, error) from None
+    finally:
+        guard.end()
+
+
+def _explained(stop: BaseException, ended: BaseException) -> BaseException:
+    """The error that stopped a block, with the work that `during` noted."""
+    doing = getattr(ended, "doing", "")  # SQLite raises an error of its own for it
+    for note in getattr(ended, "__notes__", [])[:1]:
+        doing = note
+    if not doing or not isinstance(stop, LimitError):
+        return stop
+    return LimitError(f"{stop}\n    {doing}")
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """A limit that is met in the block says what was being done, if there is anything to say."""
+    try:
+        yield
+    except LimitError as stop:
+        if not what:
+            raise
+        raise LimitError(f"{stop}\n    {what}") from None
+
+
+def _alarm_is_free() -> bool:
+    return hasattr(signal, "SIGALRM") and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+
+
+def _in_finalizer(frame: FrameType | None) -> bool:
+    """Also in what removes an object from a weak set, as `abc` and `threading` have them."""
+    while frame is not None:
+        if frame.f_code.co_name in ("__del__", "_remove"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+class _Guard:
+    def __init__(self, check: Callable[[], None]) -> None:
+        self.done = False
+        self.error: BaseException | None = None
+        self._check = check
+        self._stop_at = 0.0  # no stop is raised before this time
+        self._thread: threading.Thread | None = None
+        self._timed = False
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._id = threading.get_ident()
+
+    def start(self) -> None:
+        main = threading.current_thread() is threading.main_thread()
+        # If a program uses SIGALRM itself, or the system has none, a thread checks.
+        self._timed = main and _alarm_is_free()
+        if self._timed:
+            signal.signal(signal.SIGALRM, self._alarm)
+            signal.setitimer(signal.ITIMER_REAL, LOOK, LOOK)
+            return
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def finish(self) -> None:
+        """After this no stop is raised: one that the thread has sent is raised here at the latest.
+
+        It must not be taken back instead: an exception that is set and cleared leaves CPython
+        looking for it at every call, and one that traces calls looks for ever.
+        """
+        with self._lock:
+            self.done = True
+
+    def end(self) -> None:
+        if self._timed:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        self._ended.set()
+
+    def _stops(self) -> bool:
+        """Should the block be stopped now?"""
+        if self.error is None:
+            try:
+                self._check()
+            except BaseException as error:
+                self.error = error
+        if self.error is None or self.done or time.perf_counter() < self._stop_at:
+            return False
+        self._stop_at = time.perf_counter() + AGAIN
+        return True
+
+    def _alarm(self, number: int, frame: FrameType | None) -> None:
+        # Python drops what a finalizer raises, and the finalizer would not finish.
+        if not self.done and not _in_finalizer(frame) and self._stops():
+            raise _Stop
+
+    def _watch(self) -> None:
+        while not self._ended.wait(LOOK):
+            with self._lock:
+                if not self._ended.is_set() and not self.done and self._stops():
+                    stop = ctypes.py_object(_Stop)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._id), stop)
+
+
+def _shown(stratum: Stratum) -> str:
+    """A stratum's name: its first relation, as the user wrote it."""
+    for name in stratum.relations:
+        if not name.startswith("%"):
+            return name.rpartition(":")[2]
+    for name in stratum.relations:
+        if "^" in name:  # of magic sets: `%path^bf`, `%need:path^bf`
+            return name.rpartition("^")[0].strip("%").rpartition(":")[2]
+    return "an aggregate or a negation"
+
+
+@dataclass(slots=True)
+class Watch:
+    """Checks the limits of one evaluation, and shows its position, ten times a second."""
+
+    limits: Limits
+    facts: Callable[[], int]
+    show: Show | None = None
+    interrupts: Interrupts = field(default_factory=Interrupts)
+    rounds: int = 0
+    strata: int = 0
+    began: float = field(default_factory=time.perf_counter)
+    _relation: str = ""
+    in_round: int = 0  # of the stratum
+    outside: int = 0  # facts found that the engine does not have yet
+    _rule: Rule | None = None
+    _next: float = 0.0
+    _memory: int | None = None
+
+    def __post_init__(self) -> None:
+        given = self.limits.max_memory
+        self._memory = default_memory() if given is None else given
+        if given is None:
+            self._next = self.began + 0.1  # short updates skip the check
+
+    def stratum(self, stratum: Stratum) -> None:
+        self.strata += 1
+        self._relation = _shown(stratum)
+        self.in_round = 0
+        rules = stratum.recursive or stratum.rules
+        self._rule = rules[0] if rules else None
+        self.round()
+
+    def round(self) -> None:
+        self.rounds += 1
+        self.in_round += 1
+        self.tick(self._rule)
+
+    def room(self) -> int:
+        """How many facts may be added before the limits must be checked."""
+        most = self.limits.max_facts
+        return sys.maxsize if most is None else most - self.facts()
+
+    def passed(self, count: int) -> None:
+        """Count rounds in which facts did not reach their limit."""
+        self.rounds += count
+        self.in_round += count
+
+    def at(self, rule: Rule) -> None:
+        """This rule is evaluated now, of all strata together."""
+        self._rule, self._relation = rule, rule.head.relation
+
+    def pairs(self, count: int) -> None:
+        """A closure has found so many pairs, and continues."""
+        most = self.limits.max_facts
+        if most is not None and self.facts() + count > most:
+            self._stop(f"more than {plural(most, 'fact')}", self._rule, "--max-facts")
+        self.tick(self._rule)
+
+    def tick(self, rule: Rule | None) -> None:
+        """Check the limits; called in every round, and now and then within one."""
+        self.interrupts.check()
+        self.look(rule)
+
+    def look(self, rule: Rule | None = None) -> None:
+        """Look at the limits alone: Ctrl-C is for others to look at."""
+        rule = rule or self._rule
+        limits, now = self.limits, time.perf_counter()
+        if limits.max_facts is not None and self.facts() > limits.max_facts:
+            self._stop(f"more than {plural(limits.max_facts, 'fact')}", rule, "--max-facts")
+        if limits.max_seconds is not None and now - self.began > limits.max_seconds:
+            unit = "second" if limits.max_seconds == 1 else "seconds"
+            self._stop(f"more than {limits.max_seconds:g} {unit}", rule, "--max-seconds")
+        if now < self._next:
+            return
+        self._next = now + 0.1
+        if self._memory is not None and used_memory() > self._memory:
+            self._stop(f"more than {self._memory / 2**20:,.0f} MiB of memory", rule, "--max-memory")
+        if self.show is not None:
+            facts, seconds = self.facts() + self.outside, now - self.began
+            self.show(Position(self._relation, self.in_round, facts, seconds))
+
+    def check(self) -> None:
+        """Check the limits outside the rounds of an evaluation: reading, analysis, writing."""
+        self.tick(None)
+
+    def _stop(self, what: str, rule: Rule | None, option: str) -> None:
+        if not self._relation:
+            raise limit_error(what, option)
+        message = f"stopped at {what}, in round {self.in_round} of {self._relation}"
+        if rule is not None:
+            where = f"{rule.at.file}:{rule.at.line}:{rule.at.column}: " if rule.at.line else ""
+            message = f"{where}error: {message}, in the rule\n    {rule.text}"
+        raise LimitError(f"{message}\n    a larger limit is set by {option}")

@@ -1,0 +1,60 @@
+"""The interface between algorithms, sessions and engines.
+
+Algorithms are written once, against `Engine`; sessions are written against `Store`, which is an
+engine with transactions. What only some engines can do is an ability of its own.
+"""
+
+from tidelog.engine.abilities import (
+    FactAges,
+    JoinOrders,
+    Measure,
+    OverlappingUpdates,
+    OwnEvaluation,
+    PartialCommits,
+    Profiles,
+    Rounds,
+    Scratch,
+)
+from tidelog.engine.engine import Counters, Engine, OverlapEngine, ValueIds
+from tidelog.engine.evaluators import Evaluators
+from tidelog.engine.sets import (
+    Combination,
+    Counter,
+    FactSet,
+    Ids,
+    Saved,
+    Sets,
+    Split,
+    Taken,
+    View,
+)
+from tidelog.engine.store import OverlapStore, RelationDelta, Store
+
+__all__ = [
+    "Combination",
+    "Counter",
+    "Counters",
+    "Engine",
+    "Evaluators",
+    "FactAges",
+    "FactSet",
+    "Ids",
+    "JoinOrders",
+    "Measure",
+    "OverlapEngine",
+    "OverlapStore",
+    "OverlappingUpdates",
+    "OwnEvaluation",
+    "PartialCommits",
+    "Profiles",
+    "RelationDelta",
+    "Rounds",
+    "Saved",
+    "Scratch",
+    "Sets",
+    "Split",
+    "Store",
+    "Taken",
+    "ValueIds",
+    "View",
+]

@@ -1,0 +1,105 @@
+"""What only some engines can do. Code asks an engine for the ability, which is None if it has
+none, and never which engine it is."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tidelog.engine.sets import FactSet, Saved
+from tidelog.program.rules import Rule, Stratum
+
+
+class Rounds(Protocol):
+    """Counts rounds that an engine begins by itself."""
+
+    def room(self) -> int:
+        """How many facts such rounds may add before `each` must be called; 0 for no such round."""
+
+    def passed(self, count: int) -> None:
+        """So many rounds have begun."""
+
+
+class FactAges(Protocol):
+    """Knows the order in which facts come to the materialisation. Undoing a change restores it."""
+
+    def date(self, relations: Sequence[str]) -> None:
+        """From now on, the order must be known for facts of these relations."""
+
+    def undate(self, relations: Sequence[str]) -> None:
+        """From now on, it need not be known."""
+
+
+class OwnEvaluation(Protocol):
+    """Evaluates some strata in a way of its own."""
+
+    def evaluate(self, stratum: Stratum, watch: Any) -> bool:
+        """Derive a stratum, of which the materialisation has the explicit facts. False, and
+        nothing is done, if it is not one of these strata."""
+
+
+class OverlappingUpdates(Protocol):
+    """Keeps facts apart that belong to different updates under way."""
+
+    def odd(self, saved: Sequence[Saved]) -> FactSet:
+        """The facts that an odd number of these have."""
+
+    def joined(self, saved: Sequence[Saved]) -> Saved:
+        """The facts of all of these, of which no two have one in common."""
+
+    def sizes_of(self, saved: Saved) -> Mapping[str, int]:
+        """How many facts it has, by relations that it has some of."""
+
+    def as_before(self, gone: FactSet, came: FactSet) -> AbstractContextManager[None]:
+        """In the block the materialisation is as it was before these facts went and came. Ages
+        stay, and what is undone if need be does not become more. The two sets are not to be used
+        then; nor after an error. Their relations must not be set aside."""
+
+
+class PartialCommits(Protocol):
+    """Commits what has settled while a transaction stays open."""
+
+    def keep(self) -> None:
+        """What the transaction has changed so far stays; only what follows can be rolled back."""
+
+    @property
+    def litter(self) -> int:
+        """About how many facts that are gone still take up room."""
+
+    def tidy(self, most: int) -> bool:
+        """Give back the room of at most so many of them; False if there are none any more. No
+        set may hold facts but the explicit ones and the materialisation."""
+
+
+@dataclass(slots=True)
+class Measure:
+    """What one rule did in one evaluation."""
+
+    rule: Rule
+    seconds: float
+    instances: int
+    facts: int
+
+
+class Profiles(Protocol):
+    """Measures rules one by one."""
+
+    def profile(self, record: Callable[[Measure], None] | None) -> None:
+        """From now on, call `record` with what each rule does; None ends that."""
+
+
+class JoinOrders(Protocol):
+    """Chooses the order in which a rule's body is joined."""
+
+    def join_order(self, rule: Rule) -> str:
+        """How it would join the body now."""
+
+
+class Scratch(Protocol):
+    """Derives facts for a moment, beside those of the program, and forgets them."""
+
+    def scope(self) -> AbstractContextManager[None]:
+        """Release the sets made in the block at its end, even if a traceback refers to them."""
+
+    def drop(self, relations: Iterable[str], rules: Iterable[Rule]) -> None:
+        """Forget relations that were declared for a moment, with their facts, and their rules."""

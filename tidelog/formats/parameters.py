@@ -1,0 +1,90 @@
+"""The values of the parameters of directives."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from tidelog.formats.cells import shown
+from tidelog.formats.fact_files import count, is_delimiter
+from tidelog.formats.spark_formats import Wrong
+from tidelog.program.rules import Relation
+
+Shape = Literal["list", "object"]  # of facts in JSON
+
+
+def truth(given: dict[str, str], key: str) -> bool:
+    value = given.get(key, "false")
+    if value not in ("true", "false"):
+        raise Wrong(f"parameter `{key}` cannot be {shown(value)}", "write true or false")
+    return value == "true"
+
+
+def delimiter_of(given: dict[str, str], quoted: bool) -> str:
+    """What separates fields; a comma where they may be quoted."""
+    delimiter = given.get("delimiter", "," if quoted else "\t")
+    if not is_delimiter(delimiter):
+        raise Wrong(
+            f"{shown(delimiter)} cannot be a delimiter",
+            'choose one or more characters of one line, such as "\\t" or ","',
+        )
+    if quoted and (len(delimiter) != 1 or delimiter == '"'):
+        advice = 'choose one character other than a quote, such as ","'
+        raise Wrong(f"{shown(delimiter)} cannot be a delimiter with rfc4180", advice)
+    return delimiter
+
+
+def columns_of(given: dict[str, str], relation: Relation) -> tuple[int, ...] | None:
+    """Where in a row the relation's columns stand, the first being 0: `columns="2:0"`."""
+    text = given.get("columns")
+    if text is None:
+        return None
+    parts = text.split(":") if text else []
+    advice = f'name {relation.arity} of them, the first is 0: columns="{_example(relation)}"'
+    if len(parts) != relation.arity:
+        named = count(len(parts), "column")
+        raise Wrong(f"{shown(text)} names {named}, not {relation.arity}", advice)
+    if not all(part.isascii() and part.isdigit() and len(part) < 6 for part in parts):
+        raise Wrong(f"{shown(text)} is not a list of columns", advice)
+    found = tuple(map(int, parts))
+    if len({*found}) < len(found):
+        raise Wrong(f"{shown(text)} names a column twice", advice)
+    return found
+
+
+def _example(relation: Relation) -> str:
+    return ":".join(str(i) for i in range(relation.arity))
+
+
+def shape_of(given: dict[str, str]) -> Shape | None:
+    """Whether facts are lists or objects in JSON, if that is said."""
+    match given.get("format"):
+        case None:
+            return None
+        case "list":
+            return "list"
+        case "object":
+            return "object"
+        case other:
+            raise Wrong(f"parameter `format` cannot be {shown(other)}", "write list or object")
+
+
+def names_of(given: dict[str, str], relation: Relation) -> tuple[str, ...]:
+    """The columns' names outside: the attributes', unless `params` says others, as Soufflé
+    writes them: `{"relation": {"params": ["a", "b"]}}`."""
+    text = given.get("params")
+    if text is None:
+        return relation.attributes
+    try:
+        names = json.loads(text)["relation"]["params"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        names = None
+    right = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not right or len(names) != relation.arity or len({*names}) < len(names):
+        columns = "the column" if relation.arity == 1 else f"the {relation.arity} columns"
+        wanted = ", ".join(f"'{name}'" for name in relation.attributes).replace("'", '\\"')
+        raise Wrong(
+            f"parameter `params` does not name {columns}",
+            f'write params="{{\\"relation\\": {{\\"params\\": [{wanted}]}}}}"',
+        )
+    return tuple(names)

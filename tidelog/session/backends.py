@@ -1,0 +1,50 @@
+"""The engines that a database can have its facts in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidelog.plan.accept import Accepted
+from tidelog.program.diagnostics import TidelogError
+from tidelog.transaction.backend import Backend
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which engine has the facts, and how it works."""
+
+    engine: str = "local"
+    spark: SparkSession | None = None
+    strategy: str = "auto"
+    driver_facts: int | None = None
+
+    def open(self, accepted: Accepted, algorithm: str, modules: bool) -> Backend:
+        """The engine, for a program, without facts."""
+        backend = BACKENDS.get(self.engine)
+        if backend is None:
+            raise TidelogError(
+                f"error: there is no engine {self.engine!r}\n    there are {', '.join(BACKENDS)}"
+            )
+        return backend(self, accepted, algorithm, modules)
+
+
+def _local(place: Place, accepted: Accepted, algorithm: str, modules: bool) -> Backend:
+    from tidelog.session.local_backend import LocalBackend
+
+    return LocalBackend()
+
+
+def _spark(place: Place, accepted: Accepted, algorithm: str, modules: bool) -> Backend:
+    from tidelog.spark.backend import SparkBackend
+
+    spark, strategy, driver_facts = place.spark, place.strategy, place.driver_facts
+    return SparkBackend(accepted, algorithm, modules, spark, strategy, driver_facts)
+
+
+Opener = Callable[[Place, Accepted, str, bool], Backend]
+BACKENDS: dict[str, Opener] = {"local": _local, "spark": _spark}

@@ -1,0 +1,405 @@
+"""The algebra of sets on Spark, and how facts of frames are found: in one job.
+
+What a view holds of a relation is a `Lay`, put together in the driver as far as the parts are
+small there; where a large base is involved, it is a frame that still has to be computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidelog.engine import Combination, FactSet, View
+from tidelog.formats import spark_columns
+from tidelog.formats.spark_columns import Row
+from tidelog.local.executor import in_rule
+from tidelog.program.diagnostics import EvaluationError
+from tidelog.program.rules import Relation, Rule
+from tidelog.program.table import Table
+from tidelog.spark.packed_frames import Packing, union
+from tidelog.spark.sets import Lay, SparkSet
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SMALL = 100_000  # facts that the driver takes
+
+
+@dataclass(slots=True)
+class Found:
+    """Heads that an evaluation is to find, and what went wrong on the way."""
+
+    frames: dict[str, list[DataFrame]]
+    faults: list[tuple[Rule, DataFrame]]
+
+    def add(self, rule: Rule, name: str, heads: DataFrame, faults: Iterable[DataFrame]) -> None:
+        self.frames.setdefault(name, []).append(heads)
+        self.faults += [(rule, fault) for fault in faults]
+
+
+class Algebra:
+    """Relations by name, and sets of their facts."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.kinds: dict[str, Relation] = {}
+        self.all, self.explicit = SparkSet(self), SparkSet(self)
+        self._aside: set[str] = set()
+        self._tick: Callable[[Rule | None], None] = lambda rule: None
+
+    # Relations.
+
+    def declare(self, relation: Relation, aside: bool = False) -> None:
+        self.kinds[relation.name] = relation
+        if aside:
+            self._aside.add(relation.name)
+
+    def undeclare(self, name: str) -> None:
+        self.kinds.pop(name, None)
+
+    # Sets.
+
+    def none(self) -> SparkSet:
+        return SparkSet(self)
+
+    def relations(self, facts: FactSet) -> list[str]:
+        mine = spark_set(facts)
+        return [name for name in mine.names() if self.count(name, mine.of(name))]
+
+    def size(self, relation: str) -> int:
+        return self.count(relation, self.all.of(relation))
+
+    def facts(self) -> int:
+        """About how many facts there are."""
+        return sum(lay.most for name, lay in self.all.lays.items() if name not in self._aside)
+
+    def count(self, name: str, lay: Lay) -> int:
+        if lay.small:
+            return len(lay.plus)
+        if lay._count is None:
+            if lay.done and not lay.plus and not lay.minus:
+                lay._count = lay.size
+            else:
+                lay._count = self.frame(name, lay).count()
+        return lay._count
+
+    def frame(self, name: str, lay: Lay, relation: Relation | None = None) -> DataFrame:
+        """The facts of a lay; the relation need not be known any more if it is given."""
+        from pyspark.sql import functions as F
+
+        if lay._made is None:
+            relation = relation or self.kinds[name]
+            made = lay.base
+            if made is not None and (lay.plus or lay.minus):
+                over = self.few(relation, lay.over)
+                made = made.join(
+                    F.broadcast(over), on=spark_columns.names(relation), how="left_anti"
+                )
+            if lay.plus or made is None:
+                plus = self.few(relation, lay.plus)
+                made = plus if made is None else made.unionAll(plus)
+            lay._made = made
+        return lay._made
+
+    def few(self, relation: Relation, rows: Iterable[Row]) -> DataFrame:
+        return spark_columns.to_frame(self.spark, relation, spark_columns.as_arrow(relation, rows))
+
+    def lay(self, view: View, name: str) -> Lay:
+        """The facts of one relation in a view; its base may have to be computed."""
+        if isinstance(view, SparkSet):
+            return view.of(name)
+        assert isinstance(view, Combination)
+        if view.op == "or":
+            return self.either(name, self.lay(view.left, name), self.lay(view.right, name))
+        wanted, unwanted = parts_of(view)
+        if not wanted:
+            raise ValueError("this view has no bounds: it cannot be listed")
+        found = self.lay(wanted[0], name)
+        for other in wanted[1:]:
+            found = self.both(name, found, self.lay(other, name))
+        for other in unwanted:
+            found = self.without(name, found, self.lay(other, name))
+        return found
+
+    def either(self, name: str, left: Lay, right: Lay) -> Lay:
+        if left.empty or right.empty:
+            return right if left.empty else left
+        if not right.small and left.small:
+            left, right = right, left
+        if right.small:
+            made = left.copy()
+            made.add(right.plus)
+            return made
+        mine, theirs = self.frame(name, left), self.frame(name, right)
+        more = theirs.join(mine, on=mine.columns, how="left_anti")
+        return Lay((), mine.unionAll(more), left.most + right.most, done=False)
+
+    def both(self, name: str, left: Lay, right: Lay) -> Lay:
+        if left.empty or right.empty:
+            return Lay()
+        if left.small or right.small:
+            few, other = (left, right) if left.small else (right, left)
+            return Lay(self.members({name: (other, few.plus)})[name])
+        mine, theirs = self.frame(name, left), self.frame(name, right)
+        made = mine.join(theirs, on=mine.columns, how="left_semi")
+        return Lay((), made, min(left.most, right.most), done=False)
+
+    def without(self, name: str, left: Lay, right: Lay) -> Lay:
+        if left.empty or right.empty:
+            return left
+        if right.small:
+            made = left.copy()
+            made.remove(right.plus)
+            return made
+        if left.small:
+            return Lay(left.plus - self.members({name: (right, left.plus)})[name])
+        mine, theirs = self.frame(name, left), self.frame(name, right)
+        rest = mine.join(theirs, on=mine.columns, how="left_anti")
+        return Lay((), rest, left.most, done=False)
+
+    def members(self, asked: Mapping[str, tuple[Lay, set[Row]]]) -> dict[str, set[Row]]:
+        """Which of these rows each lay has; one job where bases must be looked at."""
+        from pyspark.sql import functions as F
+
+        found: dict[str, set[Row]] = {}
+        frames: dict[str, list[DataFrame]] = {}
+        for name, (lay, rows) in asked.items():
+            found[name] = rows & lay.plus
+            if lay.small or not rows:
+                continue
+            rest = rows - lay.plus - lay.minus
+            known = self._known(name, lay, rest) if rest else set()
+            if known is not None:
+                found[name] |= known
+            else:
+                few, base = self.few(self.kinds[name], rest), lay.base
+                assert base is not None
+                frames[name] = [base.join(F.broadcast(few), on=few.columns)]
+        if frames:
+            for name, lay in self.gather(Found(frames, []), large=False).items():
+                found[name] |= lay.plus if lay.small else set(self.rows(name, lay))
+        return found
+
+    def _known(self, name: str, lay: Lay, rows: set[Row]) -> set[Row] | None:
+        """Which of the rows the lay's base has, if that can be told without a job."""
+        return None
+
+    def table_of(self, name: str, lay: Lay, relation: Relation | None = None) -> Table:
+        """The facts of a lay, as values in the driver."""
+        relation = relation or self.kinds[name]
+        if lay.small:
+            return spark_columns.as_table(relation, lay.plus)
+        return spark_columns.from_arrow(relation, self.frame(name, lay, relation).toArrow())
+
+    def rows(self, name: str, lay: Lay) -> Iterable[Row]:
+        """All facts of a lay, in the driver."""
+        if lay.small:
+            return lay.plus
+        found = self.frame(name, lay).toArrow()
+        return spark_columns.rows_of(self.kinds[name], found)
+
+    def names(self, view: View) -> list[str]:
+        """Relations that the view may have facts of."""
+        if isinstance(view, SparkSet):
+            return view.names()
+        assert isinstance(view, Combination)
+        if view.op == "not":
+            return []
+        if view.op == "or":
+            return list(dict.fromkeys((*self.names(view.left), *self.names(view.right))))
+        wanted, _ = parts_of(view)
+        first = self.names(wanted[0])
+        return [name for name in first if all(self._mentions(part, name) for part in wanted[1:])]
+
+    def _mentions(self, view: View, name: str) -> bool:
+        """May the view have facts of a relation? A set need not list all that it has."""
+        if isinstance(view, SparkSet):
+            return not view.of(name).empty
+        return name in self.names(view)
+
+    def collect(self, view: View, relations: Sequence[str] | None = None) -> SparkSet:
+        made = self.none()
+        wanted = None if relations is None else frozenset(relations)
+        for name in self.names(view):
+            if wanted is None or name in wanted:
+                lay = self.lay(view, name)
+                if not lay.empty:
+                    made.put(name, lay.copy())
+        return self.settled(made)
+
+    def settled(self, facts: SparkSet) -> SparkSet:
+        """Compute the bases that are not, in one job."""
+        waiting = {name: lay for name, lay in facts.lays.items() if not lay.done}
+        if waiting:
+            frames = {name: [self.frame(name, lay)] for name, lay in waiting.items()}
+            for name, lay in self.gather(Found(frames, []), large=True, distinct=False).items():
+                facts.put(name, lay)
+            for name in waiting:
+                if not facts.of(name).done:
+                    facts.put(name, Lay())
+        return facts
+
+    def add(self, facts: SparkSet, view: View) -> None:
+        for name in self.names(view):
+            more = self.lay(view, name)
+            if more.empty:
+                continue
+            if more.small:
+                facts.own(name).add(more.plus)
+            else:
+                facts.put(name, self.either(name, facts.of(name), more).copy())
+        self.settled(facts)
+
+    def subtract(self, facts: SparkSet, view: View) -> None:
+        if view is facts:
+            facts.lays.clear()
+            return
+        # A change has few of the relations: nothing is looked for in the others.
+        for name in view.names() if isinstance(view, SparkSet) else facts.names():
+            lay = facts.of(name)
+            if lay.empty:
+                continue
+            if isinstance(view, SparkSet) and view.of(name).small:
+                facts.own(name).remove(view.of(name).plus)
+                continue
+            made = self._without_view(name, lay, view)
+            facts.put(name, made.copy() if made is lay else made)
+        self.settled(facts)
+
+    def _without_view(self, name: str, lay: Lay, view: View) -> Lay:
+        whole = SparkSet(self)
+        whole.put(name, lay)
+        return self.lay(whole - view, name)
+
+    def some(self, view: View, count: int) -> SparkSet:
+        made = self.none()
+        left = count
+        for name in self.names(view):
+            if not left:
+                break
+            lay = self.lay(view, name)
+            if lay.small:
+                rows = [row for row, _ in zip(lay.plus, range(left), strict=False)]
+            else:
+                found = self.frame(name, lay).limit(left).toArrow()
+                rows = spark_columns.rows_of(self.kinds[name], found)
+            made.own(name).add(rows)
+            left -= len(rows)
+        return made
+
+    def sample(self, view: View, relation: str, count: int) -> SparkSet:
+        return self.some(self.collect(view, (relation,)), count)
+
+    def cut(self, facts: FactSet, count: int, relations: Sequence[str]) -> SparkSet:
+        mine = spark_set(facts)
+        chosen = self.none()
+        for name in relations:
+            chosen.put(name, mine.of(name).copy())
+        found = self.some(chosen, count)
+        self.subtract(mine, found)
+        return found
+
+    def settle(self, facts: FactSet) -> FactSet:
+        return self.settled(spark_set(facts))
+
+    # What frames hold.
+
+    def gather(self, found: Found, large: bool, distinct: bool = True) -> dict[str, Lay]:
+        """The facts of frames, each once: in the driver, or computed and kept by executors."""
+        asked = [name for name, frames in found.frames.items() if frames]
+        packing = Packing(tuple(self.kinds[name] for name in asked))
+        frames = [
+            packing.pack(i, frame) for i, name in enumerate(asked) for frame in found.frames[name]
+        ]
+        packed = self.with_faults(packing, frames, found)
+        if packed is None:
+            return {}
+        if distinct:
+            packed = packed.distinct()
+        return {
+            asked[i]: lay for i, lay in self._run(packing, packed, large).items() if not lay.empty
+        }
+
+    def with_faults(
+        self, packing: Packing, frames: list[DataFrame], found: Found
+    ) -> DataFrame | None:
+        from pyspark.sql import functions as F
+
+        for rule, messages in found.faults:
+            shown = in_rule("\0", rule).split("\0")
+            said = F.concat(F.lit(shown[0]), F.col("message"), F.lit(shown[1]))
+            frames.append(packing.fault(messages.limit(1).select(said.alias("message"))))
+        return union(frames) if frames else None
+
+    def _run(self, packing: Packing, packed: DataFrame, large: bool) -> dict[int, Lay]:
+        """One job, if the guess is right whether the facts are few; two otherwise."""
+        if not large:
+            rows = packed.limit(SMALL + 1).toArrow()
+            if rows.num_rows <= SMALL:
+                return self._small_lays(packing, rows)
+        kept, sizes = self.kept(packing, packed)
+        if sum(sizes.values()) <= SMALL:
+            return self._small_lays(packing, kept.toArrow())
+        return {
+            i: Lay((), packing.unpack(kept, i), size)
+            for i, size in sizes.items()
+            if i >= 0 and size
+        }
+
+    def _small_lays(self, packing: Packing, rows: pa.Table) -> dict[int, Lay]:
+        tables, wrong = packing.split(rows)
+        refuse(wrong)
+        return {
+            i: Lay(spark_columns.rows_of(packing.relations[i], table))
+            for i, table in tables.items()
+        }
+
+    def kept(self, packing: Packing, packed: DataFrame) -> tuple[DataFrame, dict[int, int]]:
+        """The frame, computed, and how many rows of each number it has."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        seen = Observation()
+        numbers = [-1, *range(len(packing.relations))]
+        sums = [F.sum((F.col("r") == i).cast("bigint")).alias(f"r{i + 1}") for i in numbers]
+        wrong = F.max(F.when(F.col("r") == -1, F.col("s0"))).alias("wrong")
+        kept = packed.observe(seen, *sums, wrong).localCheckpoint(eager=True)
+        told = seen.get
+        if told.get("wrong"):
+            refuse([told["wrong"]])
+        return kept, {i: told.get(f"r{i + 1}") or 0 for i in numbers}
+
+
+def parts_of(view: View) -> tuple[list[View], list[View]]:
+    """What an `and` asks for, and what it forbids."""
+    if isinstance(view, Combination):
+        if view.op == "and":
+            left, right = parts_of(view.left), parts_of(view.right)
+            return left[0] + right[0], left[1] + right[1]
+        if view.op == "not":
+            if isinstance(view.left, Combination) and view.left.op == "not":
+                return parts_of(view.left.left)
+            return [], _forbidden(view.left)
+    return [view], []
+
+
+def _forbidden(view: View) -> list[View]:
+    """Views that a fact outside this one is in none of."""
+    if isinstance(view, Combination) and view.op == "or":
+        return _forbidden(view.left) + _forbidden(view.right)
+    if isinstance(view, Combination) and view.op == "not":
+        raise ValueError("a view that is negated twice")
+    return [view]
+
+
+def refuse(wrong: Sequence[str]) -> None:
+    if wrong:
+        raise EvaluationError(wrong[0])
+
+
+def spark_set(facts: FactSet) -> SparkSet:
+    assert isinstance(facts, SparkSet)
+    return facts

@@ -1,0 +1,139 @@
+"""Derivation counters on Spark: a frame with numbers for most facts, the driver for changes."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidelog.engine import Counter
+from tidelog.formats import spark_columns
+from tidelog.formats.spark_columns import Row
+from tidelog.spark.algebra import SMALL, Algebra, Found, refuse
+from tidelog.spark.packed_frames import Packing, union
+from tidelog.spark.sets import Lay, SparkSet
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class SparkCounter(Counter):
+    """Numbers of facts by relation: those of a frame, with column k, and what was added since."""
+
+    __slots__ = ("bases", "over")
+
+    def __init__(self) -> None:
+        self.bases: dict[str, DataFrame] = {}
+        self.over: dict[str, dict[Row, int]] = {}
+
+    def forget(self, name: str) -> None:
+        self.bases.pop(name, None)
+        self.over.pop(name, None)
+
+
+class Counts:
+    """Counts instances into counters, and looks them up."""
+
+    def __init__(self, engine: Algebra) -> None:
+        self.engine = engine
+
+    def add(
+        self, counter: SparkCounter, sign: int, found: Found, large: bool, result: SparkSet
+    ) -> int:
+        """Count the heads' instances; the heads, each once, are the result. Returns how many
+        instances there are, as far as the driver sees them."""
+        from pyspark.sql import functions as F
+
+        engine, asked = self.engine, list(found.frames)
+        packing = Packing(tuple(engine.kinds[name] for name in asked), counted=True)
+        frames = []
+        for i, name in enumerate(asked):
+            heads = union(found.frames[name])
+            many = heads.groupBy(*heads.columns).agg(F.count(F.lit(1)).alias("k"))
+            frames.append(packing.pack(i, many))
+        packed = engine.with_faults(packing, frames, found)
+        assert packed is not None
+        rows = None if large else packed.limit(SMALL + 1).toArrow()
+        if rows is not None and rows.num_rows <= SMALL:
+            return self._add_rows(counter, sign, packing, rows, result)
+        kept, sizes = engine.kept(packing, packed)
+        for i, size in sizes.items():
+            if i >= 0 and size:
+                many = packing.unpack(kept, i)
+                self._add_frame(counter, asked[i], many, sign)
+                result.put(asked[i], Lay((), many.drop("k"), size))
+        return sum(sizes.values())
+
+    def _add_rows(
+        self, counter: SparkCounter, sign: int, packing: Packing, rows: pa.Table, result: SparkSet
+    ) -> int:
+        tables, wrong = packing.split(rows)
+        refuse(wrong)
+        instances = 0
+        for i, table in tables.items():
+            relation = packing.relations[i]
+            heads = spark_columns.rows_of(relation, table.drop_columns(["k"]))
+            over = counter.over.setdefault(relation.name, {})
+            for head, k in zip(heads, table.column("k").to_pylist(), strict=True):
+                over[head] = over.get(head, 0) + sign * k
+                instances += k
+            result.put(relation.name, Lay(heads))
+        return instances
+
+    def _add_frame(self, counter: SparkCounter, name: str, many: DataFrame, sign: int) -> None:
+        from pyspark.sql import functions as F
+
+        columns = spark_columns.names(self.engine.kinds[name])
+        many = many.withColumn("k", F.col("k") * sign)
+        if name in counter.bases:
+            both = counter.bases[name].unionAll(many)
+            many = both.groupBy(*columns).agg(F.sum("k").alias("k"))
+        counter.bases[name] = many.localCheckpoint(eager=True)
+
+    def positive(self, counter: SparkCounter, facts: SparkSet) -> SparkSet:
+        """Those of the facts whose counter is above zero."""
+        made = self.engine.none()
+        for name in facts.names():
+            lay = facts.of(name)
+            held = self._few(counter, name, lay) if lay.small else self._many(counter, name, lay)
+            made.put(name, held)
+        return self.engine.settled(made)
+
+    def _few(self, counter: SparkCounter, name: str, lay: Lay) -> Lay:
+        from pyspark.sql import functions as F
+
+        relation, base = self.engine.kinds[name], counter.bases.get(name)
+        over = counter.over.get(name, {})
+        counts = Tally({row: over.get(row, 0) for row in lay.plus})
+        if base is not None and lay.plus:
+            asked = F.broadcast(self.engine.few(relation, lay.plus))
+            found = base.join(asked, on=spark_columns.names(relation)).toArrow()
+            rows = spark_columns.rows_of(relation, found.drop_columns(["k"]))
+            for row, k in zip(rows, found.column("k").to_pylist(), strict=True):
+                counts[row] += k
+        return Lay(row for row, k in counts.items() if k > 0)
+
+    def _many(self, counter: SparkCounter, name: str, lay: Lay) -> Lay:
+        from pyspark.sql import functions as F
+
+        every = self.every(counter, name)
+        if every is None:
+            return Lay()
+        held = every.filter(F.col("k") > 0).drop("k")
+        mine = self.engine.frame(name, lay)
+        return Lay((), mine.join(held, on=mine.columns, how="left_semi"), lay.most, done=False)
+
+    def every(self, counter: SparkCounter, name: str) -> DataFrame | None:
+        """The counter of a relation as one frame; what was added since joins its base."""
+        from pyspark.sql.types import LongType
+
+        over = counter.over.pop(name, None)
+        if over:
+            relation = self.engine.kinds[name]
+            table = spark_columns.as_arrow(relation, over)
+            table = table.append_column("k", pa.array(list(over.values()), type=pa.int64()))
+            wanted = spark_columns.schema(relation).add("k", LongType(), nullable=False)
+            added = self.engine.spark.createDataFrame(table, schema=wanted)
+            self._add_frame(counter, name, added, 1)
+        return counter.bases.get(name)

@@ -1,0 +1,347 @@
+"""The Spark engine: the engine interface over frames.
+
+A set is a `SparkSet`. A rule is a join of frames (`rules`), and all rules of an
+evaluation are one job (`evaluating`). What is found comes to the driver if it is small, and stays
+in the executors, with its lineage cut, if it is not (`algebra`). Where a stratum is worked on is
+decided in `placing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.engine import Counter, FactSet, Ids, OwnEvaluation, RelationDelta, Taken, View
+from tidelog.formats import spark_columns
+from tidelog.formats.frames import is_spark
+from tidelog.formats.spark_columns import Row
+from tidelog.local.dictionary import Dictionary, fits
+from tidelog.program.changes import Op
+from tidelog.program.diagnostics import DataError
+from tidelog.program.functors import Functor
+from tidelog.program.rules import Relation, Rule, Stratum
+from tidelog.program.syntax import Kind, Value
+from tidelog.program.table import DTYPES, Column, Table
+from tidelog.spark.algebra import SMALL, Found, spark_set
+from tidelog.spark.counters import SparkCounter
+from tidelog.spark.evaluators import Evaluators
+from tidelog.spark.placement import Options, Placing
+from tidelog.spark.sets import Lay, SparkSet, SparkTaken
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Saved = dict[str, Lay]
+HELD = 1_000_000  # facts of the driver among which it finds equal ones itself
+
+
+class SparkEngine(Evaluators):
+    """Relations by name, sets as frames, rules as joins."""
+
+    def __init__(
+        self, spark: SparkSession, options: Options | None = None, modules: bool = True
+    ) -> None:
+        super().__init__(spark)
+        self.dictionary = Dictionary()
+        self._begun: tuple[dict[str, Lay], dict[str, Lay]] | None = None
+        self.placing = Placing(self, options or Options(), modules)
+
+    def call(self, functions: Mapping[str, Functor]) -> None:
+        """Programs that call functions are refused."""
+
+    def watch(self, tick: Callable[[Rule | None], None] | None) -> None:
+        self._tick = tick or (lambda rule: None)
+
+    def _known(self, name: str, lay: Lay, rows: set[Row]) -> set[Row] | None:
+        """Which of the rows the lay's base has, if the driver knows."""
+        for facts in (self.explicit, self.all):
+            mine = self._committed(facts).get(name)
+            if mine is not None and mine.shares(lay) and not rows & mine.over:
+                return self.placing.driver.has(facts, name, rows)
+        return None
+
+    def _committed(self, facts: SparkSet) -> dict[str, Lay]:
+        """The set as the last update left it."""
+        if self._begun is None:
+            return facts.lays
+        return self._begun[0] if facts is self.all else self._begun[1]
+
+    # Counters.
+
+    def positive(self, counter: Counter, facts: FactSet) -> SparkSet:
+        assert isinstance(counter, SparkCounter)
+        return self.counts.positive(counter, spark_set(facts))
+
+    def reset(self, counter: Counter, relations: Sequence[str]) -> None:
+        assert isinstance(counter, SparkCounter)
+        for name in relations:
+            counter.forget(name)
+
+    @property
+    def ages(self) -> None:
+        return None
+
+    @property
+    def own_evaluation(self) -> OwnEvaluation:
+        return self.placing
+
+    @property
+    def overlapping(self) -> None:
+        return None
+
+    @property
+    def profiles(self) -> None:
+        return None
+
+    @property
+    def join_orders(self) -> None:
+        return None
+
+    @property
+    def scratch(self) -> None:
+        return None
+
+    # Facts as numbers, for closure modules, which work in the driver.
+
+    def identify(self, kind: Kind, values: Sequence[Value] | NDArray[Any]) -> Ids:
+        if kind == "symbol":
+            return np.array([self.dictionary.id(kind, value) for value in values], dtype=np.uint32)
+        return self.dictionary.encode(kind, np.asarray(values, dtype=DTYPES[kind]))
+
+    def values(self, kind: Kind, ids: Ids) -> Column:
+        return self.dictionary.decode(kind, np.ascontiguousarray(ids))
+
+    def ids(self, view: View, relation: str) -> Ids:
+        lay, known = self.lay(view, relation), self.kinds[relation]
+        table = spark_columns.as_table(known, self.rows(relation, lay))
+        found = np.empty((table.size, known.arity), dtype=np.uint32)
+        for c, (kind, column) in enumerate(zip(known.kinds, table.columns, strict=True)):
+            found[:, c] = self.dictionary.encode(kind, column)
+        return found
+
+    def pick(self, relation: str, ids: Ids) -> SparkSet:
+        known, made = self.kinds[relation], self.none()
+        decode = self.dictionary.decode
+        columns = tuple(
+            decode(kind, np.ascontiguousarray(ids[:, c])) for c, kind in enumerate(known.kinds)
+        )
+        made.put(relation, self.hand_over(known, Table(known.kinds, columns, len(ids))))
+        return made
+
+    def ordered(self, relation: str, ids: Ids) -> NDArray[np.int64]:
+        return self.dictionary.ordered(self.kinds[relation].kinds, ids)
+
+    def hand_over(self, relation: Relation, table: Table, distinct: bool = False) -> Lay:
+        """Facts that the driver has, as a lay; `distinct` if each is there once, surely."""
+        found = spark_columns.to_arrow(relation, table)
+        if found.num_rows <= SMALL:
+            return Lay(spark_columns.rows_of(relation, found))
+        if not distinct:
+            if found.num_rows > HELD:
+                frame = spark_columns.to_frame(self.spark, relation, found)
+                return self.gather(Found({relation.name: [frame]}, []), True)[relation.name]
+            found = found.group_by(found.column_names, use_threads=False).aggregate([])
+        # It becomes a frame when someone needs one.
+        make = cache(partial(spark_columns.to_frame, self.spark, relation, found))
+        return Lay((), size=found.num_rows, make=make, held=found)
+
+    def worked(self, rule: Rule, seconds: float, facts: int) -> None:
+        """Told when something else than the engine has derived facts of a rule."""
+
+    # Changes.
+
+    def take(self, relations: Sequence[str]) -> SparkTaken:
+        taken = {name: self.all.of(name) for name in relations}
+        for name in relations:
+            self.all.put(name, self.explicit.of(name).copy())
+        return SparkTaken(taken)
+
+    def compare(self, taken: Taken) -> tuple[SparkSet, SparkSet]:
+        assert isinstance(taken, SparkTaken)
+        gone, came = self.none(), self.none()
+        for name, before in taken.lays.items():
+            now = self.all.of(name)
+            if before is not now:
+                gone.put(name, self.without(name, before, now).copy())
+                came.put(name, self.without(name, now, before).copy())
+        return self.settled(gone), self.settled(came)
+
+    def save(self, facts: FactSet) -> Saved:
+        mine = spark_set(facts)
+        mine.frozen.update(mine.lays)
+        return {name: mine.of(name) for name in mine.names()}
+
+    def hold(self, saved: Saved) -> SparkSet:
+        made = self.none()
+        made.lays = dict(saved)
+        made.frozen.update(saved)
+        return made
+
+    def begin(self) -> None:
+        """From now on, changes of the two sets that stay can be undone."""
+        for facts in (self.all, self.explicit):
+            facts.frozen.update(facts.lays)
+        self._begun = dict(self.all.lays), dict(self.explicit.lays)
+        self.placing.driver.begin()
+
+    def commit(self) -> None:
+        self._begun = None
+
+    def rollback(self) -> None:
+        if self._begun is not None:
+            for facts, lays in zip((self.all, self.explicit), self._begun, strict=True):
+                facts.lays = lays
+                facts.frozen = set(lays)
+        self._begun = None
+        self.placing.driver.forget()
+
+    def change_explicit(
+        self,
+        op: Op,
+        name: str,
+        data: Table | DataFrame,
+        changed: FactSet,
+        check: Callable[[tuple[Value, ...]], None] | None = None,
+    ) -> bool:
+        lay = self.taken_in(name, data)
+        if check is not None:
+            for row in dict.fromkeys(self.table_of(name, lay).rows()):
+                check(row)
+        given = self.none()
+        given.put(name, lay)
+        new = self.collect(given - self.explicit if op == "+" else given & self.explicit)
+        if not new:
+            return False
+        if op == "+":
+            self.add(self.explicit, new)
+        else:
+            self.subtract(self.explicit, new)
+        again = self.collect(new & changed)
+        self.subtract(new, again)
+        self.subtract(spark_set(changed), again)
+        self.add(spark_set(changed), new)
+        return True
+
+    def find(self, name: str, table: Table) -> SparkSet:
+        found = self.none()
+        found.put(name, self.hand_over(self.kinds[name], table))
+        return found
+
+    def delta(
+        self, phases: Sequence[tuple[Saved, Saved]], relations: Mapping[str, Relation]
+    ) -> dict[str, RelationDelta]:
+        went, came = self.none(), self.none()
+        for gone, new in phases:
+            D, A = self.hold(gone), self.hold(new)
+            back, off = self.collect(D & came), self.collect(A & went)
+            came -= back
+            went -= off
+            went |= D - back
+            came |= A - off
+        found: dict[str, RelationDelta] = {}
+        for name in (*went.names(), *came.names()):
+            if name in relations and name not in found:
+                found[name] = self._delta_of(relations[name], went.of(name), came.of(name))
+        return found
+
+    def _delta_of(self, relation: Relation, went: Lay, came: Lay) -> RelationDelta:
+        lays: dict[Op, Lay] = {"+": came, "-": went}
+        sizes = {op: self.count(relation.name, lay) for op, lay in lays.items()}
+        decode = partial(_decode, self, relation, lays)
+        return RelationDelta(relation, sizes, decode, partial(_frame, self, relation, lays))
+
+    def forget(self, rules: Collection[Rule]) -> None:
+        """Nothing is kept of rules."""
+
+    # Facts in and out.
+
+    def reads(self, data: object) -> bool:
+        return is_spark(data)
+
+    def load(self, name: str, data: Table | DataFrame | Lay, into: Sequence[FactSet]) -> None:
+        """Add facts to these sets."""
+        lay = data if isinstance(data, Lay) else self.taken_in(name, data)
+        for facts in map(spark_set, into):
+            facts.put(name, self.either(name, facts.of(name), lay).copy())
+            self.settled(facts)
+
+    def taken_in(self, name: str, data: Table | DataFrame) -> Lay:
+        """Facts of a user, as a lay; DataError if there are cells without a value."""
+        relation = self.kinds[name]
+        if isinstance(data, Table):
+            return self.hand_over(relation, data)
+        frame = spark_columns.inward(relation, data)
+        self.describe(f"{name}: read")
+        return self.checked(relation, frame)
+
+    def checked(self, relation: Relation, frame: DataFrame) -> Lay:
+        """A frame of the engine's columns, computed; DataError if a cell has no value."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        seen = Observation()
+        empty = F.lit(False)
+        for column in frame.columns:
+            empty = empty | F.col(column).isNull()
+        told = (
+            F.sum(empty.cast("bigint")).alias("empty"),
+            F.count(F.lit(1)).alias("rows"),
+        )
+        kept = frame.distinct().observe(seen, *told).localCheckpoint(eager=True)
+        found = seen.get
+        if found["empty"]:
+            raise DataError(
+                f"error: {relation.name}: the frame has empty cells (nulls), or values that do "
+                "not fit a column's type"
+            )
+        if found["rows"] <= SMALL:
+            return Lay(spark_columns.rows_of(relation, kept.toArrow()))
+        return Lay((), kept, found["rows"])
+
+    def table(self, name: str, facts: View | None = None) -> Table:
+        return self.table_of(name, self.all.of(name) if facts is None else self.lay(facts, name))
+
+    def native(self, name: str) -> DataFrame:
+        return self.frame(name, self.all.of(name))
+
+    def holds(self, relation: Relation, row: Sequence[Value]) -> bool:
+        """Is this fact in the materialisation?"""
+        return self._has(self.all, relation, row)
+
+    def is_explicit(self, relation: Relation, row: Sequence[Value]) -> bool:
+        return self._has(self.explicit, relation, row)
+
+    def _has(self, facts: SparkSet, relation: Relation, row: Sequence[Value]) -> bool:
+        if len(row) != relation.arity or not all(map(fits, relation.kinds, row)):
+            return False
+        inside = tuple(map(spark_columns.inner, relation.kinds, row)) or (0,)
+        name = relation.name
+        return bool(self.members({name: (facts.of(name), {inside})})[name])
+
+    def ask(
+        self, strata: Sequence[Stratum], relation: Relation, parts: Sequence[Relation]
+    ) -> Table:
+        """Evaluate rules over relations of their own, and forget all but the answer."""
+        found = self.none()
+        known = dict(self.kinds)
+        for each in (relation, *parts):
+            self.declare(each)
+        try:
+            for stratum in strata:
+                view = self.all | found
+                found |= self.apply(stratum.rules, within=view)
+            return self.table_of(relation.name, found.of(relation.name))
+        finally:
+            self.kinds = known
+
+
+def _decode(engine: SparkEngine, relation: Relation, lays: dict[Op, Lay], op: Op) -> Table:
+    return engine.table_of(relation.name, lays[op], relation)
+
+
+def _frame(engine: SparkEngine, relation: Relation, lays: dict[Op, Lay], op: Op) -> DataFrame:
+    return engine.frame(relation.name, lays[op], relation)

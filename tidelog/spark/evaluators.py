@@ -1,0 +1,348 @@
+"""The four evaluators on Spark: rules as joins, and all rules of an evaluation one job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tidelog.engine import Counter, FactSet, Rounds, Split, View
+from tidelog.program.rules import Group, Literal, Rule
+from tidelog.program.syntax import Variable
+from tidelog.spark.algebra import SMALL, Algebra, Found, parts_of, spark_set
+from tidelog.spark.counters import Counts, SparkCounter
+from tidelog.spark.packed_frames import union
+from tidelog.spark.rule_joins import Reads, Source, group_keys, join, named
+from tidelog.spark.sets import Lay, SparkSet
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(slots=True)
+class Reading:
+    """What an evaluation reads: views, as lays and sources of relations once they are asked for."""
+
+    engine: Algebra
+    within: View
+    negative: View | None
+    _lays: dict[tuple[int, str], Lay]
+    _sources: dict[int, Source]
+
+    def view(self, name: str, complete: bool) -> View:
+        view = self.within if not complete or self.negative is None else self.negative
+        if isinstance(view, Split):
+            return view.inside if name in view.relations else view.outside
+        return view
+
+    def lay(self, name: str, complete: bool = False) -> Lay:
+        view = self.view(name, complete)
+        key = id(view), name
+        if key not in self._lays:
+            self._lays[key] = self.engine.lay(view, name)
+        return self._lays[key]
+
+    def source(self, name: str, lay: Lay) -> Source:
+        if id(lay) not in self._sources:
+            self._lays[id(lay), ""] = lay  # so that its id is not given to another one
+            self._sources[id(lay)] = Source(self.engine.frame(name, lay), lay.most)
+        return self._sources[id(lay)]
+
+
+class Evaluators(Algebra):
+    """Rules over views."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__(spark)
+        self.nonrecursive, self.recursive = SparkCounter(), SparkCounter()
+        self.counts = Counts(self)
+        self.instances = 0
+        self.lasting = 0.0  # Spark makes no indexes
+        self._round = 0  # of the rules that are worked off
+
+    def describe(self, what: str) -> None:
+        """What Spark's own pages call the jobs that follow."""
+        self.spark.sparkContext.setJobDescription(what)
+
+    def _describe_rules(self, found: Found) -> None:
+        shown = [name for name in found.frames if not name.startswith("%")] or ["parts of rules"]
+        names = ", ".join(shown[:3]) + (", …" if len(shown) > 3 else "")
+        self.describe(f"{names}: round {self._round}" if self._round else f"{names}: rules")
+
+    # The four evaluators.
+
+    def derive(
+        self,
+        rules: Sequence[Rule],
+        *,
+        touching: FactSet,
+        within: View,
+        guard: View | None = None,
+        negative: View | None = None,
+        touching_negated: FactSet | None = None,
+        add_to: Counter | None = None,
+        take_from: Counter | None = None,
+    ) -> SparkSet:
+        reading = Reading(self, within, negative, {}, {})
+        delta, lost = spark_set(touching), None
+        if touching_negated is not None:
+            lost = spark_set(touching_negated)
+        exact = add_to is not None or take_from is not None
+        found = Found({}, [])
+        for rule in rules:
+            for variant, reads in self._variants(rule, reading, delta, lost, exact):
+                self._note(found, variant, reads)
+        small = all(lay.small for lay in delta.lays.values())
+        return self._evaluated(found, guard, add_to, take_from, large=not small)
+
+    def apply(
+        self,
+        rules: Sequence[Rule],
+        *,
+        within: View,
+        guard: View | None = None,
+        negative: View | None = None,
+        add_to: Counter | None = None,
+        take_from: Counter | None = None,
+    ) -> SparkSet:
+        reading = Reading(self, within, negative, {}, {})
+        found = Found({}, [])
+        large = False
+        for rule in rules:
+            lays = self._lays(rule, reading)
+            if lays is not None:
+                large = large or any(not lay.small for lay in lays.values())
+                self._note(found, rule, Reads(self._sources(rule, reading, lays)))
+        return self._evaluated(found, guard, add_to, take_from, large=large)
+
+    def spread(
+        self,
+        rules: Sequence[Rule],
+        N: FactSet,
+        into: Sequence[FactSet],
+        *,
+        within: View,
+        guard: View,
+        negative: View | None = None,
+        add_to: Counter | None = None,
+        take_from: Counter | None = None,
+        each: Callable[[], bool],
+        most: int | None = None,
+        alone: Rounds | None = None,
+    ) -> None:
+        new = spark_set(N)
+        self._round = 0
+        while new and each():
+            self._round += 1
+            for facts in into:
+                self.add(spark_set(facts), new)
+            found = self.derive(
+                rules,
+                touching=new,
+                within=within,
+                guard=guard,
+                negative=negative,
+                add_to=add_to,
+                take_from=take_from,
+            )
+            new.lays, new.frozen = found.lays, set()
+        self._round = 0
+
+    def provable(
+        self,
+        rules: Sequence[Rule],
+        facts: FactSet,
+        *,
+        within: View,
+        negative: View | None = None,
+        older: frozenset[str] | None = None,
+    ) -> SparkSet:
+        assert older is None, "facts have no ages here"
+        mine = spark_set(facts)
+        reading = Reading(self, within, negative, {}, {})
+        found = Found({}, [])
+        for rule in rules:
+            lays = None if mine.of(rule.head.relation).empty else self._lays(rule, reading)
+            if lays is not None:
+                head = reading.source(rule.head.relation, mine.of(rule.head.relation))
+                reads = Reads(self._sources(rule, reading, lays), head=head)
+                self._note(found, rule, reads)
+        large = any(not lay.small for lay in mine.lays.values())
+        return self._evaluated(found, None, None, None, large=large)
+
+    def support(
+        self,
+        rules: Sequence[Rule],
+        facts: FactSet,
+        *,
+        within: View,
+        negative: View | None = None,
+        among: Sequence[str] | None = None,
+    ) -> SparkSet:
+        mine = spark_set(facts)
+        reading = Reading(self, within, negative, {}, {})
+        found = Found({}, [])
+        for rule in map(named, rules):
+            lays = None if mine.of(rule.head.relation).empty else self._lays(rule, reading)
+            if lays is None:
+                continue
+            head = reading.source(rule.head.relation, mine.of(rule.head.relation))
+            joined = join(rule, Reads(self._sources(rule, reading, lays), head=head))
+            for part in rule.literals():
+                if not part.negated and (among is None or part.relation in among):
+                    heads = joined.frame.select(*joined.terms(part.terms))
+                    found.add(rule, part.relation, heads, joined.faults)
+        large = any(not lay.small for lay in mine.lays.values())
+        return self._evaluated(found, None, None, None, large=large)
+
+    def _note(self, found: Found, rule: Rule, reads: Reads) -> None:
+        joined = join(rule, reads)
+        heads = joined.frame.select(*joined.terms(rule.head.terms))
+        found.add(rule, rule.head.relation, heads, joined.faults)
+
+    def _lays(self, rule: Rule, reading: Reading) -> dict[int, Lay] | None:
+        """What the body's literals read; None if there are no instances."""
+        lays: dict[int, Lay] = {}
+        for place, part in enumerate(rule.body):
+            if isinstance(part, Literal | Group):
+                complete = isinstance(part, Group) or part.negated
+                lays[place] = reading.lay(part.relation, complete)
+                if not complete and lays[place].empty:
+                    return None
+        return lays
+
+    def _sources(self, rule: Rule, reading: Reading, lays: Mapping[int, Lay]) -> dict[int, Source]:
+        found = {}
+        for place, lay in lays.items():
+            part = rule.body[place]
+            assert isinstance(part, Literal | Group)
+            found[place] = reading.source(part.relation, lay)
+        return found
+
+    def _variants(
+        self,
+        rule: Rule,
+        reading: Reading,
+        delta: SparkSet,
+        lost: SparkSet | None,
+        exact: bool,
+    ) -> Iterator[tuple[Rule, Reads]]:
+        """The rule with one part that meets the change; where instances are counted, those
+        before it do not."""
+        lays = self._lays(rule, reading)
+        if lays is None:
+            return
+        spared: dict[int, Source] = {}
+        for place, part in enumerate(rule.body):
+            if isinstance(part, Literal) and not part.negated:
+                change = delta.of(part.relation)
+                if change.empty:
+                    continue
+                meets = self._meeting(part.relation, change, lays[place])
+                reads = self._sources(rule, reading, {**lays, place: meets})
+                yield rule, Reads(reads, dict(spared))
+                if exact:
+                    lays[place] = self.without(part.relation, lays[place], change)
+                    if lays[place].empty:
+                        return
+            elif isinstance(part, Literal) and lost is not None:
+                change = lost.of(part.relation)
+                if change.empty:
+                    continue
+                body = (*rule.body[:place], replace(part, negated=False), *rule.body[place + 1 :])
+                reads = self._sources(rule, reading, {**lays, place: change})
+                yield replace(rule, body=body), Reads(reads, dict(spared))
+                if exact:
+                    spared[place] = reading.source(part.relation, change)
+            elif isinstance(part, Group) and lost is not None:
+                change = self.either(part.relation, delta.of(part.relation), lost.of(part.relation))
+                if change.empty:
+                    continue
+                source = reading.source(part.relation, change)
+                keys = group_keys(rule, part)
+                reads = self._sources(rule, reading, lays)
+                reads[len(rule.body)] = _touched(part, keys, source)
+                literal = Literal(part.relation, tuple(keys))
+                yield replace(rule, body=(*rule.body, literal)), Reads(reads, dict(spared))
+                if exact:
+                    spared[place] = source
+
+    def _meeting(self, name: str, change: Lay, lay: Lay) -> Lay:
+        """Facts of the change that are in the view."""
+        if lay is change or (change.plus <= lay.plus and change.small):
+            return change
+        if change.small and lay.small:
+            return Lay(change.plus & lay.plus)
+        from pyspark.sql import functions as F
+
+        few, many = self.frame(name, change), self.frame(name, lay)
+        few = F.broadcast(few) if change.small else few
+        return Lay((), many.join(few, on=many.columns), min(change.most, lay.most), done=False)
+
+    # What evaluations find.
+
+    def _evaluated(
+        self,
+        found: Found,
+        guard: View | None,
+        add_to: Counter | None,
+        take_from: Counter | None,
+        large: bool,
+    ) -> SparkSet:
+        self._tick(None)
+        result = self.none()
+        if not found.frames:
+            return result
+        self._describe_rules(found)
+        counter = add_to or take_from
+        if counter is None:
+            if guard is not None and large:
+                self._guard_frames(found, guard)
+            for name, lay in self.gather(found, large).items():
+                result.put(name, lay)
+            if guard is not None and not large:
+                self._guard(result, guard)
+            return result
+        assert isinstance(counter, SparkCounter)
+        sign = 1 if add_to is not None else -1
+        self.instances += self.counts.add(counter, sign, found, large, result)
+        if guard is not None:
+            self._guard(result, guard)
+        return result
+
+    def _guard_frames(self, found: Found, guard: View) -> None:
+        wanted, unwanted = parts_of(guard)
+        for name, frames in found.frames.items():
+            lay = Lay((), union(frames).distinct(), SMALL + 1, done=False)
+            for view in wanted:
+                lay = self.both(name, lay, self.lay(view, name))
+            for view in unwanted:
+                lay = self.without(name, lay, self.lay(view, name))
+            found.frames[name] = [] if lay.empty else [self.frame(name, lay)]
+
+    def _guard(self, facts: SparkSet, guard: View) -> None:
+        """Only facts of the guard stay."""
+        wanted, unwanted = parts_of(guard)
+        for views, keep in ((wanted, True), (unwanted, False)):
+            for view in views:
+                asked = {}
+                for name in facts.names():
+                    lay, other = facts.of(name), self.lay(view, name)
+                    if lay.small:
+                        asked[name] = (other, lay.plus)
+                    else:
+                        pick = self.both if keep else self.without
+                        facts.put(name, pick(name, lay, other).copy())
+                for name, rows in self.members(asked).items():
+                    facts.put(name, Lay(rows if keep else facts.of(name).plus - rows))
+        self.settled(facts)
+
+
+def _touched(part: Group, keys: Sequence[Variable], source: Source) -> Source:
+    """Keys of the groups that facts belong to, each once."""
+    from pyspark.sql import functions as F
+
+    rule = Rule(Literal("%keys", tuple(keys)), (Literal(part.relation, part.terms),))
+    joined = join(rule, Reads({0: source}))
+    frame = joined.frame.select(*joined.terms(tuple(keys))).distinct()
+    return Source(frame if keys else frame.limit(1).select(F.col("c0")), source.size)

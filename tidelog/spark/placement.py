@@ -1,0 +1,483 @@
+"""Where each stratum is worked on: in the driver, inside partitions, or by frames.
+
+*driver*: the stratum and what it reads are small; a local engine has them.
+*pivot*, *components*, *shuffle*: recursion inside partitions, where the local engine's kernels
+run (`strategies`). A small change of a pivot stratum is worked on in the driver, too: one job
+fetches the slices that it can reach.
+*frames*: rules as joins, a job a round: everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tidelog.control.limits import Watch as Clock
+from tidelog.formats import spark_columns
+from tidelog.maintain import bf, dred, recompute
+from tidelog.maintain.driver import auto
+from tidelog.maintain.driver.update_loop import update
+from tidelog.maintain.materialise import evaluate
+from tidelog.maintain.memory import Memory
+from tidelog.maintain.report import Work
+from tidelog.maintain.seminaive import Watch
+from tidelog.maintain.update import Algorithm, Update
+from tidelog.program.diagnostics import TidelogError, plural
+from tidelog.program.rules import Rule, Stratum
+from tidelog.spark.driver import Driver, reads
+from tidelog.spark.sets import Lay, SparkSet
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from tidelog.spark.engine import SparkEngine
+    from tidelog.spark.strategies import Made, Strategy
+    from tidelog.spark.strategies import Options as StrategyOptions
+    from tidelog.spark.strategies.partition_state import Round
+    from tidelog.spark.strategies.slices import Overlay
+
+DRIVER_FACTS = 2_000_000
+STRATEGIES = ("auto", "driver", "pivot", "components", "shuffle", "frames")
+MANY_RULES = 40  # of a stratum: too many plans for Spark's own planner
+MANY_STRATA = 8  # too many to be worked on one by one
+SMALL_PART = 0.01  # of a huge stratum: a change that is followed, and no reason to begin anew
+HUGE = 50_000_000  # facts: to derive them anew takes longer than the dozens of jobs of DRed
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the Spark engine works, where a user wants to say so."""
+
+    strategy: str = "auto"
+    driver_facts: int = DRIVER_FACTS
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise TidelogError(
+                f"error: there is no strategy {self.strategy!r}\n"
+                f"    there are {', '.join(STRATEGIES)}"
+            )
+        if not isinstance(self.driver_facts, int) or self.driver_facts < 0:
+            raise TidelogError(
+                f"error: driver_facts is a number of facts; {self.driver_facts!r} is none"
+            )
+
+
+@dataclass(slots=True)
+class Kept:
+    """What a strategy made of a stratum: blobs, which slices can be fetched from."""
+
+    strategy: Strategy
+    made: Mapping[str, Made]
+    lays: Mapping[str, Lay]  # the same for the engine
+
+    def is_state(self, name: str, lay: Lay) -> bool:
+        """Is this what was made, but for what is laid over it?"""
+        return lay.shares(self.lays[name])
+
+
+class Placing:
+    """Decides for one database."""
+
+    def __init__(self, engine: SparkEngine, options: Options, modules: bool) -> None:
+        self.engine = engine
+        self.options = options
+        most = options.driver_facts if options.strategy in ("auto", "driver") else 0
+        self.driver = Driver(engine, most, modules)
+        self.told: dict[tuple[str, ...], str] = {}  # what was chosen for strata, and why
+        self._kept: dict[tuple[str, ...], Kept] = {}
+        self._of: dict[str, Kept] = {}  # by relation: where its facts were made
+
+    # From scratch.
+
+    def materialise(self, strata: Sequence[Stratum], watch: Watch, memory: Memory) -> None:
+        """Derive all strata, of which the materialisation has the explicit facts."""
+        from tidelog.spark.strategies.fuse import fuse
+
+        waiting: list[Stratum] = []
+        unknown: set[str] = set()  # relations of those that wait
+        for stratum in strata:
+            if stratum.rules:
+                known = unknown.isdisjoint(reads(stratum))
+                if known and self._by_driver(stratum, watch, self.driver.evaluate):
+                    continue
+                waiting.append(stratum)
+                unknown.update(stratum.relations)
+        together = len(waiting) > MANY_STRATA and self.options.strategy != "frames"
+        for stratum in fuse(waiting) if together else waiting:
+            watch.stratum(stratum)
+            evaluate(self.engine, stratum, self.engine.all, watch, memory, self.engine.explicit)
+
+    def _by_driver(
+        self, stratum: Stratum, watch: Watch, derive: Callable[[Stratum, Watch], bool]
+    ) -> bool:
+        if not self._in_driver(stratum):
+            return False
+        facts = sum(self.engine.all.of(name).most for name in reads(stratum))
+        watch.stratum(stratum)
+        done = derive(stratum, watch)
+        if done:
+            self._tell(stratum, f"driver: it reads {plural(facts, 'fact')}")
+        return done
+
+    def evaluate(self, stratum: Stratum, watch: Watch) -> bool:
+        """Derive a stratum from scratch in a way of our own; False if frames are the way."""
+        if self._by_driver(stratum, watch, self.driver.renew):
+            return True
+        if not stratum.recursive or self.options.strategy == "frames":
+            self._tell(stratum, "frames: " + ("asked for" if stratum.recursive else "no recursion"))
+            return False
+        self._by_strategy(stratum, watch)
+        return True
+
+    def _by_strategy(self, stratum: Stratum, watch: Watch) -> None:
+        from tidelog.spark import strategies
+
+        engine, forced = self.engine, self.options.strategy
+        wanted = None if forced in ("auto", "driver") else forced
+        sizes = self._sizes(stratum)
+        if wanted is not None and wanted != "shuffle" and not _fits(stratum, engine, wanted):
+            wanted = None  # it was asked for, for those that it fits
+        chosen = strategies.choose(stratum, engine.kinds, wanted, sizes=sizes)
+        made = strategies.materialise(
+            *(chosen, engine.spark, stratum, engine.kinds),
+            self._read(stratum),
+            self._asked(stratum, watch),
+        )
+        if isinstance(watch, Clock):
+            watch.outside = 0
+        self._put(stratum, chosen, made)
+        self._tell(stratum, f"{chosen.name}: {chosen.why}")
+
+    def _read(self, stratum: Stratum) -> Callable[[str], DataFrame]:
+        """What a strategy reads: explicit facts of the stratum, and all lower ones."""
+        return lambda name: self.engine.frame(name, self._given(stratum, name))
+
+    def _given(self, stratum: Stratum, name: str) -> Lay:
+        inside = name in stratum.relations
+        return (self.engine.explicit if inside else self.engine.all).of(name)
+
+    def _sizes(self, stratum: Stratum) -> dict[str, int]:
+        return {name: self._given(stratum, name).most for name in reads(stratum)}
+
+    def _asked(self, stratum: Stratum, watch: Watch) -> StrategyOptions:
+        from tidelog.spark import strategies
+
+        tables, blobs = {}, {}  # what the driver has anyway, and what strategies have made
+        for name in reads(stratum):
+            lay = self._given(stratum, name)
+            if lay.small:
+                tables[name] = spark_columns.as_arrow(self.engine.kinds[name], lay.plus)
+            elif lay.held is not None and not lay.over:
+                tables[name] = lay.held
+            elif _is_made(self._of, name, lay):
+                blobs[name] = self._of[name].made[name].blobs
+        made = strategies.Options(sizes=self._sizes(stratum), tables=tables, blobs=blobs)
+        if not isinstance(watch, Clock):
+            return made
+
+        def show(done: Round) -> None:
+            watch.outside += done.facts
+            watch.round()
+
+        return replace(made, limits=watch.limits, show=show)
+
+    def _put(self, stratum: Stratum, strategy: Strategy, made: Mapping[str, Made]) -> None:
+        """These are the stratum's facts now."""
+        # A frame for each relation of many would take longer than to derive their facts.
+        lays = {
+            name: Lay(size=found.count, make=partial(getattr, found, "frame"))
+            if found.count
+            else Lay()
+            for name, found in made.items()
+        }
+        for name, lay in lays.items():
+            self.engine.all.put(name, lay.copy())
+        kept = Kept(strategy, made, lays)
+        self._kept[stratum.relations] = kept
+        self._of.update(dict.fromkeys(lays, kept))
+
+    def _tell(self, stratum: Stratum, what: str) -> None:
+        self.told[stratum.relations] = what
+
+    def _in_driver(self, stratum: Stratum, rules: Sequence[Rule] = ()) -> bool:
+        return self.driver.most > 0 and self.driver.fits(stratum, rules)
+
+    # Updates.
+
+    def placed(self, algorithm: Algorithm) -> Algorithm:
+        """The algorithm, where it should run."""
+
+        def maintain(
+            u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]
+        ) -> None:
+            if self._in_driver(stratum, gone):
+                self.driver.maintain(algorithm, u, stratum, gone, come)
+                return
+            if not gone and not come and self._by_slices(algorithm, u, stratum):
+                return
+            u.work.place = "frames"
+            (self._auto if algorithm is auto.maintain else algorithm)(u, stratum, gone, come)
+            if u.work.algorithm == "recompute":
+                told = self.told.get(stratum.relations, "frames")
+                u.work.place = told.partition(":")[0]
+
+        return maintain
+
+    def _by_slices(self, algorithm: Algorithm, u: Update, stratum: Stratum) -> bool:
+        """Maintain just the slices of a pivot stratum that the change can reach: in the driver if
+        they are few, where they are otherwise."""
+        kept = self._kept.get(stratum.relations)
+        if kept is None or kept.strategy.name != "pivot":
+            return False
+        deltas, overlays = self._deltas(u, stratum), self._overlays(stratum, kept)
+        if deltas is None or overlays is None:
+            return False
+        return self._by_few_slices(
+            algorithm, u, stratum, kept, deltas, overlays
+        ) or self._by_many_slices(u, stratum, kept, deltas, overlays)
+
+    def _by_few_slices(
+        self,
+        algorithm: Algorithm,
+        u: Update,
+        stratum: Stratum,
+        kept: Kept,
+        deltas: Mapping[str, pa.Table],
+        overlays: Mapping[str, Overlay],
+    ) -> bool:
+        from tidelog.spark.strategies import slices
+
+        engine = self.engine
+        lower = reads(stratum) - set(stratum.relations)
+        room = self.options.driver_facts - sum(engine.all.of(name).most for name in lower)
+        if room <= 0:
+            return False
+        if slices.is_square(kept.strategy) and any(
+            engine.explicit.of(name).most for name in stratum.relations
+        ):
+            return False  # its linear form takes no step by a fact that is given
+        tables = slices.affected(
+            *(kept.strategy, engine.spark, stratum, engine.kinds, deltas, kept.made),
+            overlays=overlays,
+            most=room,
+        )
+        if tables is None:
+            return False
+        form, closure = stratum, kept.strategy.closure
+        if closure is not None and closure.kind == "transitive":
+            form = slices.linear_form(stratum, closure, engine.kinds[closure.relation].kinds[0])
+        return self.driver.maintain_slices(algorithm, u, stratum, form, tables)
+
+    def _by_many_slices(
+        self,
+        u: Update,
+        stratum: Stratum,
+        kept: Kept,
+        deltas: Mapping[str, pa.Table],
+        overlays: Mapping[str, Overlay],
+    ) -> bool:
+        from tidelog.spark.strategies.patch import patched
+        from tidelog.spark.strategies.rederive import renewed
+
+        engine = self.engine
+        closure = kept.strategy.closure
+        if closure is not None and closure.kind == "transitive":
+            return False
+        state = kept.made
+        if overlays:
+            state = patched(kept.strategy, engine.spark, stratum, engine.kinds, kept.made, overlays)
+        found = renewed(
+            *(kept.strategy, engine.spark, stratum, engine.kinds, self._read(stratum), deltas),
+            state,
+            self._asked(stratum, u.watch),
+        )
+        if found is None:
+            return False
+        D, A = engine.none(), engine.none()
+        for name in stratum.relations:
+            for facts, tables in ((D, found.removed), (A, found.added)):
+                table = spark_columns.from_arrow(engine.kinds[name], tables[name])
+                facts.put(name, engine.hand_over(engine.kinds[name], table, True))
+        self._put(stratum, kept.strategy, found.state)
+        u.memory.keep(stratum)
+        u.work.algorithm, u.work.why = "recompute", "slices that the change reaches"
+        u.work.place = "pivot, by slices"
+        u.net(D, A)
+        return True
+
+    def _deltas(self, u: Update, stratum: Stratum) -> dict[str, pa.Table] | None:
+        """What the change is for the stratum, if the driver has it."""
+        found: dict[str, pa.Table] = {}
+        inside = set(stratum.relations)
+        for name in reads(stratum):
+            rows: set[spark_columns.Row] = set()
+            for facts in (u.X,) if name in inside else (u.D, u.A):
+                lay = _lay(facts, name)
+                if not lay.small:
+                    return None
+                rows |= lay.plus
+            if rows:
+                found[name] = spark_columns.as_arrow(self.engine.kinds[name], rows)
+        return found
+
+    def _overlays(self, stratum: Stratum, kept: Kept) -> dict[str, Overlay] | None:
+        """What has changed since the blobs were written; None if they are of another state."""
+        from tidelog.spark.strategies import slices
+
+        found = {}
+        for name in stratum.relations:
+            lay, relation = self.engine.all.of(name), self.engine.kinds[name]
+            if not kept.is_state(name, lay):
+                return None
+            if not self.engine.explicit.of(name).small:
+                return None
+            if lay.plus or lay.minus:
+                removed, added = (
+                    spark_columns.as_arrow(relation, rows) for rows in (lay.minus, lay.plus)
+                )
+                found[name] = slices.Overlay(removed, added)
+        return found
+
+    def anew(self, u: Update, strata: Sequence[Stratum]) -> tuple[SparkSet, SparkSet]:
+        """Derive these strata from scratch, as few as can be; what went and what came."""
+        from tidelog.spark.strategies.compare import difference
+
+        engine = self.engine
+        names = [name for stratum in strata for name in stratum.relations]
+        before, made_before = {name: engine.all.of(name) for name in names}, dict(self._of)
+        taken = engine.take(names)
+        self.driver.forget()
+        self.materialise(strata, u.watch, u.memory)
+        kept = [
+            name
+            for name in names
+            if _is_made(made_before, name, before[name])
+            and _is_made(self._of, name, engine.all.of(name))
+        ]
+        for name in kept:
+            del taken.lays[name]
+        D, A = engine.compare(taken)
+        if kept:
+            old, new = _blobs(made_before, kept), _blobs(self._of, kept)
+            gone, came = difference(engine.spark, old, new, kept, engine.kinds)
+            for facts, tables in ((D, gone), (A, came)):
+                for name, table in tables.items():
+                    found = spark_columns.from_arrow(engine.kinds[name], table)
+                    facts.put(name, engine.hand_over(engine.kinds[name], found, True))
+            both = engine.collect(D & A)
+            D -= both
+            A -= both
+        return D, A
+
+    def _auto(
+        self, u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]
+    ) -> None:
+        """Few jobs matter more than few instances: one step where there is no recursion, DRed
+        where little of very much changes and rules are few, and the stratum anew otherwise."""
+        if not stratum.recursive:
+            bf.maintain(u, stratum, gone, come)
+            u.work.why = "no recursion"
+            return
+        size = sum(self.engine.all.of(name).most for name in reads(stratum))
+        change = sum(_lay(facts, n).most for facts in (u.X, u.D, u.A) for n in _names(facts))
+        kept = self._kept.get(stratum.relations)
+        outgrown = self.options.strategy != "frames" and kept is None
+        few_rules = len(stratum.rules) <= MANY_RULES
+        forced = self.options.strategy == "frames"
+        followed = change <= SMALL_PART * size and (forced or size > HUGE)
+        if few_rules and followed and not outgrown:
+            dred.maintain(u, stratum, gone, come)
+            u.work.why = "little changes"
+        else:
+            recompute.maintain(u, stratum, gone, come)
+            u.work.why = "fewer jobs than by following the change" if few_rules else "many rules"
+            if outgrown:
+                u.work.why = "it has outgrown the driver"
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """`auto` for all strata at once: where many of them are too large for the driver, they are
+    derived anew, as few strata as can be."""
+
+    placing: Placing
+    name: str = "auto"
+
+    def maintain(
+        self, u: Update, strata: Sequence[Stratum], gone: Sequence[Rule], come: Sequence[Rule]
+    ) -> None:
+        stratum_of = {name: i for i, s in enumerate(strata) for name in s.relations}
+        readers: dict[str, set[str]] = {}
+        for stratum in strata:
+            for rule in stratum.rules:
+                for name, _ in rule.reads():
+                    readers.setdefault(name, set()).add(rule.head.relation)
+        changed = [rule.head.relation for rule in (*gone, *come)]
+        reached = _reached([*_names(u.X), *changed], readers)
+        mine = [s for s in strata if not reached.isdisjoint(s.relations)]
+        outside = [s for s in mine if s.rules and not self.placing._in_driver(s)]
+        if len(outside) <= MANY_STRATA or self.placing.options.strategy == "frames":
+            way = self.placing.placed(auto.maintain)
+            update(u, strata, stratum_of, readers, gone, come, way)
+        else:
+            self._anew(u, mine)
+
+    def _anew(self, u: Update, strata: Sequence[Stratum]) -> None:
+        names = tuple(name for stratum in strata for name in stratum.relations)
+        u.begin(Work(names, "recompute", "many strata, too large for the driver"))
+        u.net(*self.placing.anew(u, strata))
+        u.work.place = "shuffle"
+        u.report.works.append(u.work)
+
+
+def _reached(names: Sequence[str], readers: Mapping[str, set[str]]) -> set[str]:
+    """Relations that a change of these can reach."""
+    found, waiting = set(names), list(names)
+    while waiting:
+        for head in readers.get(waiting.pop(), ()):
+            if head not in found:
+                found.add(head)
+                waiting.append(head)
+    return found
+
+
+def _is_made(of: Mapping[str, Kept], name: str, lay: Lay) -> bool:
+    """Are these facts blobs, and nothing but them?"""
+    kept = of.get(name)
+    return (
+        kept is not None
+        and not lay.small
+        and kept.is_state(name, lay)
+        and not lay.plus
+        and not lay.minus
+    )
+
+
+def _blobs(of: Mapping[str, Kept], names: Sequence[str]) -> list[DataFrame]:
+    """The frames of blobs that have facts of these relations, each once."""
+    found = {id(of[name]): of[name].made[name].blobs for name in names}
+    return list(found.values())
+
+
+def _fits(stratum: Stratum, engine: SparkEngine, strategy: str) -> bool:
+    from tidelog.spark.strategies import choose
+
+    try:
+        choose(stratum, engine.kinds, strategy)
+    except TidelogError:
+        return False
+    return True
+
+
+def _lay(facts: object, name: str) -> Lay:
+    assert isinstance(facts, SparkSet)
+    return facts.of(name)
+
+
+def _names(facts: object) -> list[str]:
+    assert isinstance(facts, SparkSet)
+    return facts.names()

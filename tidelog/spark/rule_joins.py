@@ -1,0 +1,440 @@
+"""Rules as joins of frames.
+
+A body is put together literal by literal: those that are small or share a variable first, tests
+as soon as their variables are bound, what can go wrong last. Rows of the joined frame are the
+rule's instances, one each; so a bag of heads counts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from tidelog.formats.spark_columns import TYPES
+from tidelog.program.formula_walk import names_of, variables
+from tidelog.program.rules import (
+    BodyLiteral,
+    Constraint,
+    Expression,
+    Group,
+    Literal,
+    Range,
+    Rule,
+    Simple,
+)
+from tidelog.program.syntax import Constant, Kind, Variable, Wildcard
+from tidelog.spark.expressions import Maker, can_fail, flipped, literal, wrapped
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+FEW = 100_000  # rows of a frame that every executor may have whole
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Facts that a literal reads, and at most how many there are."""
+
+    frame: DataFrame
+    size: int
+
+    @property
+    def shared(self) -> DataFrame:
+        """The frame, for the side of a join that may be sent to every executor."""
+        from pyspark.sql import functions as F
+
+        return F.broadcast(self.frame) if self.size <= FEW else self.frame
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What a rule's body reads."""
+
+    literals: Mapping[int, Source]  # by place in the body
+    spared: Mapping[int, Source] = field(default_factory=dict)  # what groups and negated literals
+    # must not meet, either
+    head: Source | None = None  # facts that must be heads
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A body's instances; `faults` are messages of what went wrong."""
+
+    frame: DataFrame
+    columns: dict[str, str]
+    faults: tuple[DataFrame, ...]
+
+    def terms(self, terms: Sequence[Simple]) -> list[Column]:
+        """A head, or a body literal, of each instance: columns c0, c1, …"""
+        from pyspark.sql import functions as F
+
+        if not terms:
+            return [F.lit(0).cast("bigint").alias("c0")]
+        return [self._term(term).alias(f"c{i}") for i, term in enumerate(terms)]
+
+    def _term(self, term: Simple) -> Column:
+        from pyspark.sql import functions as F
+
+        if isinstance(term, Constant):
+            assert term.kind is not None
+            return literal(term.kind, term.value)
+        assert isinstance(term, Variable)
+        return F.col(self.columns[term.name])
+
+
+def named(rule: Rule) -> Rule:
+    """The rule with variables for `_` in positive literals: their values are asked for."""
+    fresh = count()
+
+    def term(simple: Simple) -> Simple:
+        if isinstance(simple, Wildcard):
+            return Variable(f"_{next(fresh)}", kind=simple.kind)
+        return simple
+
+    body = tuple(
+        replace(part, terms=tuple(map(term, part.terms)))
+        if isinstance(part, Literal) and not part.negated
+        else part
+        for part in rule.body
+    )
+    return replace(rule, body=body)
+
+
+def join(rule: Rule, reads: Reads) -> Joined:
+    return _Join(rule, reads).run()
+
+
+class _Join:
+    def __init__(self, rule: Rule, reads: Reads) -> None:
+        self.rule = rule
+        self.reads = reads
+        self.frame: DataFrame | None = None
+        self.columns: dict[str, str] = {}
+        self.faults: list[DataFrame] = []
+        self.small = True  # whether the joined frame should be, as far as is known
+
+    def run(self) -> Joined:
+        if self.reads.head is not None:
+            self._match(self.rule.head.terms, self.reads.head)
+        waiting = dict(enumerate(self.rule.body))
+        while waiting:
+            place = self._next(waiting)
+            self._take(place, waiting.pop(place))
+        if self.frame is None:  # a body that reads nothing
+            self.frame = _one_row()
+        return Joined(self.frame, self.columns, tuple(self.faults))
+
+    def _next(self, waiting: Mapping[int, BodyLiteral]) -> int:
+        ready = [place for place, part in waiting.items() if self._is_ready(place, part)]
+        return min(ready, key=lambda place: self._rank(place, waiting[place]))
+
+    def _is_ready(self, place: int, part: BodyLiteral) -> bool:
+        match part:
+            case Literal():
+                return not part.negated or self._has(part.terms)
+            case Constraint():
+                if part.op == "=":
+                    left, right = self._has((part.left,)), self._has((part.right,))
+                    return (left and (right or isinstance(part.right, Variable))) or (
+                        right and isinstance(part.left, Variable)
+                    )
+                return self._has((part.left, part.right))
+            case Range():
+                terms = [part.start, part.stop, *([part.step] if part.step is not None else [])]
+                return self._has(terms)
+            case Group():
+                return all(v.name in self.columns for v in group_keys(self.rule, part))
+
+    def _has(self, terms: Iterable[Any]) -> bool:
+        return all(v.name in self.columns for term in terms for v in variables(term))
+
+    def _rank(self, place: int, part: BodyLiteral) -> tuple[int, float]:
+        """Tests first, then facts, small ones and those that share a variable before others."""
+        if can_fail(part) or (isinstance(part, Range) and _range_can_fail(part)):
+            return 5, 0
+        if isinstance(part, Literal) and not part.negated:
+            source = self.reads.literals[place]
+            shares = self.frame is None or any(
+                isinstance(t, Constant) or (isinstance(t, Variable) and t.name in self.columns)
+                for t in part.terms
+            )
+            return (2 if shares else 3), source.size
+        if isinstance(part, Range):
+            return 4, 0
+        return (1, 0) if isinstance(part, Literal | Group) else (0, 0)
+
+    def _take(self, place: int, part: BodyLiteral) -> None:
+        match part:
+            case Literal() if part.negated:
+                self._negate(place, part)
+            case Literal():
+                self._match(part.terms, self.reads.literals[place])
+            case Constraint():
+                self._test(part)
+            case Range():
+                self._range(part)
+            case Group():
+                self._group(place, part)
+
+    # Literals.
+
+    def _name(self, variable: str) -> str:
+        return self.columns.setdefault(variable, f"x{len(self.columns)}")
+
+    def _pattern(self, terms: Sequence[Simple], frame: DataFrame, more: bool = False) -> DataFrame:
+        """Facts that fit the terms; columns of variables, and with `more` the facts' too."""
+        from pyspark.sql import functions as F
+
+        tests: list[Column] = []
+        first: dict[str, str] = {}
+        for c, term in enumerate(terms):
+            if isinstance(term, Constant):
+                assert term.kind is not None
+                tests.append(F.col(f"c{c}") == literal(term.kind, term.value))
+            elif isinstance(term, Variable):
+                if term.name in first:
+                    tests.append(F.col(f"c{c}") == F.col(first[term.name]))
+                else:
+                    first[term.name] = f"c{c}"
+        if tests:
+            frame = frame.filter(reduce(lambda a, b: a & b, tests))
+        chosen = [F.col(c).alias(self._name(name)) for name, c in first.items()]
+        if more or not chosen:
+            chosen += [F.col(c) for c in frame.columns]
+        return frame.select(*chosen)
+
+    def _match(self, terms: Sequence[Simple], source: Source) -> None:
+        before = set(self.columns)
+        found = self._pattern(terms, source.frame)
+        mine = dict.fromkeys(t.name for t in terms if isinstance(t, Variable))
+        if not mine:  # a test whether there are such facts, one instance for each
+            found = found.select(*[found[c].alias(f"_{c}") for c in found.columns])
+        if self.frame is None:
+            self.frame = found
+        else:
+            found = Source(found, source.size).shared
+            shared = [self.columns[name] for name in mine if name in before]
+            self.frame = (
+                self.frame.join(found, on=shared) if shared else self.frame.crossJoin(found)
+            )
+        if not mine:
+            self.frame = self.frame.drop(*[c for c in self.frame.columns if c.startswith("_")])
+            if not self.frame.columns:
+                from pyspark.sql import functions as F
+
+                self.frame = self.frame.select(F.lit(0).alias("one"))
+
+    def _so_far(self) -> DataFrame:
+        return self.frame if self.frame is not None else _one_row()
+
+    def _meets(self, terms: Sequence[Simple], source: Source, how: str) -> None:
+        """Instances whose variables fit some fact of the source, or none."""
+        from pyspark.sql import functions as F
+
+        frame = self._so_far()
+        known = set(self.columns)
+        found = self._pattern(terms, source.frame)
+        shared = list(
+            dict.fromkeys(
+                self.columns[t.name] for t in terms if isinstance(t, Variable) and t.name in known
+            )
+        )
+        self.columns = {name: c for name, c in self.columns.items() if name in known}
+        if shared:
+            found = Source(found.select(*shared).distinct(), source.size).shared
+            self.frame = frame.join(found, on=shared, how=how)
+        else:
+            found = found.select(F.lit(1).alias("any")).limit(1)
+            self.frame = frame.join(F.broadcast(found), on=F.lit(True), how=how)
+
+    def _negate(self, place: int, part: Literal) -> None:
+        self._meets(part.terms, self.reads.literals[place], "left_anti")
+        if place in self.reads.spared:
+            self._meets(part.terms, self.reads.spared[place], "left_anti")
+
+    # Tests and values.
+
+    def _maker(self) -> Maker:
+        return Maker(self.columns, [])
+
+    def _note_faults(self, made: Maker) -> None:
+        """What goes wrong is told, and gives no instance."""
+        from pyspark.sql import functions as F
+
+        if made.faults:
+            message = F.coalesce(*made.faults).alias("message")
+            self.faults.append(self._so_far().select(message).filter("message is not null"))
+
+    def _test(self, part: Constraint) -> None:
+        made = self._maker()
+        if part.op == "=":
+            for term, other in ((part.left, part.right), (part.right, part.left)):
+                if isinstance(term, Variable) and term.name not in self.columns:
+                    value = made.value(other)
+                    self._note_faults(made)
+                    self.frame = self._so_far().withColumn(self._name(term.name), value)
+                    if made.faults:
+                        self.frame = self.frame.filter(f"{self.columns[term.name]} is not null")
+                    return
+        test = made.test(part)
+        self._note_faults(made)
+        self.frame = self._so_far().filter(test)
+
+    def _range(self, part: Range) -> None:
+        from pyspark.sql import functions as F
+
+        made = self._maker()
+        terms: list[Expression] = [part.start, part.stop]
+        if part.step is not None:
+            terms.append(part.step)
+        values = [made.value(term) for term in terms]
+        self._note_faults(made)
+        kind = part.start.kind
+        assert kind is not None
+        each = F.udf(RANGES[kind], f"array<{TYPES[kind]}>", useArrow=False)
+        name = part.variable.name
+        if name in self.columns:
+            fresh = "_r"
+            self.frame = self._so_far().withColumn(fresh, F.explode(each(*values)))
+            self.frame = self.frame.filter(F.col(fresh) == F.col(self.columns[name])).drop(fresh)
+        else:
+            frame = self._so_far()
+            self.frame = frame.withColumn(self._name(name), F.explode(each(*values)))
+
+    # Aggregates.
+
+    def _group(self, place: int, part: Group) -> None:
+        from pyspark.sql import functions as F
+
+        source = self.reads.literals[place]
+        if place in self.reads.spared:
+            self._meets(part.terms, self.reads.spared[place], "left_anti")
+        frame = self._so_far()
+        known = dict(self.columns)
+        facts = self._pattern(part.terms, source.frame)
+        inside, self.columns = self.columns, known
+        keys = [inside[v.name] for v in group_keys(self.rule, part)]
+        value = F.lit(1) if part.value is None else F.col(inside[part.value.name])
+        kind = part.result.kind if part.value is None else part.value.kind
+        assert kind is not None
+        if keys:
+            wanted = frame.select(*keys).distinct()
+            facts = facts.join(wanted, on=keys, how="left_semi")
+        found = facts.groupBy(*keys).agg(aggregate(part.op, value, kind).alias("_v"))
+        if keys:
+            frame = frame.join(found, on=keys, how="left")
+        else:
+            frame = frame.crossJoin(F.broadcast(found))
+        result = F.col("_v")
+        if part.op in ("count", "sum"):
+            nothing = F.lit(0.0) if part.result.kind == "float" else F.lit(0).cast("bigint")
+            result = F.coalesce(result, nothing)
+        else:
+            frame = frame.filter("_v is not null")
+        name = part.result.name
+        if name in self.columns:
+            frame = frame.filter(result == F.col(self.columns[name]))
+        else:
+            frame = frame.withColumn(self._name(name), result)
+        self.frame = frame.drop("_v")
+
+
+def group_keys(rule: Rule, group: Group) -> list[Variable]:
+    """Variables of the group's literal that occur elsewhere in the rule, each once."""
+    others = {v.name for term in rule.head.terms for v in variables(term)}
+    for part in rule.body:
+        if part is not group:
+            others |= names_of(part)
+    others.add(group.result.name)
+    found = {
+        term.name: term
+        for term in group.terms
+        if isinstance(term, Variable) and term.name in others
+    }
+    return list(found.values())
+
+
+def _one_row() -> DataFrame:
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.getActiveSession()
+    assert spark is not None
+    return spark.range(1).select("id")
+
+
+def _range_can_fail(part: Range) -> bool:
+    return any(can_fail(term) for term in (part.start, part.stop, part.step))
+
+
+def aggregate(op: str, value: Column, kind: Kind) -> Column:
+    """Null of nothing."""
+    from pyspark.sql import functions as F
+
+    if op == "count":
+        return F.count(F.lit(1))
+    if op in ("sum", "mean") and (op == "mean" or kind == "float"):
+        if kind == "unsigned":
+            from tidelog.spark.expressions import unsigned
+
+            value = unsigned(value)
+        folded = F.udf(_total if op == "sum" else _mean, "double", useArrow=False)
+        return folded(F.collect_list(value.cast("double")))
+    if op == "sum":
+        return wrapped(F.sum(value.cast("decimal(19,0)")).cast("decimal(38,0)"))
+    pick: Callable[..., Column] = F.min if op == "min" else F.max
+    if kind == "unsigned":
+        return flipped(pick(flipped(value)))
+    return pick(value)
+
+
+def _total(values: list[float]) -> float | None:
+    """Exactly, and rounded once: it depends on no order."""
+    from tidelog.spark.float_sums import total
+
+    return total(values) if values else None
+
+
+def _mean(values: list[float]) -> float | None:
+    from tidelog.spark.float_sums import total
+
+    return total(values) / len(values) + 0.0 if values else None
+
+
+def _integers(start: int, stop: int, step: int | None = None) -> list[int]:
+    if step is None:
+        step = 1 if start <= stop else -1
+    if step == 0:
+        return [] if start == stop else [start]
+    return list(range(start, stop, step))
+
+
+def _unsigned(start: int, stop: int, step: int | None = None) -> list[int]:
+    whole = 1 << 64
+    found = _integers(start % whole, stop % whole, None if step is None else step % whole)
+    return [value - whole if value >= whole >> 1 else value for value in found]
+
+
+def _floats(start: float, stop: float, step: float | None = None) -> list[float]:
+    if any(value != value for value in (start, stop, step)):
+        return []
+    if step is None:
+        step = 1.0 if start <= stop else -1.0
+    if step == 0:
+        return [] if start == stop else [start]
+    found = []
+    while start < stop if step > 0 else start > stop:
+        found.append(start + 0.0)
+        if start + step == start:  # the step is too small to change the value
+            break
+        start += step
+    return found
+
+
+RANGES: dict[Kind, Callable[..., Any]] = {
+    "number": _integers,
+    "unsigned": _unsigned,
+    "float": _floats,
+}

@@ -1,0 +1,109 @@
+"""A round of one part: what was sent to it comes in, and what follows for others goes out.
+
+Nothing but messages travels, and only what is new: so nothing is sent twice, and what a part has
+derived stays where it is until all are done. A worker that has not followed a part so far makes up
+for it by the messages of all rounds: to derive facts again takes less than to send them along in
+every round, lest a worker should need them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from tidelog.program.diagnostics import TidelogError
+from tidelog.spark.strategies.blobs import chunks, pack
+from tidelog.spark.strategies.executor_errors import Fault, Told
+from tidelog.spark.strategies.partition_engine import Cargo, Share, Tables, gathered, relation_of
+
+ENGINES = 4  # that a worker keeps
+
+
+class Piece(NamedTuple):
+    """Facts of one relation, for a part to take in in a round, the first of which is number 0."""
+
+    round: int
+    name: str
+    blob: bytes
+
+
+Sent = tuple[int, Piece]  # with the part that it is sent to
+
+
+class Kept(NamedTuple):
+    round: int
+    share: Share
+
+
+_kept: dict[tuple[str, int], Kept] = {}  # by run and part: engines that this worker has
+
+
+def step(
+    cargo: Cargo, part: int, number: int, pieces: Iterable[Piece], told: Told
+) -> Iterator[Sent]:
+    """What a part sends in a round; `pieces` are all that it has been sent so far."""
+    try:
+        share = _followed(cargo, part, number, pieces, new=True)
+        yield from _leave(cargo, share, number, told)
+        _keep(cargo, part, number, share)
+    except TidelogError as error:
+        told.fault = Fault.of(error)
+
+
+def result(
+    cargo: Cargo, part: int, last: int, pieces: Iterable[Piece], told: Told
+) -> Iterator[tuple[str, int, bytes]]:
+    """The stratum's facts that a part owns after the last round, as blobs with their sizes."""
+    try:
+        share = _followed(cargo, part, last, pieces, new=False)
+        for name, table in share.owned():
+            for piece in chunks(table):
+                yield name, piece.size, pack(relation_of(cargo, name), piece)
+    except TidelogError as error:
+        told.fault = Fault.of(error)
+    forget()
+
+
+def _followed(cargo: Cargo, part: int, number: int, pieces: Iterable[Piece], new: bool) -> Share:
+    """The part's engine at its fixpoint in a round; `new` if it must tell what is new in it."""
+    kept = _kept.pop((cargo.run, part), None)
+    if kept is not None and kept.round > number - new:
+        kept = None
+    done = -1 if kept is None else kept.round
+    mine = [piece for piece in pieces if piece.round > done]
+    if kept is None:
+        kept, done = Kept(0, Share(cargo, part)), 0
+        kept.share.begin(_sent(cargo, mine, range(1)))
+    for rounds in (range(done + 1, number), range(max(number, done + 1), number + 1)):
+        if rounds:
+            kept.share.go_on(_sent(cargo, mine, rounds))
+    return kept.share
+
+
+def _sent(cargo: Cargo, pieces: Sequence[Piece], rounds: range) -> Tables:
+    return gathered(cargo, ((p.name, p.blob) for p in pieces if p.round in rounds))
+
+
+def _leave(cargo: Cargo, share: Share, number: int, told: Told) -> Iterator[Sent]:
+    """What others need of what is new here."""
+    for name, owned, outward in share.news():
+        if name in cargo.stratum.relations:
+            told.facts[name] = owned
+        for part, table in outward:
+            told.sent += table.size
+            for piece in chunks(table):
+                yield part, Piece(number + 1, name, pack(relation_of(cargo, name), piece))
+
+
+def forget() -> None:
+    """Let go of what this worker has kept; rounds go on without it."""
+    _kept.clear()
+
+
+def _keep(cargo: Cargo, part: int, number: int, share: Share) -> None:
+    """For the next round, should it come to this worker; engines of other runs are let go."""
+    for key in [key for key in _kept if key[0] != cargo.run]:
+        del _kept[key]
+    while len(_kept) >= ENGINES:
+        del _kept[next(iter(_kept))]
+    _kept[cargo.run, part] = Kept(number, share)

@@ -1,0 +1,260 @@
+"""What strategies are given and what they make: frames in, blobs of facts out.
+
+Executors leave facts as blobs in the parts where they were derived; a frame of rows is opened
+from them when someone reads it. So a stratum is materialised without its facts ever being rows
+of Spark, which would take longer than to derive them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.control.limits import Limits
+from tidelog.formats import spark_columns
+from tidelog.program.diagnostics import LimitError, plural
+from tidelog.program.rules import Relation, Stratum
+from tidelog.program.table import Table
+from tidelog.spark.packed_frames import union
+from tidelog.spark.strategies.blobs import CHUNK, chunks, pack, unpack_arrow
+from tidelog.spark.strategies.executor_errors import Fault, Told
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+Read = Callable[[str], "DataFrame"]
+BLOBS = "part int, name string, size bigint, blob binary"
+_SCHEMA = pa.schema(
+    [("part", pa.int32()), ("name", pa.string()), ("size", pa.int64()), ("blob", pa.binary())]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of a stratum, for a progress line."""
+
+    relation: str
+    round: int
+    facts: int  # that were new in it
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a stratum is materialised; the defaults suit a session with few, large parts."""
+
+    parts: int | None = None  # as many as the session has cores unless given
+    limits: Limits = field(default_factory=Limits)  # on the facts of the stratum, and on time
+    sizes: Mapping[str, int] = field(default_factory=dict)  # what `read` gives, where known
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)  # what the driver has of it
+    blobs: Mapping[str, DataFrame] = field(default_factory=dict)  # where it is blobs already
+    small: int = 100_000  # facts of a relation that may be sent to every part
+    show: Callable[[Round], None] | None = None
+
+    def size(self, name: str) -> int | None:
+        """How many facts `read` would give, if that is known."""
+        held = self.tables.get(name)
+        return self.sizes.get(name) if held is None else len(held)
+
+
+@dataclass
+class Made:
+    """A relation's facts, each once; no plan stands behind them."""
+
+    relation: Relation
+    count: int
+    blobs: DataFrame  # of all relations of the stratum, in the parts where they are at home
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The facts as rows, opened when someone reads them."""
+        return opened(self.blobs, self.relation)
+
+
+def parts_of(spark: SparkSession, options: Options) -> int:
+    return options.parts or max(1, spark.sparkContext.defaultParallelism)
+
+
+@contextmanager
+def described(spark: SparkSession, text: str) -> Iterator[None]:
+    """Jobs of the block carry this text in Spark's own pages."""
+    context = spark.sparkContext
+    before = context.getLocalProperty("spark.job.description")
+    context.setJobDescription(text)
+    try:
+        yield
+    finally:
+        context.setLocalProperty("spark.job.description", before)  # type: ignore[arg-type]
+
+
+def title(stratum: Stratum) -> str:
+    shown = [name for name in stratum.relations if not name.startswith("%")] or ["(hidden)"]
+    more = len(shown) - 3
+    return ", ".join(shown[:3]) + (f" and {more} more" if more > 0 else "")
+
+
+# Frames of several relations, in one.
+
+
+def by_signature(
+    names: Sequence[str], relations: Mapping[str, Relation], read: Read, options: Options
+) -> list[DataFrame]:
+    """Frames with a column `r`, the number of the relation among `names`, before its columns: one
+    for each list of types, since a plan for every relation would take longer than its facts."""
+    from pyspark.sql import functions as F
+
+    alike: dict[tuple[str, ...], list[DataFrame]] = {}
+    stored: dict[tuple[tuple[str, ...], int], list[int]] = {}  # by types and frame of blobs
+    for i, name in enumerate(names):
+        types = tuple(spark_columns.types(relations[name]))
+        blobs = options.blobs.get(name)
+        if blobs is not None:
+            stored.setdefault((types, id(blobs)), []).append(i)
+        else:
+            frame = read(name).select(F.lit(i).alias("r"), *spark_columns.names(relations[name]))
+            alike.setdefault(types, []).append(frame)
+    for (types, _), numbers in stored.items():
+        mine = {i: relations[names[i]] for i in numbers}
+        found = opened_together(options.blobs[names[numbers[0]]], mine)
+        alike.setdefault(types, []).append(found)
+    return [union(frames) for frames in alike.values()]
+
+
+def collected(
+    spark: SparkSession,
+    names: Iterable[str],
+    relations: Mapping[str, Relation],
+    read: Read,
+    options: Options,
+) -> dict[str, list[bytes]]:
+    """Facts of whole relations as blobs in the driver, to be broadcast."""
+    found = {name: options.tables.get(name) for name in names}
+    missing = [name for name, table in found.items() if table is None and options.size(name) != 0]
+    for frame in by_signature(missing, relations, read, options):
+        table = frame.toArrow()
+        numbers = table.column("r")
+        for i in numbers.unique().to_pylist():
+            mine = table.filter(pc.equal(numbers, i)).drop_columns("r")
+            found[missing[i]] = mine
+    return {
+        name: [] if table is None else _packed(relations[name], table)
+        for name, table in found.items()
+    }
+
+
+def _packed(relation: Relation, table: pa.Table) -> list[bytes]:
+    return [pack(relation, piece) for piece in chunks(spark_columns.from_arrow(relation, table))]
+
+
+# Blobs as rows of a frame.
+
+
+def blob_row(part: int, relation: Relation, table: Table) -> pa.RecordBatch:
+    return batch(part, relation.name, table.size, pack(relation, table))
+
+
+def batch(part: int, name: str, size: int, blob: bytes | None) -> pa.RecordBatch:
+    """One row for `BLOBS`."""
+    row = zip((part, name, size, blob), _SCHEMA, strict=True)
+    arrays = [pa.array([one], type=column.type) for one, column in row]
+    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+
+
+def frames(
+    blobs: DataFrame, counts: Mapping[str, int], names: Sequence[str], kinds: Mapping[str, Relation]
+) -> dict[str, Made]:
+    """Every relation's facts, out of blobs that are there already."""
+    return {name: Made(kinds[name], counts.get(name, 0), blobs) for name in names}
+
+
+def opened(blobs: DataFrame, relation: Relation) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for blob in batch.column(0):
+                found = unpack_arrow(relation, blob.as_buffer())
+                yield from found.to_batches(max_chunksize=CHUNK)
+
+    mine = blobs.where(F.col("name") == relation.name).select("blob")
+    return mine.mapInArrow(read, spark_columns.schema(relation))
+
+
+def opened_together(blobs: DataFrame, relations: Mapping[int, Relation]) -> DataFrame:
+    """Facts of relations with the same types, each with the relation's number before it."""
+    from pyspark.sql.types import IntegerType, StructType
+
+    numbers = {relation.name: i for i, relation in relations.items()}
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for name, blob in zip(*batch.columns, strict=True):
+                i = numbers[name.as_py()]
+                found = unpack_arrow(relations[i], blob.as_buffer())
+                number = pa.repeat(pa.scalar(i, pa.int32()), found.num_rows)
+                yield from found.add_column(0, "r", number).to_batches(max_chunksize=CHUNK)
+
+    made = StructType().add("r", IntegerType(), nullable=False)
+    for column in spark_columns.schema(next(iter(relations.values()))):
+        made = made.add(column)
+    return blobs.where(named(numbers)).select("name", "blob").mapInArrow(read, made)
+
+
+def named(names: Iterable[str]) -> Column:
+    """Whether a blob is of one of these relations: one literal, however many they are."""
+    from pyspark.sql import functions as F
+
+    wanted = F.from_json(F.lit(json.dumps(list(names))), "array<string>")
+    return F.array_contains(wanted, F.col("name"))
+
+
+# What tasks told.
+
+
+def check(
+    tally: Mapping[int, Told], parts: int, limits: Limits, stratum: Stratum, before: int = 0
+) -> dict[str, int]:
+    """New facts by relation; raises what a task would have raised, and looks at the limit on all
+    facts, of which a task knows its own part only."""
+    if len(tally) != parts:
+        raise RuntimeError(f"{len(tally)} of {parts} parts told what they did")
+    counts: dict[str, int] = {}
+    faults: list[Fault] = []
+    for one in tally.values():
+        if one.fault is not None:
+            faults.append(one.fault)
+        for name, count in one.facts.items():
+            counts[name] = counts.get(name, 0) + count
+    if faults:
+        raise sorted(faults, key=lambda fault: fault.message)[0].error()
+    most = limits.max_facts
+    if most is not None and before + sum(counts.values()) > most:
+        raise too_many(most, stratum)
+    return counts
+
+
+def too_many(most: int, stratum: Stratum) -> LimitError:
+    return _stopped(
+        f"more than {plural(most, 'fact')}, in {title(stratum)}", stratum, "--max-facts"
+    )
+
+
+def check_time(seconds: float, limits: Limits, stratum: Stratum, number: int) -> None:
+    """Between rounds; within one, its tasks look at the time themselves."""
+    most = limits.max_seconds
+    if most is not None and seconds > most:
+        where = f"in round {number} of {title(stratum)}"
+        raise _stopped(f"more than {most:g} seconds, {where}", stratum, "--max-seconds")
+
+
+def _stopped(what: str, stratum: Stratum, option: str) -> LimitError:
+    rules = stratum.recursive or stratum.rules
+    where = f", in the rule\n    {rules[0].text}" if rules else ""
+    return LimitError(f"error: stopped at {what}{where}\n    a larger limit is set by {option}")

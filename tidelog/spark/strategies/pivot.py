@@ -1,0 +1,137 @@
+"""Pivot: parts of a stratum that never meet, each taken to its fixpoint by a local engine.
+
+Every recursive rule keeps an argument, so what follows from a fact is at home where the fact is.
+Facts are divided by that argument once, lower relations that do not have it are broadcast, and one
+job does the rest. Facts stay in the part where they were derived: see `slices` for updates.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tidelog.program.diagnostics import TidelogError
+from tidelog.program.rules import Relation, Rule, Stratum
+from tidelog.program.table import Table
+from tidelog.spark.strategies.blobs import chunks
+from tidelog.spark.strategies.choose import Strategy, apart, whole
+from tidelog.spark.strategies.executor_errors import Fault, Told
+from tidelog.spark.strategies.partition_engine import Cargo, Share, Tables, gathered
+from tidelog.spark.strategies.partition_state import (
+    BLOBS,
+    Made,
+    Options,
+    Read,
+    blob_row,
+    check,
+    collected,
+    described,
+    frames,
+    parts_of,
+    title,
+)
+from tidelog.spark.strategies.partitioning import Placing, Route
+from tidelog.spark.strategies.route import arrivals, at_home, divide
+from tidelog.spark.strategies.search import reached
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def materialise(
+    strategy: Strategy,
+    spark: SparkSession,
+    stratum: Stratum,
+    relations: Mapping[str, Relation],
+    read: Read,
+    options: Options,
+) -> dict[str, Made]:
+    from tidelog.spark.strategies.accumulator import ByPart
+
+    cargo = _cargo(strategy, spark, stratum, relations, read, options)
+    context = spark.sparkContext
+    tally = context.accumulator({}, ByPart())
+    sent = context.broadcast(cargo)
+    divided = [n for n in cargo.placing.routes if options.size(n) != 0]
+    divided = [name for name in divided if name not in cargo.whole]
+    with described(spark, f"{title(stratum)}: fixpoint by pivot"):
+        inputs = divide(spark, divided, relations, read, cargo.placing, cargo.parts, options)
+        inputs = at_home(inputs, cargo.parts)
+        blobs = inputs.mapInArrow(_fixpoint(sent, tally), BLOBS).localCheckpoint()
+    counts = check(tally.value, cargo.parts, options.limits, stratum)
+    sent.destroy()
+    return frames(blobs, counts, stratum.relations, relations)
+
+
+def _cargo(
+    strategy: Strategy,
+    spark: SparkSession,
+    stratum: Stratum,
+    relations: Mapping[str, Relation],
+    read: Read,
+    options: Options,
+) -> Cargo:
+    names = whole(stratum, strategy)
+    if strategy.closure is not None and strategy.closure.kind == "transitive":
+        names += stratum.relations  # every part goes on by the same facts
+    with described(spark, f"{title(stratum)}: facts for every part"):
+        broadcast = collected(spark, names, relations, read, options)
+    used = {name for rule in stratum.rules for name, _ in rule.reads()} | {*stratum.relations}
+    return Cargo(
+        uuid.uuid4().hex,
+        stratum,
+        {name: relations[name] for name in relations if name in used},
+        placed(strategy, stratum, frozenset(names)),
+        parts_of(spark, options),
+        broadcast,
+        options.limits,
+        strategy.closure,
+    )
+
+
+def placed(strategy: Strategy, stratum: Stratum, broadcast: frozenset[str]) -> Placing:
+    """Facts by their pivot."""
+    routes: dict[str, tuple[Route, ...]]
+    routes = {name: (Route(column),) for name, column in strategy.pivots.items()}
+    routes |= {name: (Route(column),) for name, column in apart(stratum, strategy).items()}
+    near: list[Rule] = []
+    far: list[Rule] = []
+    for rule in stratum.rules:
+        atoms = [a.relation for a in rule.literals() if not a.negated]
+        (near if broadcast.issuperset(atoms) else far).append(rule)
+    return Placing(tuple(near), tuple(far), {}, broadcast, routes)
+
+
+# The job.
+
+
+def _fixpoint(sent: Any, tally: Any) -> Any:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        cargo: Cargo = sent.value
+        for part, pieces in arrivals(batches).items():
+            told = Told()
+            try:
+                for name, table in derived(cargo, part, gathered(cargo, pieces)):
+                    told.facts[name] = told.facts.get(name, 0) + table.size
+                    for piece in chunks(table):
+                        yield blob_row(part, cargo.relations[name], piece)
+            except TidelogError as error:
+                told.fault = Fault.of(error)
+            tally.add({part: told})
+
+    return run
+
+
+def derived(cargo: Cargo, part: int, arrived: Tables) -> Iterator[tuple[str, Table]]:
+    """All facts of the stratum that are at home in a part, by relation, in pieces."""
+    share = Share(cargo, part)
+    if cargo.closure is not None:
+        for table in reached(share, cargo.closure, arrived):
+            yield cargo.closure.relation, table
+        return
+    share.begin(arrived)
+    for name in cargo.stratum.relations:
+        yield name, share.engine.table(name)

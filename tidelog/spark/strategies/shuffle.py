@@ -1,0 +1,175 @@
+"""Shuffle: parts that exchange facts, round by round.
+
+Facts are at home in several parts, so that each rule instance is found in one (see `placing`).
+A round is one job: every part takes in what was sent to it, goes on to its own fixpoint, and sends
+what it has derived to the other parts where that is at home. Parts run ahead of each other, so
+rounds are few. When nothing is sent any more, the facts that each part owns are the result.
+
+Messages of all rounds are kept in shuffle files, which Spark makes again should they be lost. A
+part reads all of them in every round, for its worker need not be the one that it had before (see
+`exchange`). `partitionBy` with one and the same function lets a union put the messages to a part
+side by side, whatever round they are of, without sending them again.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tidelog.program.rules import Relation, Stratum
+from tidelog.spark.packed_frames import union
+from tidelog.spark.strategies.choose import Strategy
+from tidelog.spark.strategies.exchange import Piece, Sent, result, step
+from tidelog.spark.strategies.executor_errors import Told
+from tidelog.spark.strategies.input_sizes import measured
+from tidelog.spark.strategies.partition_engine import Cargo
+from tidelog.spark.strategies.partition_state import (
+    BLOBS,
+    Made,
+    Options,
+    Read,
+    Round,
+    check,
+    check_time,
+    collected,
+    described,
+    frames,
+    parts_of,
+    title,
+)
+from tidelog.spark.strategies.partitioning import place
+from tidelog.spark.strategies.route import divide
+from tidelog.spark.strategies.workers import by_own_workers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LONG = 16  # rounds after which their blobs are put together
+
+
+def materialise(
+    strategy: Strategy,
+    spark: SparkSession,
+    stratum: Stratum,
+    relations: Mapping[str, Relation],
+    read: Read,
+    options: Options,
+) -> dict[str, Made]:
+    from tidelog.spark.strategies.accumulator import ByPart
+
+    cargo = _cargo(spark, stratum, relations, read, options)
+    context = spark.sparkContext
+    sent = context.broadcast(cargo)
+    divided = [n for n in cargo.placing.routes if n in relations and options.size(n) != 0]
+    with described(spark, f"{title(stratum)}: round 1"):
+        inputs = divide(spark, divided, relations, read, cargo.placing, cargo.parts, options)
+        first = inputs.rdd.mapPartitions(_messages).partitionBy(cargo.parts, _part)
+    inboxes, counts, last = _rounds(spark, sent, first, stratum, options)
+    tally = context.accumulator({}, ByPart())
+
+    def owned(inbox: Any, first: int) -> DataFrame:
+        found = inbox.mapPartitionsWithIndex(_result(sent, tally, last, first))
+        return spark.createDataFrame(found, BLOBS, verifySchema=False)
+
+    with described(spark, f"{title(stratum)}: result"):
+        blobs = union(by_own_workers(context.union(inboxes), owned)).localCheckpoint()
+    check(tally.value, cargo.parts, options.limits, stratum)
+    sent.unpersist()
+    return frames(blobs, counts, stratum.relations, relations)
+
+
+def _cargo(
+    spark: SparkSession,
+    stratum: Stratum,
+    relations: Mapping[str, Relation],
+    read: Read,
+    options: Options,
+) -> Cargo:
+    with described(spark, f"{title(stratum)}: sizes"):
+        sizes = measured(stratum, relations, read, options)
+    placing = place(stratum, relations, sizes.small, sizes.few)
+    used = {name for rule in stratum.rules for name, _ in rule.reads()} | {*stratum.relations}
+    with described(spark, f"{title(stratum)}: facts for every part"):
+        whole = collected(spark, sorted(placing.broadcast & used), relations, read, options)
+    return Cargo(
+        uuid.uuid4().hex,
+        stratum,
+        {name: relations[name] for name in relations if name in used},
+        placing,
+        parts_of(spark, options),
+        whole,
+        options.limits,
+    )
+
+
+def _rounds(
+    spark: SparkSession, sent: Any, first: Any, stratum: Stratum, options: Options
+) -> tuple[list[Any], dict[str, int], int]:
+    """Rounds until nothing is sent: all messages, how many facts there are, and the last round."""
+    from tidelog.spark.strategies.accumulator import ByPart
+
+    context, parts = spark.sparkContext, first.getNumPartitions()
+    known: list[Any] = [first]  # what parts were sent
+    counts: dict[str, int] = {}
+    started = time.perf_counter()
+    N, number = 1, 0
+    while N:
+        number += 1
+        began = time.perf_counter()
+        check_time(began - started, options.limits, stratum, number)
+        tally = context.accumulator({}, ByPart())
+        send = partial(_outbox, sent, tally, number - 1, parts)
+        with described(spark, f"{title(stratum)}: round {number}"):
+            inbox = context.union(by_own_workers(context.union(known), send))
+            inbox._jrdd.count()  # by Java: to count them here, Python would read them all
+        new = check(tally.value, parts, options.limits, stratum, sum(counts.values()))
+        for name, count in new.items():
+            counts[name] = counts.get(name, 0) + count
+        N = sum(told.sent for told in tally.value.values())
+        if options.show is not None:
+            seconds = time.perf_counter() - began
+            options.show(Round(title(stratum), number, sum(new.values()), seconds))
+        known.append(inbox)
+        if len(known) >= LONG:
+            known = [context.union(known)]
+            known[0].localCheckpoint()
+    return known, counts, number - 1
+
+
+def _outbox(sent: Any, tally: Any, number: int, parts: int, inbox: Any, first: int) -> Any:
+    """Messages of a round, by the part that they are sent to."""
+    run = _round(sent, tally, number, first)
+    return inbox.mapPartitionsWithIndex(run).partitionBy(parts, _part)
+
+
+def _part(part: int) -> int:
+    return part
+
+
+def _messages(rows: Iterable[Any]) -> Iterator[Sent]:
+    for row in rows:
+        if row.name:
+            yield row.part, Piece(0, row.name, bytes(row.blob))
+
+
+def _round(sent: Any, tally: Any, number: int, first: int) -> Any:
+    def run(place: int, pieces: Iterable[Sent]) -> Iterator[Sent]:
+        part, told = first + place, Told()
+        yield from step(sent.value, part, number, (piece for _, piece in pieces), told)
+        tally.add({part: told})
+
+    return run
+
+
+def _result(sent: Any, tally: Any, last: int, first: int) -> Any:
+    def run(place: int, pieces: Iterable[Sent]) -> Iterator[tuple[int, str, int, bytearray]]:
+        part, told = first + place, Told()
+        mine = (piece for _, piece in pieces)
+        for name, size, blob in result(sent.value, part, last, mine, told):
+            yield part, name, size, bytearray(blob)
+        tally.add({part: told})
+
+    return run

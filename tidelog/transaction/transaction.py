@@ -1,0 +1,629 @@
+"""Transactions: facts and rules change together, or not at all."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from tidelog.control.limits import Interrupts, Limits, Show, Watch, guarded, naming
+from tidelog.engine import FactSet, Saved
+from tidelog.formats.byte_source import Distinct
+from tidelog.formats.frames import is_stream, listed, to_table
+from tidelog.maintain.driver.algorithms import ALGORITHMS
+from tidelog.maintain.driver.marking import Marks
+from tidelog.maintain.driver.update_loop import update
+from tidelog.maintain.memory import Memory
+from tidelog.maintain.report import Report
+from tidelog.maintain.update import Update
+from tidelog.plan.draft import did_you_mean
+from tidelog.plan.rulebook import Rulebook
+from tidelog.program.changes import FactChange, Op, RuleChange
+from tidelog.program.diagnostics import (
+    DataError,
+    Diagnostic,
+    ProgramError,
+    Sources,
+    TidelogError,
+    during,
+)
+from tidelog.program.rules import Relation, Rule
+from tidelog.program.syntax import Clause, Span, Value
+from tidelog.text import parse
+from tidelog.text.change_notation import change_text
+from tidelog.transaction.backend import Backend
+from tidelog.transaction.delta import Delta
+from tidelog.transaction.user_functors import Functors
+
+Row = tuple[Value, ...]
+
+LOOK = 0.1  # seconds between two looks for Ctrl-C, while others are waited for
+PORTION = 512  # changes between two looks at the limits
+MANY = 2**14  # changes that take long enough to be guarded while they become columns
+
+
+@dataclass(slots=True)
+class State:
+    """What a database keeps between transactions, beside its facts."""
+
+    book: Rulebook
+    memory: Memory = field(default_factory=Memory)
+    functors: Functors = field(default_factory=lambda: Functors(()))
+    open: bool = False  # a transaction is under way
+    lock: threading.Condition = field(default_factory=threading.Condition)  # to read or change
+    changer: int = 0  # the thread that changes facts
+    held: Counter[int] = field(default_factory=Counter)  # snapshots that are open, by thread
+    waiting: deque[object] = field(default_factory=deque)  # who wants to change facts, or none to
+    shown: tuple[Rulebook | None, Mapping[str, Relation]] = (None, {})  # what deltas cover
+    initial: frozenset[str] = field(init=False)  # relations of the program at the start
+
+    def __post_init__(self) -> None:
+        self.initial = frozenset(self.book.relations)
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Nobody reads in the block, and no snapshot is open: it waits for those of others."""
+        me = threading.get_ident()
+        with self._locked():
+            if self.changer == me:  # a block inside another one
+                yield
+                return
+            if me in self.held:
+                advice = "close it before anything changes"
+                raise TidelogError(f"error: a snapshot is open\n    {advice}")
+            if self.waiting or self.held:
+                self._queue(lambda: not self.held)
+            self.changer = me
+            try:
+                yield
+            finally:
+                self.changer = 0
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Where a Ctrl-C is held back, it may still end the wait for others."""
+        while not self.lock.acquire(timeout=LOOK):
+            _look()
+        try:
+            yield
+        finally:
+            self.lock.release()
+
+    def hold(self) -> int:
+        """Nothing changes until this is released; returns what to release it by."""
+        me = threading.get_ident()
+        with self.lock:
+            if self.changer != me and me not in self.held:
+                self._queue(lambda: True)
+            self.held[me] += 1
+        return me
+
+    def release(self, holder: int) -> None:
+        with self.lock:
+            self.held[holder] -= 1
+            self.held = +self.held
+            self.lock.notify_all()
+
+    def _queue(self, free: Callable[[], bool]) -> None:
+        """Wait until it is our turn, so that many readers do not keep a stream from going on."""
+        ticket = object()
+        self.waiting.append(ticket)
+        try:
+            while not self.lock.wait_for(lambda: self.waiting[0] is ticket and free(), LOOK):
+                _look()
+        finally:
+            self.waiting.remove(ticket)
+            if self.waiting:
+                self.lock.notify_all()
+
+
+def _look() -> None:
+    """Has a block around this noted a Ctrl-C?"""
+    with Interrupts(quiet=True) as interrupts:
+        interrupts.check()
+
+
+def check_algorithm(name: str) -> None:
+    if name not in ALGORITHMS:
+        advice = did_you_mean(str(name), ALGORITHMS, f"there are {', '.join(ALGORITHMS)}")
+        raise TidelogError(f"error: there is no algorithm {name!r}\n    {advice}")
+
+
+def no_relation(name: object, known: Collection[str]) -> DataError:
+    if not isinstance(name, str):
+        return DataError(f"error: a relation is given by its name; {name!r} is none")
+    advice = did_you_mean(name, known, f"the program has {', '.join(known) or 'none'}")
+    return DataError(f"error: there is no relation {name}\n    {advice}")
+
+
+def ends_early(limits: Iterable[str]) -> str:
+    return f"`.limitsize` ends the evaluation of {', '.join(limits)} early,"
+
+
+class Transaction:
+    """Changes of facts and rules that take effect together.
+
+    Made by `Database.transaction`. A transaction is a sequence: of several changes of one fact
+    the last counts. Leaving the `with` block commits; an exception in it, or in the commit,
+    leaves everything as it was before.
+
+    >>> from tidelog import Database
+    >>> db = Database("path(x, y) :- edge(x, y).", facts={"edge": [(1, 2), (2, 3)]})
+    >>> with db.transaction() as tx:
+    ...     name = tx.add_rule("path(x, z) :- path(x, y), edge(y, z).")
+    >>> print(tx.delta)
+    +path(1, 3).
+    >>> with db.transaction() as tx:
+    ...     tx.remove_rule(name)
+    'path.ebf846'
+    >>> print(tx.delta)
+    -path(1, 3).
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        state: State,
+        *,
+        algorithm: str,
+        strict: bool,
+        dry_run: bool,
+        limits: Limits,
+        progress: Show | None,
+    ) -> None:
+        backend.check_algorithm(algorithm)
+        state.functors.require_stable()
+        if state.memory.limits:
+            raise TidelogError(
+                f"error: {ends_early(state.memory.limits)} so nothing can keep it up to date\n"
+                "    remove the directive, or evaluate the program once, by `tidelog run`"
+            )
+        self._state = state
+        self._backend = backend
+        self._engine = engine = backend.store
+        self._algorithm = algorithm
+        self._strict = strict
+        self._dry_run = dry_run
+        self._limits = limits
+        self._progress = progress
+        self._gone: dict[str, None] = {}  # names of rules to remove, and of rules to add
+        self._come: dict[str, Clause] = {}
+        self._replaced: tuple[str, ...] = ()  # clauses that leave rules behind
+        self._declared: list[str] = []
+        self._pending: dict[str, dict[Row, FactChange]] = {}
+        self._sources: Sources | None = None
+        self._takes = False  # whether a fact was explicit and is not, even if it is again
+        self._gives = False  # or was not and is, even if it is not again
+        self._delta: Delta | None = None
+        self._schema: tuple[Rulebook | None, Mapping[str, Relation]] = (None, {})
+        self.report = Report()
+        self.seconds = 0.0
+        self.reading_seconds = 0.0  # that the changes took until now; they count for a limit
+        self._reading = Watch(limits, lambda: 0, began=math.inf)
+        self._inserted = Distinct(limits.max_facts)
+        self._number = 0  # of facts that changed one by one
+        self.committed = False
+        with state.lock:  # others may read: until the commit, but not in the midst of a change
+            if state.open:
+                raise TidelogError(
+                    "error: a transaction is open\n"
+                    "    commit it or roll it back before the next one"
+                )
+            self._book = state.book
+            engine.begin()
+            self._explicit = engine.none()  # X: explicit facts whose state is another now
+            state.open = True
+
+    # Changes.
+
+    def insert(self, relation: str, rows: Any) -> None:
+        """Make facts explicit: rows of values, or a pandas, Polars or Arrow frame."""
+        self._change_table("+", relation, rows)
+
+    def delete(self, relation: str, rows: Any) -> None:
+        """Make facts explicit no more. One that rules derive stays true."""
+        self._change_table("-", relation, rows)
+
+    def add_rule(self, rule: str | Clause, sources: Sources | None = None) -> str:
+        """Add a rule, given as text; returns the name that it can be removed by."""
+        self._check_open()
+        clause, sources = clause_of(rule, sources)
+        book, name, new = self._book.plus(clause, sources)
+        self._state.functors.use(new, sources)
+        self._state.functors.require_stable(new, sources)
+        if name in self._book.clauses and self._strict:
+            _refuse("the rule is there already", clause, sources)
+        with self._state.lock:
+            for added in book.relations.keys() - self._book.relations.keys():
+                self._engine.declare(book.relations[added])
+                self._declared.append(added)
+        self._book = book
+        if name in self._gone:
+            del self._gone[name]
+        elif name not in self._state.book.clauses:
+            self._come[name] = book.clauses[name]
+        return name
+
+    def remove_rule(self, rule: str | Clause, sources: Sources | None = None) -> str:
+        """Remove a rule, given by its text, up to names of variables, or by its name."""
+        self._check_open()
+        return self._remove(rule, sources, None)
+
+    def _remove(self, rule: str | Clause, sources: Sources | None, at: Span | None) -> str:
+        name = find_rule(self._book, rule, sources, at)
+        self._book = self._book.without([name])[0]
+        if name in self._come:
+            del self._come[name]
+        else:
+            self._gone[name] = None
+        return name
+
+    def change(self, change: FactChange | RuleChange, sources: Sources | None = None) -> None:
+        """One change of either kind; `sources` has the text that messages should show."""
+        self._check_open()
+        check_change(change)
+        if isinstance(change, RuleChange):
+            if change.op == "+":
+                self.add_rule(change.rule, sources)
+            else:
+                self._remove(change.rule, sources, change.at if change.at.line else None)
+            return
+        self._relation(change.relation)
+        pending = self._pending.setdefault(change.relation, {})
+        try:
+            before = pending.get(change.row)
+        except TypeError:
+            raise no_row(change.row) from None
+        if self._strict:
+            self._sources = sources
+            if before is None:
+                self._be_strict(change)
+            elif before.op == change.op:
+                raise _strict(change, "the transaction has the same change twice", sources)
+        pending[change.row] = change
+        self._number += 1
+        if self._number % PORTION == 0:
+            self._check_reading()
+
+    @contextmanager
+    def reading(self, what: str = "") -> Iterator[None]:
+        """Time in the block counts for the limit on seconds of this update, and a limit that is met
+        in it says what was being done."""
+        watch, before = self._reading, self._reading.began
+        if math.isinf(before):  # and not in such a block already
+            watch.began = time.perf_counter() - self.reading_seconds
+        try:
+            with naming(what):
+                yield
+        finally:
+            if math.isinf(before):
+                self.reading_seconds = time.perf_counter() - watch.began
+                watch.began = before
+
+    def _check_reading(self) -> None:
+        """Look at the limits while changes come one by one."""
+        self._inserted.look(sum(map(len, self._pending.values())), self._insertions)
+        self._reading.look()
+
+    def _insertions(self) -> int:
+        return sum(c.op == "+" for changes in self._pending.values() for c in changes.values())
+
+    def _change_table(self, op: Op, name: str, rows: Any) -> None:
+        self._check_open()
+        relation = self._relation(name)
+        what = f"the changes of `{name}` were read"
+        data = rows
+        if not self._engine.reads(rows):
+            with self.reading(), guarded(self._reading.check), during(what):
+                if is_stream(rows):
+                    rows = listed(rows, self._limits.max_facts if op == "+" else None)
+                data = to_table(relation, rows)
+
+        def be_strict(row: Row) -> None:
+            self._be_strict(FactChange(op, name, row))
+
+        with self._state.lock, Interrupts(whole=True), self._backend.errors():
+            self._flush()
+            self._set(op, name, data, be_strict if self._strict else None)
+
+    def _set(
+        self, op: Op, name: str, data: Any, check: Callable[[Row], None] | None = None
+    ) -> None:
+        """Facts are explicit now, or no more; X has those that were not so before."""
+        if self._engine.change_explicit(op, name, data, self._explicit, check):
+            self._takes = self._takes or op == "-"
+            self._gives = self._gives or op == "+"
+
+    def _flush(self) -> None:
+        """Set the facts that came one by one."""
+        for name, changes in self._pending.items():
+            relation, many = self._book.relations[name], len(changes) > MANY
+            for op in ("+", "-"):
+                with guarded(self._reading.look) if many else nullcontext():
+                    rows = [row for row, change in changes.items() if change.op == op]
+                    table = to_table(relation, rows)
+                if rows:
+                    self._set(op, name, table)
+        self._pending.clear()
+
+    def _be_strict(self, change: FactChange) -> None:
+        relation = self._book.relations[change.relation]
+        with self._state.lock:
+            explicit = self._engine.is_explicit(relation, change.row)
+            derived = not explicit and self._engine.holds(relation, change.row)
+        if change.op == "+" and explicit:
+            raise _strict(change, "the fact is there already", self._sources)
+        if change.op == "-" and not explicit:
+            why = "the fact is derived, not explicit" if derived else "there is no such fact"
+            raise _strict(change, why, self._sources)
+
+    @property
+    def schema(self) -> Mapping[str, Relation]:
+        """The relations by name, those of rules that the transaction adds included."""
+        known, schema = self._schema
+        if known is not self._book:
+            schema = self._book.visible
+            self._schema = (self._book, schema)
+        return schema
+
+    def _relation(self, name: str) -> Relation:
+        relation = self._book.relations.get(name) if isinstance(name, str) else None
+        if relation is None or relation.hidden:
+            known = [n for n, r in self._book.relations.items() if not r.hidden]
+            raise no_relation(name, known)
+        return relation
+
+    # The end.
+
+    @property
+    def delta(self) -> Delta:
+        """What the transaction changed; known once it is committed."""
+        if self._delta is None:
+            raise TidelogError("error: the transaction is not committed: it has no delta yet")
+        return self._delta
+
+    def commit(self) -> Delta:
+        """Let the changes take effect; returns what they changed.
+
+        Ctrl-C before that leaves everything as it was; one that comes later is raised when the
+        commit is done.
+        """
+        self._check_open()
+        began = time.perf_counter()
+        with self._backend.committing(self.report):
+            try:
+                with self._state.changing():
+                    self._commit()
+            finally:
+                if not self._closed:  # a snapshot is open
+                    self.rollback()
+            self.seconds = time.perf_counter() - began
+        return self.delta
+
+    def _commit(self) -> None:
+        with Interrupts(whole=True) as interrupts:
+            try:
+                self._changes(interrupts)
+                interrupts.check()
+                if not self._dry_run:
+                    self._adopt()
+            except BaseException:
+                self._back()
+                raise
+            if self._dry_run:
+                self._back()
+            self.committed = True
+
+    def _changes(self, interrupts: Interrupts) -> None:
+        """Bring the materialisation up to date, and note what that changed."""
+        for name in self._come:
+            self._backend.check_rules(self._book.rules[name])
+        with interrupts.explaining():
+            with self.reading("the changes were read"):
+                self._flush()
+            self._book = self._book.settled()
+            watch = Watch(self._limits, self._engine.facts, self._progress, interrupts)
+            watch.began -= self.reading_seconds
+            self._engine.watch(watch.tick)
+            phases = self._maintain(watch)
+            watch.tick(None)
+            self._delta = self._delta_of(phases)
+
+    def rollback(self) -> None:
+        """Forget the changes."""
+        self._check_open()
+        with self._state.lock, Interrupts(whole=True):
+            self._back()
+
+    def _maintain(self, watch: Watch) -> list[tuple[Saved, Saved]]:
+        """What each phase deleted and inserted: removed rules and facts first, then added rules.
+        Without removed rules, one phase does all."""
+        restated: list[str] = []
+        if self._come and self._book.with_aggregates:
+            restated = _restated(self._state.book, self._book)
+        names = self._replaced = (*self._gone, *restated)
+        book, gone = self._state.book.without(names) if names else (self._state.book, ())
+        come = _new_rules(self._book, (*self._come, *restated), book)
+        book = book.settled()  # algorithms rely on strata whose relations depend on each other
+        if not gone or not callable(ALGORITHMS[self._algorithm]):
+            return [self._phase(watch, self._explicit, self._book, gone, come)]
+        # X has facts of relations that the book knows, and of those that rules bring only now.
+        X, collect = self._explicit, self._engine.collect
+        given = self._engine.relations(X) if self._declared else []
+        new = [name for name in given if name not in book.stratum_of]
+        known = X if not new else collect(X, [name for name in given if name not in new])
+        phases = [self._phase(watch, known, book, gone, ())]
+        if come:
+            phases.append(self._phase(watch, collect(X, new), self._book, (), come))
+        return phases
+
+    def _phase(
+        self,
+        watch: Watch,
+        X: FactSet,
+        book: Rulebook,
+        gone: Sequence[Rule],
+        come: Sequence[Rule],
+    ) -> tuple[Saved, Saved]:
+        engine, memory = self._engine, self._state.memory
+        D, A = engine.none(), engine.none()
+        base = (engine, engine.explicit, engine.all, watch, memory)
+        u = Update(*base, X, D, A, report=self.report)
+        u.marks, u.only_inserts, u.only_deletes = self._marks(X), not self._takes, not self._gives
+        algorithm = self._backend.algorithm(self._algorithm)
+        update(u, book.strata, book.stratum_of, book.readers, gone, come, algorithm)
+        self._backend.finished(u)
+        return engine.save(D), engine.save(A)
+
+    def _marks(self, X: FactSet) -> Marks | None:
+        """What is known of the update that comes after this one."""
+        return None
+
+    def _delta_of(self, phases: Sequence[tuple[Saved, Saved]]) -> Delta:
+        """The delta of the relations that a user sees."""
+        visible = self._visible()
+        found = self._engine.delta(phases, visible)
+        names = sorted(found, key=self._book.place_of)
+        return Delta({name: found[name] for name in names}, visible)
+
+    def _visible(self) -> Mapping[str, Relation]:
+        known, visible = self._state.shown
+        if known is not self._book:
+            book = self._book
+            outputs = {d.relation for d in book.program.directives if d.action == "output"}
+            visible = book.visible
+            if outputs:
+                # No directive could have named a relation that a rule added later.
+                hidden = self._state.initial - outputs
+                visible = {name: r for name, r in visible.items() if name not in hidden}
+            self._state.shown = (book, visible)
+        return visible
+
+    def _adopt(self) -> None:
+        """The changes are made: keep the rules, and give back what is no longer needed."""
+        old, engine = self._state.book, self._engine
+        self._state.book = self._book
+        engine.commit()
+        self._state.memory.settle(undone=False)
+        kept = self._book.uses
+        engine.forget(
+            [rule for name in self._replaced for rule in old.rules[name] if rule not in kept]
+        )
+        self._close()
+
+    def _back(self) -> None:
+        """The facts and the rules as they were, and nothing left of this."""
+        engine = self._engine
+        self._pending.clear()
+        engine.rollback()
+        self._state.memory.settle(undone=True)
+        for name in self._declared:
+            engine.undeclare(name)
+        known = self._state.book.uses
+        engine.forget(
+            [rule for name in self._come for rule in self._book.rules[name] if rule not in known]
+        )
+        self._close()
+
+    def _close(self) -> None:
+        self._engine.watch(None)
+        self._state.open = False
+        self._closed = True
+
+    _closed = False
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise TidelogError("error: the transaction has ended: begin another one")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._closed:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+    def __del__(self) -> None:
+        if not self._closed and hasattr(self, "_explicit"):
+            with self._state.lock:
+                self._back()
+
+
+def _restated(before: Rulebook, after: Rulebook) -> list[str]:
+    """Clauses that stay, and are put into other rules now."""
+    return [name for name, rules in after.rules.items() if before.rules.get(name, rules) != rules]
+
+
+def _new_rules(after: Rulebook, come: Iterable[str], before: Rulebook) -> tuple[Rule, ...]:
+    """Core rules that the added clauses bring and that were not there, as the strata have them."""
+    found: dict[Rule, None] = {}
+    for name in come:
+        for rule in after.rules[name]:
+            if rule not in before.uses:
+                stratum = after.strata[after.stratum_of[rule.head.relation]]
+                found.setdefault(stratum.rules[stratum.rules.index(rule)])
+    return tuple(found)
+
+
+def clause_of(rule: str | Clause, sources: Sources | None) -> tuple[Clause, Sources | None]:
+    if isinstance(rule, Clause):
+        return rule, sources
+    if not isinstance(rule, str):
+        raise TidelogError(f"error: a rule is text; {rule!r} is none")
+    text = rule if rule.rstrip().endswith(".") else rule + "."
+    parsed = parse(text, "<rule>")
+    errors = [d for d in parsed.diagnostics if d.severity == "error"]
+    program = parsed.program
+    if not errors and (len(program.clauses) != 1 or program.facts or program.relations):
+        advice = "a rule has a head and a body: path(x, z) :- path(x, y), edge(y, z)."
+        errors = [Diagnostic("this is not one rule", None, advice)]
+    if errors:
+        raise ProgramError(errors, parsed.sources)
+    return program.clauses[0], parsed.sources
+
+
+def find_rule(book: Rulebook, rule: str | Clause, sources: Sources | None, at: Span | None) -> str:
+    """The name of a rule that is there, given by its text, its clause, or its name."""
+    if not isinstance(rule, str) or (rule not in book.clauses and "(" in rule):
+        rule, sources = clause_of(rule, sources)
+    return book.find(rule, sources, at)
+
+
+def no_row(row: object) -> DataError:
+    return DataError(f"error: a fact's row is a tuple; {row!r} is none")
+
+
+def check_change(change: object) -> None:
+    if not isinstance(change, FactChange | RuleChange):
+        raise TidelogError(
+            f"error: a change is a FactChange or a RuleChange; {change!r} is neither"
+        )
+    if change.op not in ("+", "-"):
+        raise TidelogError(f"error: a change has the sign + or -; {change.op!r} is neither")
+
+
+def _refuse(message: str, clause: Clause, sources: Sources | None) -> None:
+    raise ProgramError([Diagnostic(message, clause.at)], sources)
+
+
+def _strict(change: FactChange, why: str, sources: Sources | None) -> TidelogError:
+    message = f"{why}: {change_text(change)}"
+    advice = "without strict mode such a change does nothing"
+    if change.at.line:
+        return ProgramError([Diagnostic(message, change.at, advice)], sources)
+    return DataError(f"error: {message}\n    {advice}")
