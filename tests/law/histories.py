@@ -286,9 +286,9 @@ class Author:
     def start(self) -> tuple[str, frozenset[Fact]]:
         """Some of the program's rules, with some facts written and the others given."""
         random, whole = self.random, self.state
-        early = list(whole.rules)[:RULES]  # later ones would often have nothing to read
-        if self.about_closures:
-            early = list(whole.rules)
+        every = list(whole.rules)  # the trap's is the last of them
+        # Later rules would often have nothing to read.
+        early = every if self.about_closures else [*every[:RULES], every[-1]]
         kept = {
             name: text
             for name, text in whole.rules.items()

@@ -27,7 +27,8 @@ from tidelog.program.syntax import Value
 from tidelog.program.terms import order_key
 from tidelog.transaction.transaction import Transaction
 
-LIMITS = Limits(max_facts=100_000, max_seconds=10)  # what runs away is found, and ends
+# What runs away is found, and ends; a busy machine that compiles kernels is no such thing.
+LIMITS = Limits(max_facts=100_000, max_seconds=300)
 # Which algorithm a database is given for a step: the same one always, or another each time.
 Choice = Callable[[int], str]
 

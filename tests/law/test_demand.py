@@ -148,7 +148,7 @@ def test_a_bound_end_is_a_search(name: str) -> None:
 )
 def test_constructs(text: str, question: str) -> None:
     facts = {"e": GRAPH}
-    database = Database(text, facts=facts, lazy=True, limits=Limits(max_seconds=20))
+    database = Database(text, facts=facts, lazy=True, limits=Limits(max_seconds=300))
     found = database.query(question, demand=True)
     assert found == database.query(question)
     assert found

@@ -138,7 +138,7 @@ def test_histories_change_the_rules_of_closures() -> None:
 def test_histories_are_seldom_dull() -> None:
     """The generator's promise: all sorts of steps, and most of them change what is derived."""
     seen: Counter[str] = Counter()
-    for seed in range(25):
+    for seed in range(60):
         told = history(seed)
         state = State.of(told.text, told.given)
         for step in told.steps:

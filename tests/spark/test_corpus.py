@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conformance.test_conformance import CASES, _files, _rows
-from tests.law import replay as replaying
 from tests.law.histories import from_json
 from tests.law.replay import always, replay
 from tests.law.test_histories import KEPT
 from tests.law.test_streams import RECORDED, _id, _updates, program
-from tidelog import Database, Limits
+from tidelog import Database
 from tidelog.cli import main
 from tidelog.maintain.driver.algorithms import ON_SPARK
 
@@ -70,8 +69,7 @@ def test_outputs_are_those_worked_out_by_hand(
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
-def test_kept_history(spark: SparkSession, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replaying, "LIMITS", Limits(max_facts=100_000, max_seconds=300))
+def test_kept_history(spark: SparkSession, kept: Path) -> None:
     algorithm = ON_SPARK[KEPT.index(kept) % len(ON_SPARK)]
     told = from_json(kept.read_text(encoding="utf-8"))
     replay(told, {algorithm: always(algorithm)}, partial(Database, engine="spark", spark=spark))

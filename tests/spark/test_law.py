@@ -12,21 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tests.spark.worlds  # makes "spark" known to worlds  # noqa: F401
-from tests.law import replay as replaying
 from tests.law.histories import history
 from tests.law.replay import always, replay
 from tests.maintain.histories import History
-from tidelog import Database, Limits
+from tidelog import Database
 from tidelog.maintain.driver.algorithms import ON_SPARK
 from tidelog.program.diagnostics import TidelogError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-@pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replaying, "LIMITS", Limits(max_facts=100_000, max_seconds=300))
 
 
 @pytest.mark.slow
