@@ -1,0 +1,150 @@
+"""Programs that are extreme in one respect: rounds, rules, and what the removal of a rule deletes.
+
+Seconds are CPU time, with kernels loaded before, the least of some runs in turn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.language.cases import Case, Figures, best_of
+from bench.report import Target
+from tidelog import Database
+from tidelog.cli import main
+
+ROUNDS = {False: 1_000_000, True: 10_000}
+# Soufflé's test independent_body3: neither c nor d shares a variable with the rest of the body.
+SMALL_ROUNDS = """\
+b(0). c(1). c(2). d(1). d(2).
+a(x) :- b(x), c(y), d(y).
+b(x + 1) :- a(x), x < {last}.
+"""
+ONE_ROUND = """\
+n(range(0, {last} + 1)). c(1). c(2). d(1). d(2).
+a(x) :- b(x), c(y), d(y).
+b(x) :- n(x).
+"""
+MOST_SECONDS = 2
+
+RULES = {False: 10_000, True: 300}
+TIMES = 10  # so many rules beside as many tenths
+MOST_TIMES = 15
+
+FACTS, STEPS = {False: 300_000, True: 10_000}, 5
+MOST_OF_RECOMPUTING = 1.3
+
+
+def cpu(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def rounds(quick: bool) -> Figures:
+    """Facts that are derived one a round, beside as many in one round."""
+    last = ROUNDS[quick]
+    many, one = (text.format(last=last) for text in (SMALL_ROUNDS, ONE_ROUND))
+    for text in (SMALL_ROUNDS, ONE_ROUND):
+        Database(text.format(last=10))
+    mine, beside = best_of(
+        3, lambda: cpu(lambda: Database(many)), lambda: cpu(lambda: Database(one))
+    )
+    found, expected = Database(many), Database(one)
+    assert found["a"].to_arrow().equals(expected["a"].to_arrow())
+    return Figures(
+        "rounds of one new fact",
+        5,
+        found.size("a") + found.size("b"),
+        (f"{2 * last:,} rounds", "a few rounds"),
+        (mine, beside),
+        Target(
+            f"{2 * last:,} rounds of one new fact in at most {MOST_SECONDS} seconds",
+            mine <= MOST_SECONDS,
+            f"{mine:.2f} s",
+        ),
+    )
+
+
+def program(rules: int) -> str:
+    """Rules over a tenth as many relations, with joins, negation and comparisons."""
+    relations = max(rules // 100, 10)
+    lines = [f".decl r{i}(x: number, y: number)\nr{i}({i}, {i})." for i in range(relations)]
+    for i in range(rules):
+        head, one, other = i % relations, i * 7 % relations, i * 13 % relations
+        lines.append(f"r{head}(x, z) :- r{one}(x, y), r{other}(y, z), x != {i}.")
+    return "\n".join(lines) + "\n"
+
+
+def checks(quick: bool) -> Figures:
+    """`tidelog check` of many rules, beside a tenth of them."""
+    few = RULES[quick]
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{n}.dl" for n in (few * TIMES, few)]
+        for path, rules in zip(paths, (few * TIMES, few), strict=True):
+            path.write_text(program(rules))
+
+        def check(path: Path) -> None:
+            with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())):
+                assert main(["check", str(path)]) == 0
+
+        large, small = best_of(2, *(lambda p=path: cpu(lambda: check(p)) for path in paths))
+    return Figures(
+        "check of many rules",
+        0,
+        0,
+        (f"{few * TIMES:,} rules", f"{few:,} rules"),
+        (large, small),
+        Target(
+            f"`tidelog check` of {TIMES} times as many rules in at most {MOST_TIMES} times "
+            "the time",
+            large <= MOST_TIMES * small,
+            f"{large / small:.1f} times",
+        ),
+    )
+
+
+def removal(quick: bool) -> Figures:
+    """A rule without which most facts fall away, removed by `auto` and by recomputing."""
+    facts = {"given": [(x,) for x in range(FACTS[quick])], "other": [(-1,)]}
+    first = "s0(x) :- given(x)."
+    rules = [first, "s0(x) :- other(x).", *(f"s{i}(x) :- s{i - 1}(x)." for i in range(1, STEPS))]
+
+    def removed(algorithm: str) -> tuple[float, Database]:
+        db = Database("\n".join(rules), facts=facts, algorithm=algorithm)
+        return cpu(lambda: _remove(db, first)), db
+
+    databases: dict[str, Database] = {}
+
+    def run(algorithm: str) -> float:
+        seconds, databases[algorithm] = removed(algorithm)
+        return seconds
+
+    mine, beside = best_of(3, lambda: run("auto"), lambda: run("recompute"))
+    last = f"s{STEPS - 1}"
+    assert list(databases["auto"][last]) == list(databases["recompute"][last]) == [(-1,)]
+    return Figures(
+        "removal of a rule that derives most facts",
+        FACTS[quick] + 1,
+        STEPS * (FACTS[quick] + 1),
+        ("auto", "recompute"),
+        (mine, beside),
+        Target(
+            f"removing a rule that derives most facts in at most {MOST_OF_RECOMPUTING} times "
+            "the time of recomputing",
+            mine <= MOST_OF_RECOMPUTING * beside,
+            f"{mine / beside:.2f} times",
+        ),
+    )
+
+
+def _remove(db: Database, rule: str) -> None:
+    with db.transaction() as tx:
+        tx.remove_rule(rule)
+
+
+CASES = (Case("rounds", rounds), Case("rules", checks), Case("removal", removal))
