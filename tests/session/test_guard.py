@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -153,6 +154,49 @@ def test_a_view_that_yields_no_row_for_ever(tmp_path: Path, off_main: bool) -> N
         error = stopped.value
     assert isinstance(error, LimitError)
     assert str(error) == f"{STOPPED}    `q` was read from {tmp_path}/q.sqlite"
+
+
+@pytest.fixture
+def collecting() -> Iterator[None]:
+    """A callback of the garbage collector that takes time, as profilers install them."""
+
+    def callback(phase: str, info: dict[str, int]) -> None:
+        for _ in range(20_000):
+            pass
+
+    gc.callbacks.append(callback)
+    yield
+    gc.callbacks.remove(callback)
+
+
+ENDLESS = pytest.mark.parametrize("source", ["view", "iterator"])
+
+
+def endless(source: str, folder: Path) -> Callable[[], Any]:
+    """Make a database from a source whose rows are built in C, and do not end."""
+    endless_view(folder / "q.sqlite", "")
+    if source == "view":
+        return lambda: Database(SQLITE, folder, limits=SECONDS)
+    rows = zip(itertools.count(), strict=True)
+    return lambda: Database(".decl q(x: number)", {"q": rows}, limits=SECONDS)
+
+
+@ENDLESS
+@pytest.mark.usefixtures("collecting")
+@pytest.mark.filterwarnings("error")  # where an exception is dropped, pytest warns
+def test_a_stop_in_a_callback_of_the_garbage_collector(tmp_path: Path, source: str) -> None:
+    with pytest.raises(LimitError, match="stopped at more than"):
+        endless(source, tmp_path)()
+
+
+@ENDLESS
+@pytest.mark.usefixtures("collecting")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_stop_that_was_dropped(tmp_path: Path, source: str) -> None:
+    """A thread cannot see where its exception arrives; the loop raises the stop again."""
+    error = in_thread(endless(source, tmp_path))
+    assert isinstance(error, LimitError)
+    assert str(error).startswith(STOPPED)
 
 
 def test_max_facts_while_a_view_is_read(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -175,6 +176,9 @@ def waiting() -> Iterator[None]:
         block._at_once = False
 
 
+_guards: list[_Guard] = []  # those of blocks that are running, in all threads
+
+
 class _Stop(BaseException):
     """Raised inside a guarded block; not an Exception, so that few handlers catch it."""
 
@@ -191,11 +195,13 @@ def guarded(check: Callable[[], None]) -> Iterator[None]:
     This stops Python code that never checks the limits itself. In the main thread a timer signal
     does it, which also interrupts blocking reads. In other threads, and where SIGALRM is in use,
     a watchdog thread raises an asynchronous exception. Neither can stop C code that does not
-    return to the interpreter, and code that catches BaseException may go on.
+    return to the interpreter, and code that catches BaseException may go on. Loops that spend
+    their time in C call `poll`.
     """
     guard = _Guard(check)
     try:
         try:
+            _guards.append(guard)
             guard.start()
             yield
         finally:
@@ -207,7 +213,20 @@ def guarded(check: Callable[[], None]) -> Iterator[None]:
             raise
         raise _explained(stop, error) from None
     finally:
+        if guard in _guards:
+            _guards.remove(guard)
         guard.end()
+
+
+def poll() -> None:
+    """Raise the stop of a guarded block around the caller, if it is due.
+
+    For loops over C code that builds many objects: there the interpreter runs hardly any Python
+    but callbacks of the garbage collector, whose exceptions it drops.
+    """
+    here = threading.get_ident()
+    for guard in _guards[::-1]:
+        guard.poll(here)
 
 
 def _explained(stop: BaseException, ended: BaseException) -> BaseException:
@@ -235,10 +254,12 @@ def _alarm_is_free() -> bool:
     return hasattr(signal, "SIGALRM") and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 
 
-def _in_finalizer(frame: FrameType | None) -> bool:
-    """Also in what removes an object from a weak set, as `abc` and `threading` have them."""
+def _drops_exceptions(frame: FrameType | None) -> bool:
+    """Is this a finalizer, a callback of a weak set as `abc` and `threading` have them, or one of
+    the garbage collector?"""
+    collecting = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
-        if frame.f_code.co_name in ("__del__", "_remove"):
+        if frame.f_code.co_name in ("__del__", "_remove") or frame.f_code in collecting:
             return True
         frame = frame.f_back
     return False
@@ -295,8 +316,16 @@ class _Guard:
         return True
 
     def _alarm(self, number: int, frame: FrameType | None) -> None:
-        # Python drops what a finalizer raises, and the finalizer would not finish.
-        if not self.done and not _in_finalizer(frame) and self._stops():
+        # The exception would be lost, and what drops it would not finish.
+        if not self.done and not _drops_exceptions(frame) and self._stops():
+            raise _Stop
+
+    def poll(self, thread: int) -> None:
+        """Raise a stop that is due, even one that was raised before and dropped."""
+        if thread != self._id or self.done:
+            return
+        self._stops()
+        if self.error is not None:
             raise _Stop
 
     def _watch(self) -> None:

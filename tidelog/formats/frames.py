@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidelog.control.limits import poll
 from tidelog.formats.byte_source import Distinct
 from tidelog.formats.cells import Fault, shown
 from tidelog.formats.term_cells import in_text, parse_term
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _BOUNDS = {"number": (-(1 << 63), (1 << 63) - 1), "unsigned": (0, (1 << 64) - 1)}
 
 
-_PORTION = 2**16  # rows between two looks at their number
+_PORTION = 2**14  # rows between two looks at their number
 
 
 def is_stream(data: object) -> bool:
@@ -46,6 +47,7 @@ def listed(rows: Iterable[Any], max_facts: int | None) -> list[Any]:
     found: list[Any] = []
     coming, distinct = iter(rows), Distinct(max_facts)
     while some := list(islice(coming, _PORTION)):
+        poll()
         found += some
         distinct.check(found)
     return found

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tidelog.control.limits import poll
 from tidelog.formats.atomic_files import Staged
 from tidelog.formats.byte_source import Bounds, Distinct, FileFault, Source, opened
 from tidelog.formats.cells import Fault, shown
@@ -83,6 +84,7 @@ def _fetched(
     size = 0
     distinct, max_bytes = Distinct(bounds.max_facts), bounds.max_bytes
     while some := cursor.fetchmany(_ROWS):
+        poll()
         rows += some
         distinct.check(rows)
         size += sum(len(v) if isinstance(v, str | bytes) else 8 for row in some for v in row)
