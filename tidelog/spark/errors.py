@@ -1,4 +1,4 @@
-"""What goes wrong in Spark, in a line that a user can act on, without Java's stack."""
+"""Errors of Spark as one line that a user can act on, without Java's stack."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tidelog.program.diagnostics import DataError, EvaluationError, TidelogError
 
-# Of Tidelog's own, raised where executors ran Python: the last lines of a traceback.
+# Of Tidelog's own errors in an executor's Python: the last lines of a traceback.
 _OURS = re.compile(r"^tidelog\.program\.diagnostics\.(\w+): ((?:.*\n?)*)", re.MULTILINE)
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ")
 _STATE = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
@@ -16,7 +16,7 @@ _CAUSE = re.compile(r"(?:\w+\.)+(?:Exception|Error|\w+Exception|\w+Error): ")
 
 _MEMORY = "give executors more memory, such as --conf spark.executor.memory=8g, or more partitions"
 _DRIVER_MEMORY = "give the driver more memory, such as --conf spark.driver.memory=4g"
-# By what the text contains: what to say (None: Spark's own words), and what to do.
+# By a part of the text: the message (None: Spark's own words), and the advice.
 _KNOWN: tuple[tuple[str, str | None, str], ...] = (
     ("PATH_NOT_FOUND", None, "check the name and the folder"),
     (
@@ -51,7 +51,7 @@ _KNOWN: tuple[tuple[str, str | None, str], ...] = (
 
 
 class SparkFault(EvaluationError):
-    """Spark could not do it; `message` and `advice` stand without a place."""
+    """Spark failed; `message` and `advice` have no place in a program."""
 
     def __init__(self, message: str, advice: str = "") -> None:
         self.message, self.advice = message, advice
@@ -60,7 +60,7 @@ class SparkFault(EvaluationError):
 
 @contextlib.contextmanager
 def told() -> Iterator[None]:
-    """Errors of Spark in the block become Tidelog's."""
+    """Turn errors of Spark in the block into Tidelog's."""
     try:
         yield
     except Exception as error:
@@ -70,7 +70,7 @@ def told() -> Iterator[None]:
 
 
 def is_spark(error: BaseException) -> bool:
-    """Is it of PySpark, of the bridge to Java, or a bridge that has gone?"""
+    """Whether the error is PySpark's, the Java bridge's, or due to a closed bridge."""
     home = type(error).__module__.partition(".")[0]
     if home in ("pyspark", "py4j"):
         return True
@@ -87,7 +87,7 @@ def _from_bridge(error: BaseException) -> bool:
 
 
 def explained(error: BaseException) -> TidelogError:
-    """The same in few words."""
+    """The error in few words."""
     if isinstance(error, ConnectionError) or "Py4JNetworkError" in type(error).__name__:
         return SparkFault("Spark's Java process has ended", _DRIVER_MEMORY)
     text = _text(error)
@@ -106,12 +106,12 @@ def _text(error: BaseException) -> str:
         return str(error)
     try:
         return str(cause.toString())
-    except Exception:  # Java has gone meanwhile
+    except Exception:  # Java may have ended meanwhile
         return str(error)
 
 
 def _words(text: str) -> str:
-    """What Spark says, in one line.
+    """Spark's message in one line.
 
     >>> _words("a.SomeException: [PATH_NOT_FOUND] Path does not exist: f. SQLSTATE: 42K03\\n …")
     'Path does not exist: f'
