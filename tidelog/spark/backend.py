@@ -48,7 +48,7 @@ class SparkBackend:
     ) -> None:
         limits = accepted.checked.limits
         if limits:
-            raise TidelogError(f"error: {ends_early(limits)} and Spark has no such way")
+            raise TidelogError(f"error: {ends_early(limits)} which Spark does not support")
         check_algorithm(algorithm)
         check_program(accepted.typed.types, accepted.checked, accepted.sources)
         spark = spark or session()

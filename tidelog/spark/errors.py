@@ -25,13 +25,17 @@ _KNOWN: tuple[tuple[str, str | None, str], ...] = (
         "a format of a package is added by --conf spark.jars.packages=GROUP:NAME:VERSION",
     ),
     ("TABLE_OR_VIEW_NOT_FOUND", None, "check the table's name, and the session's catalog"),
-    ("CANNOT_READ_FILE_FOOTER", None, "it is no whole file of this format; copy it again in full"),
-    ("FAILED_READ_FILE", None, "its rows do not have the columns, or it has another format"),
+    (
+        "CANNOT_READ_FILE_FOOTER",
+        None,
+        "the file is incomplete or has another format; copy it again in full",
+    ),
+    ("FAILED_READ_FILE", None, "its rows have other columns, or the file has another format"),
     ("UNABLE_TO_INFER_SCHEMA", None, "the folder has no data files"),
     (
         "Checkpoint block",
         "an executor was lost, with facts that only it had",
-        f"begin again; {_MEMORY}",
+        f"run again; {_MEMORY}",
     ),
     ("ExecutorLostFailure", "an executor was lost", _MEMORY),
     ("Python worker exited unexpectedly", "a Python process of an executor died", _MEMORY),
@@ -39,14 +43,14 @@ _KNOWN: tuple[tuple[str, str | None, str], ...] = (
     (
         "ModuleNotFoundError",
         None,
-        "executors need Python with Tidelog, named by PYSPARK_PYTHON; docs/spark.md tells how",
+        "executors need Python with Tidelog, named by PYSPARK_PYTHON; see docs/spark.md",
     ),
     ("maxResultSize", None, "raise it: --conf spark.driver.maxResultSize=4g"),
-    ("Java heap space", "Java's memory is used up", _DRIVER_MEMORY),
-    ("GC overhead limit", "Java's memory is used up", _DRIVER_MEMORY),
+    ("Java heap space", "Java is out of memory", _DRIVER_MEMORY),
+    ("GC overhead limit", "Java is out of memory", _DRIVER_MEMORY),
     ("No space left on device", "a disk is full", "set spark.local.dir to a larger one"),
-    ("SparkContext was cancelled", "the Spark session was stopped", "begin again"),
-    ("SparkContext was shut down", "the Spark session was stopped", "begin again"),
+    ("SparkContext was cancelled", "the Spark session was stopped", "run again"),
+    ("SparkContext was shut down", "the Spark session was stopped", "run again"),
 )
 
 
@@ -122,7 +126,7 @@ def _words(text: str) -> str:
     condition = _CONDITION.search(text)
     said = text[condition.end() :] if condition else text[_last_cause(text) :]
     line = _STATE.sub("", said).strip().partition("\n")[0]
-    return line.rstrip(".").strip()[:500] or "it failed without a word"
+    return line.rstrip(".").strip()[:500] or "it failed without a message"
 
 
 def _last_cause(text: str) -> int:

@@ -157,7 +157,7 @@ class Evaluators(Algebra):
         negative: View | None = None,
         older: frozenset[str] | None = None,
     ) -> SparkSet:
-        assert older is None, "facts have no ages here"
+        assert older is None, "the Spark engine keeps no ages of facts"
         mine = spark_set(facts)
         reading = Reading(self, within, negative, {}, {})
         found = Found({}, [])

