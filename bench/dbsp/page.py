@@ -1,4 +1,4 @@
-"""What a run has to say, in Markdown."""
+"""The text of a run's page, in Markdown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ABSENT = (
 
 
 def page(where: str, found: Found, limit: float, drawn: dict[str, str]) -> str:
-    """`limit` is that of a step in seconds; `drawn` names the files of the pictures."""
+    """`limit` is that of a step, in seconds; `drawn` has the files of the pictures."""
     systems = found.systems
     how = HOW.format(runs=RUNS, short=SHORT, limit=limit, waiting=found.waiting())
     parts = [where, "\n".join(f"- {target}" for target in found.targets()), how]

@@ -1,4 +1,4 @@
-"""Measures what constructs of the language cost, or save, beside the same program without them.
+"""Measures what constructs of the language cost or save, compared with programs without them.
 
     python -m bench.language.run [--quick] [--only NAME ...]
 
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def page(where: str, found: list[Figures]) -> str:
-    """All that a run has to say, in Markdown."""
+    """The text of a run's page, in Markdown."""
     lines = [where, "", *(f"- {each.target}" for each in found), ""]
     lines += [
         "| case | facts | derived | form | seconds | beside |",

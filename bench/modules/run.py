@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def shown(rows: list[Row]) -> list[Row]:
-    """Prints the rows of a case at once."""
+    """Print the rows of a case at once."""
     for row in rows:
         cells = "  ".join(f"{name} {time_of(row, name)}" for name in ALGORITHMS)
         print(f"{row.name:38} {row.changed():>10,.0f} change:  {cells}  {tables.ours(row)}")
@@ -101,7 +101,7 @@ def beside_peers(quick: bool) -> list[report.Row]:
 
 
 def draw(rows: list[Row]) -> str | None:
-    """Writes the picture beside the page; returns its name if there is one."""
+    """Write the picture beside the page; return its name if it was written."""
     text = picture.drawn(rows)
     if text is None:
         return None
@@ -116,7 +116,7 @@ def page(
     checked: list[Target],
     drawn: str | None,
 ) -> str:
-    """All that a run has to say, in Markdown."""
+    """The text of a run's page, in Markdown."""
     parts = [where, "\n".join(f"- {target}" for target in checked)]
     if drawn is not None:
         parts += [f"![How many times as fast modules make each step]({drawn})"]
