@@ -33,7 +33,7 @@ PLAIN, MODULAR = "dredc", "dredc-mod"
 ALGORITHMS = (PLAIN, MODULAR, "bfc-mod", "auto", BASE)
 FEW, PART = 1000, 8  # a small change has a thousand facts, but at most an eighth of all
 MANY = 0.25
-TIMES, SHORT = 5, 10.0  # materialising is repeated this often, unless that takes longer than
+TIMES, SHORT = 5, 10.0  # runs to materialise, and the seconds that end them earlier
 COMPILING = 600.0  # seconds: the limit of what is not measured
 KINDS: tuple[Kind, ...] = (
     "materialise",
@@ -97,8 +97,7 @@ def play_named(name: str, quick: bool, algorithm: str, limit: float) -> Played:
 
 @contextmanager
 def modules_at_once() -> Iterator[None]:
-    """Make small closures modules, too, which otherwise only slow ones become; here few facts feed
-    them without a join."""
+    """Make small closures modules, too, and skip the joins that feed them even for few facts."""
     long, materialise.LONG = materialise.LONG, 0
     few, closure_seeds.FEW = closure_seeds.FEW, 0
     try:
@@ -122,8 +121,7 @@ def play_one(case: Case, algorithm: str, limit: float) -> Played:
     counted = True
     for number, scene in enumerate(scenes(case)):
         player = Player(scene, algorithm, limit, database)
-        # An algorithm that cannot count derivations in time starts without counters, and fails
-        # again.
+        # An algorithm that cannot count derivations in time would fail in the next scene, too.
         counted = counted and player.keep_still()
         places = range(len(scene.changes))
         if counted:

@@ -1,4 +1,4 @@
-"""What a run has to say, in Markdown."""
+"""The text of a run's page, in Markdown."""
 
 from __future__ import annotations
 

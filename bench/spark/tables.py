@@ -56,7 +56,7 @@ FIGURES = ["given", "all facts", "seconds", "jobs", "shuffled"]
 
 
 def systems(rows: Sequence[Row], first: str) -> str:
-    """Every system beside the one that is ours."""
+    """Every system compared with ours."""
     lines = []
     for case, some in cases(rows):
         for row in some:
@@ -125,7 +125,7 @@ def runs(rows: Sequence[Row], model: Model) -> str:
 
 
 def coefficients(model: Model) -> str:
-    """In units that one can remember."""
+    """In units that are easy to remember."""
     names = {
         START: ("to begin", "ms", 1e3),
         JOB: ("each job", "ms", 1e3),

@@ -88,7 +88,7 @@ class BackwardForward(Marking):
         return r.head not in self.P and r.head not in self.Y and self.P.issuperset(r.body)
 
     def chain_back(self) -> bool:
-        """b) Prove the fact that waits on top, or make those wait that would derive it."""
+        """b) Prove the waiting fact on top, or make facts wait that would derive it."""
         if not self.W:
             return False
         fact = next(reversed(self.W))  # 17
@@ -153,10 +153,8 @@ class BackwardForward(Marking):
         self._forward.put(fact)
 
     def _supporting(self, fact: Fact) -> Instance | None:
-        """An instance that derives the fact from none of D, and from some that no one has met.
-
-        What one search has passed over it need not see again: C ∪ W and D only grow.
-        """
+        """An instance that derives the fact from none of D, and from some facts that no one has
+        met. What one search has skipped need not be looked at again: C ∪ W and D only grow."""
         if fact not in self._support:
             self._support[fact] = iter(self.I.deriving(fact))
         C, D, W = self.C, self.D, self.W

@@ -66,9 +66,9 @@ class DeleteRederive(Marking):
             self.counts[kind] += 1
 
     def _will_hold(self, instance: Instance) -> bool:
-        """All of its body after U2, for certain; of facts that were in I before U1."""
+        """Whether the whole body certainly holds after U2; of facts that were in I before U1."""
         if not self.positive or not any(f in self.positive for f in instance.body):
-            return False  # some of the body is deleted, and not added again
+            return False  # some of the body is deleted and not added again
         is_explicit = self.rules.is_explicit
         return all(
             f in self.positive or (is_explicit(f) and f not in self.D and f not in self.negative)
@@ -114,7 +114,7 @@ class DeleteRederive(Marking):
         self._affected.put(r.head)
 
     def _rederive(self) -> None:
-        """A fact by itself first; then what those that came back bring back."""
+        """The fact itself first; then the consequences of those that were rederived."""
         r = None
         while self.R and r is None:
             fact = self.R.popleft()

@@ -74,7 +74,7 @@ class BackwardForward(Dynamic):
                     return
 
     def _forward(self, s: State, check: Check) -> Iterator[tuple[State, object]]:
-        """a) What follows from proved facts; one that is in dels already comes back later."""
+        """a) Consequences of proved facts; one that is already in dels returns later."""
         alive = s.X - s.dels - check.P - check.Y
         heads = {
             r.head
@@ -121,7 +121,7 @@ class BackwardForward(Dynamic):
             yield replace(s, memory=replace(check, W=(head,))), f"? {head}"
 
     def _disproved(self, s: State, check: Check) -> Iterator[tuple[State, object]]:
-        """d) Checked and not proved; what an update has made explicit since then is spared."""
+        """d) Delete what was checked and not proved; spare what has since become explicit."""
         N = check.C - check.P - s.dels - s.E
         if N:
             yield replace(s, dels=s.dels | N), ", ".join(map(str, sorted(N)))

@@ -60,7 +60,7 @@ class Counting(Dynamic):
         return Memory(M, frozenset(ranks.items()))
 
     def _is_recursive(self, r: Instance, fact: Fact) -> bool:
-        """Do the fact and the head of r depend on each other?"""
+        """Whether the fact and the head of r depend on each other."""
         number = self.component.get(r.head.relation)
         return number is not None and number == self.component.get(fact.relation)
 
@@ -83,7 +83,7 @@ class Counting(Dynamic):
         return bool(s.dels) and fact.relation in self.component
 
     def arrive(self, s: State, update: Update) -> State:
-        """A deletion is cancelled at once if its fact has a derivation left."""
+        """Cancel a deletion at once if its fact has a derivation left."""
         memory = memory_of(s)
         ranks = dict.fromkeys(update.inserted, 0) | memory.rank()
         s = super().arrive(s, Update((), update.inserted))
@@ -91,7 +91,7 @@ class Counting(Dynamic):
         return replace(s, dels=s.dels | {f for f in update.deleted if not self.is_supported(s, f)})
 
     def determine_deletions(self, s: State) -> Iterator[tuple[State, object]]:
-        """One instance of M less, because of a body fact that goes."""
+        """Remove an instance from M, because a fact of its body is deleted."""
         memory = memory_of(s)
         for r in sorted(memory.M):
             if s.dels.isdisjoint(r.body):
@@ -102,7 +102,7 @@ class Counting(Dynamic):
             yield after, r
 
     def determine_additions(self, s: State) -> Iterator[tuple[State, object]]:
-        """One instance of M more, or one of M that brings its head back."""
+        """Add an instance to M, or let an instance of M restore its head."""
         memory = memory_of(s)
         alive = s.X - s.dels
         for r in sorted(self._open(s)):
@@ -115,7 +115,7 @@ class Counting(Dynamic):
                 yield self._entered(s, r), r
 
     def _open(self, s: State) -> set[Instance]:
-        """Instances to apply: not in M, with a new body fact, and none that goes."""
+        """Instances to apply: not in M, with a new body fact, and none that is being deleted."""
         memory, alive = memory_of(s), s.X - s.dels
         return {
             r

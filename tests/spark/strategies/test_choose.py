@@ -76,7 +76,7 @@ def test_forced() -> None:
     with pytest.raises(TidelogError) as caught:
         choose(stratum, program.relations, "components")
     assert str(caught.value) == (
-        "error: the strategy components does not fit p: its recursive rules are no "
+        "error: the strategy components does not fit p: its recursive rules are not a "
         "symmetric-transitive closure\n"
         "    use shuffle, which fits all rules, or leave the choice to Tidelog"
     )
