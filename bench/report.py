@@ -211,8 +211,8 @@ def tables(rows: list[Row]) -> str:
     second = table(["workload", "Tidelog", *names, "DuckDB by"], [costs(row) for row in rows])
     return (
         "Seconds of evaluation on one core, without start and load; in parentheses, how many "
-        "times Tidelog's time that is. DuckDB can use both cores: the seconds that then pass "
-        f"stand in a column of their own.\n\n{first}\n\n"
+        "times Tidelog's time that is. DuckDB can use both cores: a column of its own has the "
+        f"elapsed seconds.\n\n{first}\n\n"
         "Wall seconds of the evaluation / its CPU seconds (all threads) / wall seconds to load / "
         f"peak memory in MiB of the whole process.\n\n{second}"
     )

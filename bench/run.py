@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     text = "\n\n".join([where, report.tables(rows), "\n".join(f"- {target}" for target in checked)])
     print(f"\n{text}")
     if options.quick:
-        print("\nThe targets speak of the full workloads; these were smaller ones.")
+        print("\nThe targets apply to the full workloads; these were smaller ones.")
     full = not options.quick and not options.only and systems == RUNNERS
     name = "latest" if full else "partial"
     save(where, rows, runs, checked, alone, limit, HERE / "results" / name)

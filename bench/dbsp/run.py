@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
     where = machine()
     print("\n" + page(where, found, bench.limit, {}))
     if options.quick:
-        print("\nThe targets speak of the full workloads; these were smaller ones.")
+        print("\nThe targets apply to the full workloads; these were smaller ones.")
     if options.json:
         save(options.json, where, found, bench)
     usual = names == (CIRCUIT, PLAIN) and not options.limit

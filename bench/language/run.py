@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     where = machine()
     print(page(where, found))
     if options.quick:
-        print("\nThe targets speak of the full workloads; these were smaller ones.")
+        print("\nThe targets apply to the full workloads; these were smaller ones.")
     if not (options.quick or options.only):
         rows = [asdict(each) for each in found]
         text = json.dumps({"machine": where, "cases": rows}, indent=1)

@@ -35,7 +35,7 @@ PEERS = "peers"  # the comparison with other systems, among the names of cases
 SYSTEMS = ("tidelog-modules", "duckdb-1", "duckdb-2", "nemo", "clingo", "egglog")
 LIMIT = 40.0  # seconds for one step
 PEER_LIMIT = 30.0  # the same for other systems
-PEAKS = "MiB: the most that was resident in the process when all facts were there."
+PEAKS = "Peak resident MiB of the process, with all facts materialised."
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     where = machine()
     print("\n" + page(where, rows, peers, checked, None))
     if options.quick:
-        print("\nThe targets speak of the full workloads; these were smaller ones.")
+        print("\nThe targets apply to the full workloads; these were smaller ones.")
     if options.json:
         save(options.json, where, rows, peers, checked, limit)
     if not (options.quick or only or options.limit):

@@ -11,9 +11,9 @@ from bench.spark.model import Model, fitted
 
 Found = Mapping[str, Sequence[Row]]
 HOW = (
-    "Seconds are wall time, the median where something was done several times. A system has been "
-    "warmed up on a small case before. What takes more than 90 s is done once. Jobs and shuffled "
-    "bytes are what Spark itself counted, at the most."
+    "Seconds are wall time, the median if a step was repeated. Each system is warmed up on a small "
+    "case. Steps of more than 90 s are done once. Jobs and shuffled bytes are the largest counts "
+    "that Spark reported."
 )
 
 

@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None, spark: SparkSession | None = None) 
     shown = [page.figures(where, found, {}), page.scales(where, found, {})]
     print("\n" + "\n\n".join(text for text in shown if text))
     if options.quick:
-        print("\nThe targets speak of the full workloads; these were smaller ones.")
+        print("\nThe targets apply to the full workloads; these were smaller ones.")
     if options.json:
         save(options.json, where, found)
     if not options.quick and (options.update or not options.only):

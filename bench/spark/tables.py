@@ -127,13 +127,13 @@ def runs(rows: Sequence[Row], model: Model) -> str:
 def coefficients(model: Model) -> str:
     """In units that are easy to remember."""
     names = {
-        START: ("to begin", "ms", 1e3),
+        START: ("start", "ms", 1e3),
         JOB: ("each job", "ms", 1e3),
-        BYTE: ("a byte through a shuffle, a core", "ns", 1e9),
+        BYTE: ("a shuffled byte, per core", "ns", 1e9),
     }
     lines = []
     for name, cost in model.costs.items():
-        what, unit, times = names.get(name, (f"a {name}, a core", "ns", 1e9))
+        what, unit, times = names.get(name, (f"a {name}, per core", "ns", 1e9))
         lines.append([what, f"{cost * times:,.1f} {unit}"])
     return table(["what", "costs"], lines)
 
