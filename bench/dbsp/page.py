@@ -70,10 +70,10 @@ def single(found: Found) -> str:
     row, peer = found.single[0], found.systems.peer
     return (
         "Facts are removed and added again: the median in the best run, and in parentheses the "
-        "longest time of all. The reference is pydbsp's indexed circuit for RDFS on LUBM-1, measured "
-        f"elsewhere on two cores with {REFERENCE_FACTS:,} facts: {REFERENCE[MATERIALISE]:g} s and "
-        f"{REFERENCE_PEAK / 1e9:g} GB to materialise, {REFERENCE[DELETE]:g} s to delete one fact "
-        f"and {REFERENCE[RESTORE]:g} s to add it back. Here {row.given:,} facts are given, "
-        f"{row.facts():,} with their consequences. "
+        "longest time of all. The reference is pydbsp's indexed circuit for RDFS on LUBM-1, "
+        f"measured elsewhere on two cores with {REFERENCE_FACTS:,} facts: "
+        f"{REFERENCE[MATERIALISE]:g} s and {REFERENCE_PEAK / 1e9:g} GB to materialise, "
+        f"{REFERENCE[DELETE]:g} s to delete one fact and {REFERENCE[RESTORE]:g} s to add it back. "
+        f"Here {row.given:,} facts are given, {row.facts():,} with their consequences. "
         + (f"{peer} ran on the same facts, on fewer changes." if peer else ABSENT)
     )
