@@ -13,7 +13,8 @@ HOW = (
     "Times are milliseconds of wall time, from the best of {runs} runs in turns, because other "
     "processes only add time. Each run is a process of its own with the kernels loaded; a play of "
     "more than {short:.0f} s runs once, and a step of more than {limit:g} s is stopped. All steps "
-    "together took {waiting:.2f} times their CPU time: the excess over 1 went to other processes."
+    "together took {waiting:.2f} times the CPU time that they used; the excess over 1 went to "
+    "other processes."
 )
 INDEX = (
     "A part of the facts is materialised, in the first transaction of an empty database. The "
