@@ -32,7 +32,7 @@ b(x) :- n(x).
 MOST_SECONDS = 2
 
 RULES = {False: 10_000, True: 300}
-TIMES = 10  # so many rules beside as many tenths
+TIMES = 10  # the larger program has this many times the rules
 MOST_TIMES = 15
 
 FACTS, STEPS = {False: 300_000, True: 10_000}, 5

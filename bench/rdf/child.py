@@ -63,7 +63,7 @@ def change_all(system: Ours, say: Say, quick: bool) -> None:
             came = changed(system, "+", triples)
             told["changed"] = len(came)
         if set(went.removed) != set(came.added):
-            raise AssertionError(f"{name}: {len(went)} went, {len(came)} came")
+            raise AssertionError(f"{name}: {len(went)} removed, {len(came)} added")
 
 
 def changed(system: Ours, op: str, triples: list[Triple]) -> GraphDelta:

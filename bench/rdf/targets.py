@@ -63,7 +63,7 @@ def axiom(runs: Sequence[Run], ours: str) -> Target:
         if run.system == ours and gone is not None and reason is not None:
             shares.append(gone / reason)
             count = run.figure("add 1 axiom", "changed")
-            each = f", {1e6 * gone / count:.0f} µs for each triple that goes" if count else ""
+            each = f", {1e6 * gone / count:.0f} µs per removed triple" if count else ""
             share = f"{100 * shares[-1]:.0f} % of the reasoning"
             parts.append(f"LUBM-{run.universities}: {share}{each}")
     if not shares:

@@ -1,10 +1,10 @@
-"""Counting with fully dynamic updates: M remembers which instances were really applied.
+"""Counting with fully dynamic updates: M holds the instances that were applied.
 
-A fact's count is the number of instances in M that derive it, and one if it is in E. So that a
-fact cannot hold itself up, every fact has a rank when it enters X, one more than the highest rank
-in the body that derives it (0 if explicit); of a recursive rule's instances only those count
-whose body facts, as far as they are recursive with the head, have lower ranks. Others stay in M:
-when the fact is gone and they are not, they bring it back, with a new rank.
+A fact's count is the number of instances in M that derive it, plus one if it is in E. So that a
+fact cannot support itself, every fact gets a rank when it enters X, one more than the highest rank
+in the body that derives it (0 if explicit); of a recursive rule's instances only those count whose
+body facts, as far as they are recursive with the head, have lower ranks. Others stay in M: if the
+fact is deleted and they remain, they restore it with a new rank.
 
 Facts that are not recursive are added and deleted in any order; additions of recursive facts
 wait until no deletion is left.
@@ -13,12 +13,12 @@ Correct. A fact of X \\ dels is in E or has an instance in M that counts, and th
 instance in M is in X ∪ dels. With dels empty, every fact of X holds, by induction on components of
 the program and on ranks (no invalid addition, no omitted deletion). add(F) stays until all
 instances over X with F are in M, and an instance in M whose head is not in X determines its
-addition; so X has everything that holds when adds is empty (no invalid deletion, no omitted
+addition; so X contains everything that holds when adds is empty (no invalid deletion, no omitted
 addition). del(F) removes from M what was applied, and nothing else.
 
-Ends. Deletions come from deletions only. By induction on components: facts below change
-finitely often between arrivals, so the instances of a nonrecursive rule come and go finitely
-often; and recursive facts enter X only when no deletion is left, so ranks cannot grow for ever.
+Terminates. Only deletions cause deletions. By induction on components: facts below change finitely
+often between arrivals, so the instances of a nonrecursive rule change finitely often; and
+recursive facts enter X only when no deletion is left, so ranks cannot grow without end.
 
 # M applied instances   ranks of the facts of X ∪ dels
 """

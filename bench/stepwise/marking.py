@@ -18,7 +18,7 @@ from bench.stepwise.matching import Fact, Frontier, Known, Rules
 
 
 class Update(NamedTuple):
-    """E⁻ and E⁺: facts of extensional relations, E⁻ among those that are there, E⁺ not."""
+    """E⁻ and E⁺, both of extensional relations: E⁻ holds existing facts, E⁺ absent ones."""
 
     deleted: tuple[Fact, ...] = ()
     inserted: tuple[Fact, ...] = ()
@@ -80,7 +80,7 @@ class Marking(ABC):
 
     @abstractmethod
     def begin(self, update: Update) -> None:
-        """An update is there that was not looked at before."""
+        """A new update is there that was not looked at before."""
 
     @abstractmethod
     def look(self, current: Update, following: Update) -> None:

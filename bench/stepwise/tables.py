@@ -134,7 +134,7 @@ def measured(names: Sequence[str], quick: bool = False, repeats: int = REPEATS) 
             some = [plan.stream(label, seed) for seed in seeds]
             for algorithm in plan.algorithms:
                 known = streams.rules(plan.program)
-                once = quick or algorithm is MarkedFirst  # which is there for its counts
+                once = quick or algorithm is MarkedFirst  # which is measured only for its counts
                 yield play(name, label, known, some, algorithm, 1 if once else repeats)
 
 

@@ -132,7 +132,7 @@ def page(
     if "scale" in plots:
         parts += ["### Cost follows the change", f"![Time against size]({plots['scale']})"]
     if rules := tables.rule_changes(rows):
-        parts += ["### Rules come and go", rules]
+        parts += ["### Adding and removing rules", rules]
     if "rules" in plots:
         parts += [f"![Time against facts that change]({plots['rules']})"]
     parts += ["### The papers' numbers", tables.numbers(rows)]

@@ -147,7 +147,7 @@ def scale_plot(rows: list[Row], algorithms: list[str]) -> str | None:
             lines.append(Line(name, points))
     if len(part) < 2 or not lines:
         return None
-    title = "One edge of a chain of ten nodes goes: 26 facts change"
+    title = "Deleting one edge of a chain of ten nodes changes 26 facts"
     return plot(title, "facts of the materialisation", "milliseconds, median", lines)
 
 
@@ -164,5 +164,5 @@ def rule_plot(rows: list[Row]) -> str | None:
             lines.append(Line(row.step, points, joined=False))
     if not lines:
         return None
-    title = "One of Claros' rules goes or comes (1 stands for no facts, too)"
+    title = "Removing and adding one of Claros' rules (no facts are drawn as 1)"
     return plot(title, "facts that change", "milliseconds", lines)

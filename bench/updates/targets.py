@@ -50,7 +50,7 @@ def agreement(rows: list[Row]) -> Target:
 
 
 def compiles(rows: list[Row]) -> Target:
-    text = "a rule comes or goes without compilation"
+    text = "a rule is added or removed without compilation"
     if not rows:
         return Target(text, None, "no figures")
     count = max(row.compiled for row in rows)

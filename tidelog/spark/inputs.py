@@ -227,7 +227,7 @@ def text_parser(
     """What executors do with lines of facts."""
 
     def parse(batches: Lines) -> Iterator[pa.RecordBatch]:
-        header = headers  # it has not come by yet; a byte-order mark, Spark leaves out itself
+        header = headers  # not seen yet; Spark itself skips a byte order mark
         for batch in batches:
             lines = batch.column("line").to_pylist()
             starts = batch.column("start").to_pylist() if header else []

@@ -227,7 +227,7 @@ def check(
     """New facts by relation. Raises a task's error, and checks the limit on all facts, of which a
     task knows only its own part."""
     if len(tally) != parts:
-        raise RuntimeError(f"{len(tally)} of {parts} parts told what they did")
+        raise RuntimeError(f"{len(tally)} of {parts} parts reported")
     counts: dict[str, int] = {}
     faults: list[Fault] = []
     for one in tally.values():
