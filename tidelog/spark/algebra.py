@@ -387,7 +387,7 @@ def parts_of(view: View) -> tuple[list[View], list[View]]:
 
 
 def _forbidden(view: View) -> list[View]:
-    """Views that contain no fact outside this one."""
+    """The views that make up this one: a fact outside it is in none of them."""
     if isinstance(view, Combination) and view.op == "or":
         return _forbidden(view.left) + _forbidden(view.right)
     if isinstance(view, Combination) and view.op == "not":

@@ -41,8 +41,8 @@ class Counts:
     def add(
         self, counter: SparkCounter, sign: int, found: Found, large: bool, result: SparkSet
     ) -> int:
-        """Add the instances of the heads to the counters. The result has each head once, and the
-        number of instances as far as the driver knows it."""
+        """Add the instances of the heads to the counters, and the distinct heads to `result`.
+        Returns the number of instances, as far as the driver knows it."""
         from pyspark.sql import functions as F
 
         engine, asked = self.engine, list(found.frames)

@@ -49,7 +49,7 @@ class Packing:
         return [*made, ("k", "bigint")] if self.counted else made
 
     def places(self, relation: Relation) -> list[str]:
-        """The columns that hold the relation's."""
+        """The packed columns that hold the relation's columns."""
         used = dict.fromkeys(LETTERS, 0)
         found = []
         for kind in types(relation):

@@ -54,8 +54,8 @@ class Reads:
     """The inputs of a rule's body."""
 
     literals: Mapping[int, Source]  # by position in the body
-    spared: Mapping[int, Source] = field(default_factory=dict)  # which groups and negated literals
-    # must not meet either
+    # changes that groups and negated literals must not meet, either
+    spared: Mapping[int, Source] = field(default_factory=dict)
     head: Source | None = None  # facts to which heads are restricted
 
 
@@ -114,7 +114,7 @@ class _Join:
         self.frame: DataFrame | None = None
         self.columns: dict[str, str] = {}
         self.faults: list[DataFrame] = []
-        self.small = True  # whether the joined frame should be, as far as is known
+        self.small = True  # an estimate for the joined frame
 
     def run(self) -> Joined:
         if self.reads.head is not None:

@@ -28,7 +28,7 @@ class Sizes:
     most: int
 
     def few(self, atom: Literal) -> bool:
-        """Atoms without variables are counted only where no rule can add facts to them."""
+        """Whether few facts match the atom; without constants, rules may derive any number."""
         pattern = where(atom)
         return bool(pattern) and self._count((atom.relation, pattern)) <= self.most
 
@@ -116,7 +116,7 @@ def _known(pattern: Pattern, relations: Mapping[str, Relation], options: Options
 
 
 def _patterns(stratum: Stratum) -> set[Pattern]:
-    """Those of atoms that are joined with others, and of relations that rules copy to them."""
+    """The patterns of atoms that are joined with others, and of facts that rules copy to them."""
     atoms = {
         (atom.relation, where(atom))
         for rule in stratum.rules
