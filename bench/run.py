@@ -50,7 +50,9 @@ def main(arguments: list[str] | None = None) -> int:
     names = [workload.name for workload in every]
     again = options.again or []
     if unknown := {*(options.only or []), *again} - set(names):
-        parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+        parser.error(
+            f"unknown workload {', '.join(sorted(unknown))}; expected one of {', '.join(names)}"
+        )
     chosen = [w for w in every if not (options.only or again) or w.name in (options.only or again)]
 
     rows, runs = [], []

@@ -60,7 +60,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     names = (options.circuit, options.no_index)
     if missing := [name for name in names if name not in ALGORITHMS]:
-        parser.error(f"no algorithm {', '.join(missing)}; there are {', '.join(ALGORITHMS)}")
+        parser.error(
+            f"unknown algorithm {', '.join(missing)}; expected one of {', '.join(ALGORITHMS)}"
+        )
     bench = Bench(options.quick, options.limit or LIMIT[options.quick], options.pydbsp)
 
     found = Found(Systems(*names, apart.peer(options.pydbsp)))

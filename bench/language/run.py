@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     names = [case.name for case in CASES]
     if unknown := [name for name in options.only or () if name not in names]:
-        parser.error(f"no case {', '.join(unknown)}; there are {', '.join(names)}")
+        parser.error(f"unknown case {', '.join(unknown)}; expected one of {', '.join(names)}")
     chosen = [case for case in CASES if not options.only or case.name in options.only]
     found = [case.measure(options.quick) for case in chosen]
     where = machine()

@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         # Other systems take minutes even on small workloads.
         chosen = [name for name in every if name != PEERS or not options.quick]
     if unknown := [part for part in only if not any(name.startswith(part) for name in every)]:
-        parser.error(f"no workload {', '.join(unknown)}; there are {', '.join(every)}")
+        parser.error(f"unknown workload {', '.join(unknown)}; expected one of {', '.join(every)}")
 
     rows: list[Row] = []
     for name in chosen:

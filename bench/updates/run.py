@@ -52,10 +52,10 @@ def main(arguments: list[str] | None = None) -> int:
     only = options.only or []
     chosen = [name for name in every if not only or any(name.startswith(part) for part in only)]
     if unknown := [part for part in only if not any(name.startswith(part) for name in every)]:
-        parser.error(f"no workload {', '.join(unknown)}; there are {', '.join(every)}")
+        parser.error(f"unknown workload {', '.join(unknown)}; expected one of {', '.join(every)}")
     asked = options.algorithms.split(",") if options.algorithms else list(PLAIN)
     if missing := [name for name in asked if name not in PLAIN]:
-        parser.error(f"no algorithm {', '.join(missing)}; there are {', '.join(PLAIN)}")
+        parser.error(f"unknown algorithm {', '.join(missing)}; expected one of {', '.join(PLAIN)}")
     algorithms = [name for name in PLAIN if name in asked or name == BASE]
     algorithms.sort(key=lambda name: (name != BASE, name == AUTO))
 
