@@ -1,9 +1,10 @@
-"""Measures the structures behind closure modules alone: what changes cost beside building anew.
+"""Measures the data structures behind closure modules alone: changes beside building anew.
 
     python -m bench.closure_structures [--quick]
 
-Every row is one graph. Building and large changes are measured three times, and the best counts;
-of single edges, each deleted and inserted again, the median and the 95th percentile are shown.
+Every row is one graph. Building and large changes are measured three times, and the best time
+counts; of single edges, each deleted and inserted again, the median and the 95th percentile are
+shown.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def dag(nodes: int, edges: int, seed: int = 1) -> Edges:
 
 
 def chains(nodes: int, length: int, seed: int = 1) -> Edges:
-    """Chains between nodes whose ids, and whose edges, come in no order."""
+    """Chains whose node ids and edges are in random order."""
     rng = np.random.default_rng(seed)
     ids, starts = rng.permutation(nodes), np.flatnonzero(np.arange(nodes) % length != length - 1)
     return distinct(np.stack([ids[starts], ids[starts + 1]], axis=1), nodes, rng)
@@ -52,7 +53,7 @@ def tree(nodes: int, seed: int = 1) -> Edges:
 
 
 def groups(sizes: list[int], extra: float, seed: int = 1) -> Edges:
-    """A tree for every group, and some more edges inside of it for every node."""
+    """A tree for every group, and some additional edges inside it for every node."""
     rng = np.random.default_rng(seed)
     parts, first = [], 0
     for size in sizes:

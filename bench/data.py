@@ -21,13 +21,13 @@ STREAMS = Path(__file__).parent / "streams"
 
 
 def distinct(rows: Rows) -> Rows:
-    """The rows without repetition, in the order of their first appearance."""
+    """The distinct rows, in the order of their first appearance."""
     _, first = np.unique(rows, axis=0, return_index=True)
     return np.ascontiguousarray(rows[np.sort(first)])
 
 
 def distinct_sorted(rows: Rows) -> Rows:
-    """The rows without repetition, in order; for millions of them faster than `distinct`."""
+    """The distinct rows, in sorted order; fast for millions of rows."""
     rows = rows[np.lexsort(rows.T[::-1])]
     fresh = np.ones(len(rows), dtype=bool)
     fresh[1:] = (rows[1:] != rows[:-1]).any(axis=1)
@@ -53,8 +53,8 @@ def rmat(
 ) -> Rows:
     """An R-MAT graph (Chakrabarti, Zhan, Faloutsos 2004); `shares` are its a, b, c and d.
 
-    The node count need not be a power of two: edges that fall outside are drawn again, as are
-    loops and repetitions.
+    The number of nodes need not be a power of two: edges that fall outside are drawn again, as are
+    loops and duplicates.
     """
     rng = np.random.default_rng(seed)
     levels = max(1, (nodes - 1).bit_length())
@@ -95,8 +95,8 @@ def trees(count: int, depth: int, fan_out: int, seed: int) -> Rows:
 def points_to(modules: int, seed: int) -> Facts:
     """The input of an Andersen-style analysis with fields, in the shape that real code has.
 
-    Each module owns 400 variables, 80 allocation sites and 8 fields. Values flow forward through
-    a module's variables, with a few loops, and one assignment in a thousand reads another module.
+    Each module owns 400 variables, 80 allocation sites and 8 fields. Values flow forward through a
+    module's variables, with a few loops, and one assignment in a thousand reads another module.
     """
     rng = np.random.default_rng(seed)
     variables, objects, fields = 400, 80, 8
@@ -243,7 +243,7 @@ class Department:
         papers: list[str] = []
         professors: list[str] = []
         faculty = 0
-        staff = {  # kind: least and most of them, least and most papers of each
+        staff = {  # by kind: minimum and maximum number of members, and of papers each
             "FullProfessor": (7, 10, 15, 20),
             "AssociateProfessor": (10, 14, 10, 18),
             "AssistantProfessor": (8, 11, 5, 10),
@@ -330,7 +330,8 @@ CELL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def lubm_relations(graph: Graph) -> Facts:
-    """The triples without the ontology, one relation a class or property, as LUBM's rules read."""
+    """The triples without the ontology, as one relation per class or property, which LUBM's rules
+    read."""
     rows = graph.rows()
     words = list(graph.numbers)
     data = rows[~np.isin(rows[:, 1], [graph.numbers[word] for word in RDFS_WORDS[1:]])]
@@ -349,8 +350,8 @@ def lubm_relations(graph: Graph) -> Facts:
 def stream_facts(name: str, *, lines: Iterable[str] | None = None) -> Facts:
     """All facts that a recorded stream ever inserts, their constants numbered in order.
 
-    The streams delete about as much as they insert, so what holds at their end is small; all
-    insertions together are the largest fact set that a stream has to offer.
+    The streams delete about as much as they insert, so few facts remain at their end; all
+    insertions together are the largest set of facts that a stream offers.
 
     >>> facts = stream_facts("x", lines=['+p("a", "b").', '-p("a", "b").', '+q("b").', 'commit.'])
     >>> {name: rows.tolist() for name, rows in facts.items()}

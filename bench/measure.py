@@ -24,12 +24,12 @@ from bench.data import Rows
 from bench.workloads import Workload
 
 Status = Literal["ok", "timeout", "memory", "failed", "absent"]
-READING = 600.0  # seconds to hand the answer over for its checksum; no part of any figure
+READING = 600.0  # seconds to deliver the answer for its checksum; not part of any figure
 ROOT = Path(__file__).parent.parent
 
 
 class System(Protocol):
-    """One way to evaluate a workload."""
+    """A way to evaluate a workload."""
 
     def prepare(self, workload: Workload, folder: Path) -> None: ...
     def load(self) -> None: ...
@@ -44,10 +44,11 @@ class Measurement:
     status: Status = "ok"
     load_seconds: float = 0.0
     evaluate_seconds: float = 0.0
-    cpu_seconds: float = 0.0  # of the evaluation, all threads; with loading where they are one
-    peak_bytes: int = 0  # resident memory of the process when the evaluation had ended
+    # of the evaluation, all threads; including loading where the two are one
+    cpu_seconds: float = 0.0
+    peak_bytes: int = 0  # resident memory of the process at the end of the evaluation
     instances: int = 0  # rule instances, where the system counts them
-    how: str = ""  # how the program was put to the system
+    how: str = ""  # how the system was given the program
     detail: str = ""  # why there is no figure
     outputs: dict[str, Checksum] = field(default_factory=dict)
 
@@ -68,9 +69,9 @@ class Measurement:
 
 
 def peak_bytes() -> int:
-    """The most memory that was resident in this process since it started."""
+    """The peak resident memory of this process since it started."""
     try:
-        # Not getrusage: there, a child inherits the peak of the process that started it.
+        # Not getrusage: there, a child inherits the peak of its parent.
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return 1024 * int(status.split("VmHWM:")[1].split()[0])
     except OSError:
@@ -81,7 +82,7 @@ def peak_bytes() -> int:
 
 
 def resident_bytes(process: int) -> int:
-    """What is resident in a process now; 0 where the machine does not say."""
+    """The resident memory of a process now; 0 if the machine does not report it."""
     try:
         pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
@@ -90,7 +91,7 @@ def resident_bytes(process: int) -> int:
 
 
 def cpu_seconds(process: int) -> float:
-    """CPU time of a process's threads until now; where the machine does not say, wall time."""
+    """The CPU time of a process's threads so far; wall time if the machine does not report it."""
     try:
         text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
         user, system = text.rpartition(")")[2].split()[11:13]
@@ -150,7 +151,7 @@ def follow(
     limit: float,
     memory: int,
 ) -> None:
-    """Reads the process's messages until its figures come, it ends, or a limit is met."""
+    """Read the process's messages until its figures arrive, it ends, or a limit is reached."""
     step, started, cpu = "prepare", time.monotonic(), 0.0
     while True:
         try:
@@ -159,7 +160,7 @@ def follow(
             timed = step in ("load", "evaluate")
             wall = time.monotonic() - started
             used = cpu_seconds(process.pid) - cpu
-            # A busy machine may stretch the wall time, but not for ever.
+            # A busy machine may stretch the wall time, but not without end.
             if wall > (limit if timed else READING) and (used > limit or wall > 5 * limit):
                 result.status, result.detail = "timeout", step
                 result.evaluate_seconds, result.cpu_seconds = wall, used
@@ -185,7 +186,7 @@ def follow(
 
 def child(name: str, folder: Path, answer: bool) -> None:
     """The measured process: the steps of one system, announced on the real standard output."""
-    # Some systems print; whatever they say must not mix with our messages.
+    # Some systems print; their output must not mix with our messages.
     messages = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
 
@@ -213,8 +214,8 @@ def child(name: str, folder: Path, answer: bool) -> None:
         result.cpu_seconds = cpu_ended - cpu
         result.how = getattr(system, "how", "")
         result.instances = getattr(system, "instances", 0)
-        # A system that loads and evaluates in one call knows itself how long it loaded. Its CPU
-        # time is left whole: how much of it went into loading is not known.
+        # A system that loads and evaluates in one call reports its loading time. Its CPU time is
+        # left whole, because the share of loading is unknown.
         moved = getattr(system, "loading_within", 0.0)
         result.load_seconds += moved
         result.evaluate_seconds -= moved

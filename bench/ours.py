@@ -1,4 +1,4 @@
-"""Tidelog as a benchmarked system: the only file here that knows its interface."""
+"""Tidelog as a measured system: the only file here that knows its interface."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Ours:
 
     def prepare(self, workload: Workload, folder: Path) -> None:
         self.tidelog: Any = import_module("tidelog")
-        # Kernels come out of the cache on first use: that is start-up, measured on its own.
+        # Kernels are loaded from the cache on first use: that is start-up, measured separately.
         edges = np.random.default_rng(0).integers(0, 200, (2000, 2), dtype=np.int64)
         self.tidelog.Database(WARM, facts={"edge": edges}, modules=self.modules)
         self.program = workload.program
         self.facts = workload.facts
 
     def load(self) -> None:
-        """Happens inside `evaluate`; the database says how long it took."""
+        """Loading happens inside `evaluate`; the database reports how long it took."""
 
     def evaluate(self) -> None:
         self.database = self.tidelog.Database(self.program, facts=self.facts, modules=self.modules)
@@ -68,7 +68,7 @@ class Ours:
 def startup_seconds(runs: int = 5) -> float:
     """The shortest `tidelog run` on a program of ten facts, with kernels in the cache.
 
-    As everywhere here, of wall and CPU time the lesser counts.
+    As everywhere here, the lesser of wall and CPU time counts.
     """
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "ten.dl"
@@ -79,7 +79,7 @@ def startup_seconds(runs: int = 5) -> float:
             started, used = time.perf_counter(), children_cpu()
             subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
             seconds.append(min(time.perf_counter() - started, children_cpu() - used))
-    return min(seconds[1:])  # the first one may have filled the cache
+    return min(seconds[1:])  # the first run may have filled the cache
 
 
 def children_cpu() -> float:
@@ -90,7 +90,7 @@ def children_cpu() -> float:
 def bytes_per_fact(facts: int) -> float:
     """Memory that random binary facts with one index take, measured in a process of its own.
 
-    The facts come from a file: making them there would leave memory behind for reuse.
+    The facts come from a file: generating them in the process would leave memory behind for reuse.
     """
     rng = np.random.default_rng(7)
     with tempfile.TemporaryDirectory() as folder:
@@ -102,7 +102,7 @@ def bytes_per_fact(facts: int) -> float:
 
 
 def weigh(path: Path) -> float:
-    """Growth of this process's resident memory per fact while a database takes the facts in."""
+    """Growth of this process's resident memory per fact while a database loads the facts."""
     tidelog: Any = import_module("tidelog")
     tidelog.Database(ONE_INDEX, facts={"edge": [(1, 2)], "probe": [(1,)]})
     edges = np.load(path)
@@ -117,7 +117,7 @@ def weigh(path: Path) -> float:
 
 
 def distinct_pairs(rows: Rows) -> Rows:
-    """As `distinct`, in less time and memory: a pair of small numbers fits one word."""
+    """Like `distinct`, with less time and memory: a pair of small numbers fits into one word."""
     words = np.unique(rows[:, 0] << 32 | rows[:, 1])
     return np.column_stack([words >> 32, words & 0xFFFFFFFF])
 

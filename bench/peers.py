@@ -1,7 +1,7 @@
-"""The other systems, each put to work in the way that was fastest when all were tried.
+"""The other systems, each used in the fastest way that was found.
 
-They are optional extras (`bench/requirements.txt`) and are imported only inside the measured
-process; without one of them its column stays empty.
+They are optional (`bench/requirements.txt`) and imported only inside the measured process; without
+one of them its column stays empty.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ class Clingo:
 
     def rows(self, relation: str, arity: int) -> Rows:
         if self.found is None:
-            # The model as one string: asking for its atoms one by one takes far longer.
+            # The model as one string: reading its atoms one by one takes far longer.
             with self.control.solve(yield_=True) as handle:
                 text = str(handle.model())
             self.found = {}

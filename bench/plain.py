@@ -1,7 +1,7 @@
-"""The plain Datalog that the benchmark programs are written in, for systems with another notation.
+"""The plain Datalog of the benchmark programs, for systems with another notation.
 
-Only what those programs use: one rule a line, positive atoms, variables and whole numbers. It is
-read here and not by Tidelog, so that a fault in Tidelog's parser cannot reach the other systems.
+Only what those programs use: one rule per line, positive atoms, variables and integers. This parser
+is not Tidelog's, so a bug in Tidelog's parser cannot reach the other systems.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def term(cell: str) -> str | int:
 
 
 def able_to_fire(rules: Iterable[Rule], given: Collection[str]) -> list[Rule]:
-    """The rules whose bodies can hold something at all, when only `given` relations have facts."""
+    """The rules that can have instances when only `given` relations have facts."""
     filled, left = set(given), list(rules)
     fired: list[Rule] = []
     while ready := [r for r in left if all(atom.relation in filled for atom in r.body)]:
@@ -76,7 +76,7 @@ def able_to_fire(rules: Iterable[Rule], given: Collection[str]) -> list[Rule]:
 
 
 def strata(rules: Collection[Rule]) -> list[list[str]]:
-    """Derived relations, grouped by mutual recursion, those that others need first.
+    """Derived relations grouped by mutual recursion, in order of dependency.
 
     >>> rules = parse_plain("p(x) :- q(x).\\nq(x) :- p(x).\\nr(x) :- p(x).").rules
     >>> [sorted(group) for group in strata(rules)]
@@ -88,7 +88,7 @@ def strata(rules: Collection[Rule]) -> list[list[str]]:
     reach = {name: walk(name, needs) | {name} for name in needs}
     groups: list[list[str]] = []
     placed: set[str] = set()
-    # Whoever needs another group needs all that the other one needs, and itself.
+    # A group needs everything that the groups it depends on need, and itself.
     for name in sorted(needs, key=lambda name: len(reach[name])):
         if name not in placed:
             groups.append([other for other in reach[name] if name in reach[other]])
@@ -97,7 +97,7 @@ def strata(rules: Collection[Rule]) -> list[list[str]]:
 
 
 def walk(start: str, needs: dict[str, set[str]]) -> set[str]:
-    """Everything that `start` needs, directly or not."""
+    """Everything that `start` needs, directly or indirectly."""
     seen: set[str] = set()
     new = needs[start]
     while new:

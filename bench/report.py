@@ -1,4 +1,4 @@
-"""From measurements to tables, and to the targets that they reach or miss."""
+"""From measurements to tables, and to targets that are reached or missed."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Row:
     given: int
     best: dict[str, Measurement] = field(default_factory=dict)
     answers: list[dict[str, Checksum]] = field(default_factory=list)
-    two_cores: float | None = None  # seconds that pass while DuckDB uses two threads
+    two_cores: float | None = None  # elapsed seconds when DuckDB uses two threads
 
     def take(self, found: Measurement) -> None:
-        """Keeps the answer, and the faster of what is known and `found`."""
+        """Keep the answer, and the faster of the known run and `found`."""
         if found.outputs:
             self.answers.append(found.outputs)
         if found.system == "duckdb-2" and found.status == "ok":
@@ -43,14 +43,14 @@ class Row:
         return found if found is not None and found.status == "ok" else None
 
     def equal(self) -> bool:
-        """All answers that there are, of all systems and runs, have the same checksums."""
+        """Whether all answers, of all systems and runs, have the same checksums."""
         return all(answer == self.answers[0] for answer in self.answers)
 
     def facts(self) -> int:
         return sum(output.size for output in self.answers[0].values()) if self.answers else 0
 
     def ratio(self, peer: str, *, load: bool = False) -> tuple[float, bool] | None:
-        """How often ours fits in the peer's time, and whether that is only a lower bound."""
+        """The peer's time as a multiple of ours, and whether that is only a lower bound."""
         ours, other = self.ours(), self.best.get(peer)
         if ours is None or other is None:
             return None
@@ -152,7 +152,7 @@ def at_least(
 
 
 def targets(rows: list[Row], startup: float | None, weight: float | None) -> list[Target]:
-    """What the project promises of its speed, checked against one run."""
+    """The project's targets for speed, checked against one run."""
     of = {kind: [row for row in rows if row.kind == kind] for kind in Kind.__args__}  # type: ignore[attr-defined]
     compared = [row for row in rows if row.ours() and len(row.best) > 1]
     rates = [
@@ -211,8 +211,8 @@ def tables(rows: list[Row]) -> str:
     second = table(["workload", "Tidelog", *names, "DuckDB by"], [costs(row) for row in rows])
     return (
         "Seconds of evaluation on one core, without start and load; in parentheses, how many "
-        "times Tidelog's time that is. DuckDB can use both cores: the seconds that then pass "
-        f"stand in a column of their own.\n\n{first}\n\n"
+        "times Tidelog's time that is. DuckDB can use both cores: a column of its own has the "
+        f"elapsed seconds.\n\n{first}\n\n"
         "Wall seconds of the evaluation / its CPU seconds (all threads) / wall seconds to load / "
         f"peak memory in MiB of the whole process.\n\n{second}"
     )
@@ -223,7 +223,7 @@ MEASURED = re.compile(r"^Measured with Tidelog (\S+)\.$", re.MULTILINE)
 
 
 def write_part(path: Path, text: str, by: str = BY) -> None:
-    """Replaces what stands between the writer's marks, or appends it to a page without them.
+    """Replace what stands between the writer's marks, or append it to a page without them.
 
     The line "Measured with Tidelog …" of a page has the version of its main part.
     """

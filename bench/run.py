@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "figures" / "benchmarks.md"
 RUNNERS = (OURS, "duckdb-1", "duckdb-2", "nemo", "clingo", "egglog")
 RUNS = 3
-SHORT = 10.0  # seconds: what takes longer is measured once
+SHORT = 10.0  # seconds: longer evaluations are measured once
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,7 +50,9 @@ def main(arguments: list[str] | None = None) -> int:
     names = [workload.name for workload in every]
     again = options.again or []
     if unknown := {*(options.only or []), *again} - set(names):
-        parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+        parser.error(
+            f"unknown workload {', '.join(sorted(unknown))}; expected one of {', '.join(names)}"
+        )
     chosen = [w for w in every if not (options.only or again) or w.name in (options.only or again)]
 
     rows, runs = [], []
@@ -73,7 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
     text = "\n\n".join([where, report.tables(rows), "\n".join(f"- {target}" for target in checked)])
     print(f"\n{text}")
     if options.quick:
-        print("\nThe targets speak of the full workloads; these were smaller ones.")
+        print("\nThe targets apply to the full workloads; these were smaller ones.")
     full = not options.quick and not options.only and systems == RUNNERS
     name = "latest" if full else "partial"
     save(where, rows, runs, checked, alone, limit, HERE / "results" / name)
@@ -83,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def warm(scratch: Path, systems: tuple[str, ...]) -> None:
-    """Fills the kernel cache, so that no measured process compiles."""
+    """Fill the kernel cache, so that no measured process compiles."""
     if OURS in systems:
         tiny = next(workload for workload in workloads(quick=True))
         tiny.save(scratch / "warm")
@@ -93,14 +95,14 @@ def warm(scratch: Path, systems: tuple[str, ...]) -> None:
 def compare(
     workload: Workload, folder: Path, systems: tuple[str, ...], limit: float
 ) -> tuple[Row, list[Measurement]]:
-    """Systems take turns, so that a busy moment of the machine does not meet always the same."""
+    """Systems take turns, so that a busy moment of the machine does not always hit the same one."""
     workload.save(folder)
     row = Row(workload.name, workload.title, workload.kind, workload.fact_count)
     runs = []
     left = list(systems)
     for turn in range(RUNS):
         for system in tuple(left):
-            # Once is enough to compare a peer's answer; ours is compared every time.
+            # A peer's answer is compared once, ours every time.
             found = measure(system, folder, limit=limit, answer=turn == 0 or system == OURS)
             row.take(found)
             runs.append(found)
@@ -135,7 +137,7 @@ def version(package: str) -> str:
 
 
 def machine() -> str:
-    """Where and when: figures mean little without it."""
+    """The machine, the date and the versions, without which figures mean little."""
     packages = ("tidelog", "numba", "duckdb", "nemo-python", "clingo", "egglog")
     model = platform.processor() or platform.machine()
     try:
@@ -155,7 +157,7 @@ def machine() -> str:
 def merged(
     rows: list[Row], every: list[Workload], again: list[str]
 ) -> tuple[str, list[Row], dict[str, float | None]]:
-    """The last full run, with these rows in place of its own."""
+    """The last full run, with these rows replacing its own."""
     last = json.loads((HERE / "results" / "latest.json").read_text(encoding="utf-8"))
     kept = {each["name"]: each["best"] for each in last["workloads"]}
     both = {each["name"]: each.get("duckdb_two_cores") for each in last["workloads"]}

@@ -23,4 +23,4 @@ def system_named(name: str) -> System:
             return Clingo()
         case "egglog":
             return Egglog()
-    raise ValueError(f"no system is called {name}")
+    raise ValueError(f"unknown system {name}")

@@ -1,4 +1,4 @@
-"""What is measured: a program, its facts, and which of the project's targets speaks of it."""
+"""The workloads: a program, its facts, and the project's target for it."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ def closure(name: str, title: str, graph: Callable[[], data.Rows]) -> list[Workl
 
 
 def recorded(name: str) -> str:
-    """A program of the recorded streams; its constants are numbered, for all systems alike."""
+    """A program of the recorded streams; its constants are numbered, the same for all systems."""
     program = (data.STREAMS / name / f"{name}.dl").read_text(encoding="utf-8")
     return program.replace(": symbol", ": number")
 
 
 def declared(program: str, facts: Facts) -> Facts:
-    """Names and research interests are in no rule, and so not among the declarations."""
+    """Names and research interests occur in no rule, and so not in the declarations."""
     known = parse_plain(program).arities
     return {name: rows for name, rows in facts.items() if name in known}
 

@@ -1,17 +1,17 @@
-"""Runs what the documents show, and puts the real output below it.
+"""Runs the commands and programs of the documents, and writes their output below them.
 
     python docs/generate.py            rewrite the documents
-    python docs/generate.py --check    only say which are out of date
+    python docs/generate.py --check    only show what is out of date
 
 A document is worked through from top to bottom, in one empty folder that has the
 project's `examples/` in it:
 
 - a fenced block with a name after its language (`datalog reach.dl`) is written to that file;
-- in a `console` block, lines that start with `$ ` are commands; what they print follows them;
-- `python` blocks run one after the other, in one namespace, and what one prints stands in
+- in a `console` block, lines that start with `$ ` are commands, each followed by its output;
+- `python` blocks run one after the other, in one namespace, and the output of one stands in
   the `text` block right below it.
 
-Tables of registries are those of `tables.py`. Everything else stays as it is.
+Tables of registries come from `tables.py`. Everything else is unchanged.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SECONDS = 120  # for one command
 
 
 def generate(text: str, folder: Path) -> str:
-    """The document with the outputs of its commands and programs as they are now."""
+    """The document with the current outputs of its commands and programs."""
     shutil.copytree(ROOT / "examples", folder / "examples")
     names: dict[str, object] = {"__name__": "__main__"}
     printed: str | None = None  # by the last python block, until a text block takes it
@@ -72,7 +72,7 @@ def generate(text: str, folder: Path) -> str:
 
 
 def session(content: str, folder: Path) -> str:
-    """The commands of a console block, each with what it prints, errors included."""
+    """The commands of a console block, each with its output, errors included."""
     paths = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     environment = {**os.environ, "PATH": paths, "COLUMNS": "80"}
     shown, code = "", 0
@@ -105,7 +105,7 @@ def _whole_lines(text: str) -> str:
 
 
 def current(document: str) -> tuple[str, str]:
-    """A document as it is and as it should be."""
+    """A document's text, and what it should be."""
     text = (ROOT / document).read_text(encoding="utf-8")
     if document not in DOCUMENTS:
         return text, tables.filled(text)

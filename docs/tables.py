@@ -1,4 +1,4 @@
-"""Tables of the documents that are made from registries in the code.
+"""Tables of the documents that are generated from registries in the code.
 
 `<!-- table: NAME -->` in a document is followed by the table of that name and
 `<!-- end of table -->`; `docs/generate.py` puts the current table between them.
@@ -17,7 +17,7 @@ PLACE = re.compile(r"(<!-- table: (.*?) -->\n).*?(<!-- end of table -->)", re.DO
 
 
 def filled(text: str) -> str:
-    """The document with its tables as the registries have them now."""
+    """The document with the current tables of the registries."""
     return PLACE.sub(lambda place: f"{place[1]}\n{TABLES[place[2]]()}\n{place[3]}", text)
 
 

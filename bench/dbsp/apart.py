@@ -1,4 +1,4 @@
-"""Runs a play in a process of its own, ends it at a limit, and gathers what it said."""
+"""Runs a play in a process of its own, stops it at a limit, and collects its messages."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ from bench.checksum import Checksum
 from bench.dbsp.play import PEER, Play, State
 from bench.measure import ROOT, forward, resident_bytes
 
-Status = Literal["ok", "seconds", "memory", "failed"]  # how it ended: all done, at a limit, else
-LATE = 5.0  # seconds after the limit: then who has not stopped by itself is ended
+# how it ended: done, at a limit, or otherwise
+Status = Literal["ok", "seconds", "memory", "failed"]
+LATE = 5.0  # seconds after the limit: a process that has not stopped by then is killed
 UNMEASURED = 900.0  # seconds to load kernels, or to read facts
 RUNS = 5
-SHORT = 10.0  # seconds: a play that takes longer is played once
-LEAST, PATIENCE = 20.0, 12  # the limit without the index: seconds, and times those with it
+SHORT = 10.0  # seconds: a longer play is played once
+# the limit without the index: seconds, and multiples of the time with it
+LEAST, PATIENCE = 20.0, 12
 
 
 @dataclass(frozen=True)
 class Done:
-    """One step that was measured."""
+    """One measured step."""
 
     name: str
     seconds: float
     cpu: float  # seconds
-    peak: int  # bytes resident in the process at its most, in this step
+    peak: int  # peak resident bytes of the process in this step
     compiled: int  # events of the compiler
     state: State
     own: float | None = None  # seconds of the work itself, by the system's own clock
@@ -49,7 +51,7 @@ class Run:
     at: str = ""  # the step that did not end
     detail: str = ""
     limit: float = 0.0  # seconds for a step
-    loaded: int = 0  # bytes that were resident when the kernels were loaded, and no facts
+    loaded: int = 0  # bytes that were resident with the kernels loaded, and no facts
     steps: list[Done] = field(default_factory=list)
 
     @property
@@ -64,9 +66,9 @@ class Run:
 def in_turns(
     plays: Sequence[Play], runs: int = RUNS, python: str = sys.executable
 ) -> dict[str, list[Run]]:
-    """All plays several times, in turns: a busy moment then does not meet always the same one.
+    """All plays several times, in turns, so that a busy moment does not always hit the same one.
 
-    A run in which something was compiled fills the cache, and does not count.
+    A run in which something was compiled fills the cache and does not count.
     """
     found: dict[str, list[Run]] = {play.system: [] for play in plays}
     left = list(plays)
@@ -82,7 +84,7 @@ def in_turns(
 
 
 def played(play: Play, python: str = sys.executable) -> Run:
-    """The peer runs in the interpreter that is named, everything else in this one."""
+    """The peer runs in the given interpreter, everything else in this one."""
     run = Run(play.system, limit=play.limit)
     interpreter = python if play.system == PEER else sys.executable
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as errors:
@@ -113,7 +115,7 @@ def played(play: Play, python: str = sys.executable) -> Run:
 
 
 def reason(errors: str) -> str:
-    """The first line of what was raised.
+    """The first line of an error.
 
     >>> reason("Traceback:\\n  File x\\nValueError: no\\n    | why\\n")
     'ValueError: no'
@@ -123,7 +125,7 @@ def reason(errors: str) -> str:
 
 
 def follow(process: int, lines: queue.SimpleQueue[str], play: Play, run: Run) -> None:
-    """Takes the messages until the last one, the end of the process, or a limit."""
+    """Read the messages until the last one, the end of the process, or a limit."""
     started = time.monotonic()
     while True:
         try:
@@ -162,7 +164,7 @@ def take(message: Mapping[str, Any], run: Run) -> None:
 
 
 def peer(python: str) -> str | None:
-    """The version of pydbsp in an interpreter, with that of the interpreter; None without it."""
+    """The versions of pydbsp and of its interpreter; None without pydbsp."""
     ask = (
         "import platform, importlib.metadata as m, numpy, pydbsp; "
         "print(f\"pydbsp {m.version('pydbsp')} (Python {platform.python_version()})\")"

@@ -21,26 +21,27 @@ from bench.workloads import declared, recorded, text
 
 DOMAIN_RULE = "triple(x, 0, c) :- triple(p, 3, c), triple(x, p, y)."
 STUDENT_RULE = "a1_Student(X) :- a1_Person(X), a1_takesCourse(X, X1), a1_Course(X1)."
-FEW = 40  # facts of a relation that are enough to load the kernels
+FEW = 40  # enough facts of a relation to load the kernels
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program with facts, of which there may be a part."""
+    """A program with facts, of which a part may be materialised."""
 
     name: str
     title: str
     program: str
-    facts: Facts  # those that there may be a part of
-    fixed: Facts = field(default_factory=dict)  # those that are always there
-    rule: str | None = None  # that goes and comes back
+    facts: Facts  # facts of which there may be a part
+    fixed: Facts = field(default_factory=dict)  # facts that are always there
+    rule: str | None = None  # the rule that is removed and added again
 
     @property
     def given(self) -> int:
         return sum(len(rows) for rows in (*self.facts.values(), *self.fixed.values()))
 
     def parted(self, percent: int) -> tuple[Facts, Facts]:
-        """A part of the facts, with the fixed ones, and the rest. A larger part has the smaller."""
+        """A part of the facts, with the fixed ones, and the rest. Larger parts contain smaller
+        ones."""
         total = sum(map(len, self.facts.values()))
         first = np.random.default_rng(0).permutation(total) < round(percent * total / 100)
         part, rest = dict(self.fixed), dict[str, data.Rows]()
@@ -61,7 +62,7 @@ def nonempty(facts: Facts) -> Facts:
 
 
 def rdfs(departments: int, seed: int) -> Case:
-    """The six rules on triples; the ontology is always there."""
+    """The six rules on triples; the ontology is always complete."""
     rows = data.lubm_like(departments, seed).rows()
     schema = np.isin(rows[:, 1], [data.RDFS_WORDS.index(word) for word in data.RDFS_WORDS[1:]])
     return Case(
@@ -75,7 +76,7 @@ def rdfs(departments: int, seed: int) -> Case:
 
 
 def owl(departments: int, seed: int) -> Case:
-    """LUBM's 107 rules, into which the ontology has been translated."""
+    """LUBM's 107 rules, which are a translation of its ontology."""
     program = recorded("lubm")
     facts = declared(program, data.lubm_relations(data.lubm_like(departments, seed)))
     title = f"OWL 2 RL, LUBM-like, {departments} departments"
@@ -95,7 +96,7 @@ def sparse(nodes: int, edges: int, seed: int) -> Case:
 
 
 def cases(quick: bool = False) -> dict[str, Callable[[], Case]]:
-    """All cases by name, in full size or of the same shape but small; each is built on demand."""
+    """All cases by name, in full size or small with the same shape; each is built on demand."""
     if quick:
         return {
             "rdfs": partial(rdfs, 1, seed=5),
@@ -113,7 +114,7 @@ def cases(quick: bool = False) -> dict[str, Callable[[], Case]]:
 
 @dataclass(frozen=True)
 class Step:
-    """A change that is measured. After it, the facts are those after the step number `like`."""
+    """A measured change. After it, the facts are those after the step number `like`."""
 
     name: str
     change: Change
@@ -131,13 +132,14 @@ def materialising(case: Case, percent: int = 100) -> list[Step]:
 
 
 def updating(case: Case, percent: int) -> list[Step]:
-    """A part is materialised, the rest comes and goes."""
+    """A part is materialised; the rest is added and removed."""
     rest = Change(come=case.parted(percent)[1])
     return [*materialising(case, percent), Step(ADD, rest), Step(REMOVE, rest.back(), like=0)]
 
 
 def single(case: Case, count: int, words: int) -> list[Step]:
-    """Facts of the data, each equally likely, go and come back; then some of the ontology."""
+    """Facts of the data, each equally likely, are removed and added again; then some of the
+    ontology."""
     steps = materialising(case)
     drawn = [
         *((DELETE, RESTORE, change) for change in one_by_one(case.facts, count, seed=1)),
@@ -149,7 +151,7 @@ def single(case: Case, count: int, words: int) -> list[Step]:
 
 
 def ruling(case: Case, times: int) -> list[Step]:
-    """A rule goes and comes back."""
+    """A rule is removed and added again."""
     assert case.rule is not None
     gone = Change(rules_gone=(case.rule,))
     pair = [Step(DROP, gone), Step(RETURN, gone.back(), like=0)]

@@ -1,9 +1,9 @@
-"""The measured process: a system makes the changes of a play, and says what they took.
+"""The measured process: a system makes the changes of a play and reports their cost.
 
     python -m bench.dbsp.child FILE
 
-It announces each step, so that whoever started it can end it when one takes too long. Kernels are
-loaded by small changes of the same kind before anything is measured.
+It announces each step, so that its parent can end it when one takes too long. Kernels are loaded by
+small changes of the same kind before anything is measured.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pathlib import Path
 from bench.dbsp.play import Play, TooMuch, system_of
 from bench.measure import peak_bytes, resident_bytes
 
-COMPILING = 600.0  # seconds: the limit of what is not measured
+COMPILING = 600.0  # seconds: the limit for everything that is not measured
 
 
 def main(path: Path) -> None:
-    # Systems may print; whatever they say must not mix with our messages.
+    # Systems may print; their output must not mix with our messages.
     messages = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
 
@@ -61,7 +61,7 @@ def perform(play: Play, say: Callable[..., None]) -> None:
 
 
 def forget_peak() -> None:
-    """The peak begins anew: reading the facts between two steps is no part of it."""
+    """Reset the peak: reading the facts between two steps is not part of it."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:  # not a Linux machine; the peak is then that of the whole process

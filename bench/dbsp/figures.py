@@ -1,4 +1,4 @@
-"""What was measured: a step of a play, by every system."""
+"""Measurements: one step of a play, by every system."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Bounded = tuple[float, bool]  # a ratio, and whether it is only a lower bound
 
 @dataclass(frozen=True)
 class Row:
-    """One step, as often as it was made."""
+    """One step, with all its repetitions."""
 
     case: str
     title: str
-    percent: int  # of the facts that are materialised first
+    percent: int  # per cent of the facts that are materialised first
     step: str
     given: int  # facts that are materialised first
     runs: dict[str, list[Run]]
@@ -36,18 +36,18 @@ class Row:
         return [done for run in runs for done in run.steps if done.name == self.step]
 
     def times(self, system: str) -> list[float]:
-        """Seconds; infinite where a limit was met."""
+        """Seconds; infinite if a limit was reached."""
         met = [run for run in self.runs.get(system, []) if run.at == self.step]
         stopped = [math.inf for run in met if run.status in ("seconds", "memory")]
         return [done.seconds for done in self.done(system)] + stopped
 
     def seconds(self, system: str) -> float | None:
-        """Of the run that took least, if one came to an end: other work on a machine only adds. A
-        run that makes the step several times counts with its median."""
+        """From the fastest completed run, because other work on a machine only adds time. A run
+        that makes the step several times counts with its median."""
         return self._least(system, lambda done: done.seconds)
 
     def own(self, system: str) -> float | None:
-        """The same of the work itself, without what a transaction takes beside it."""
+        """The same for the work itself, without the transaction around it."""
         return self._least(system, lambda done: done.own)
 
     def _least(self, system: str, read: Callable[[Done], float | None]) -> float | None:
@@ -64,17 +64,17 @@ class Row:
         return max(times) if times and not math.isinf(max(times)) else None
 
     def status(self, system: str) -> Status | None:
-        """How it ended, if it came to this step at all."""
+        """How the step ended, if it was reached at all."""
         if self.seconds(system) is not None:
             return "ok"
         return next((run.status for run in self.runs.get(system, []) if run.at == self.step), None)
 
     def limit(self, system: str) -> float:
-        """Seconds that it was given for the step."""
+        """The limit of the step, in seconds."""
         return max((run.limit for run in self.runs.get(system, [])), default=0.0)
 
     def peak(self, system: str) -> int | None:
-        """Bytes: the median of the runs, each at its most."""
+        """Bytes: the median of the peaks of the runs."""
         peaks = [
             max(step.peak for step in run.steps if step.name == self.step)
             for run in self.runs.get(system, [])
@@ -93,8 +93,8 @@ class Row:
         return sum(sums.size for sums in first.state.values()) if first else 0
 
     def faster(self, system: str, than: str, own: bool = False) -> Bounded | None:
-        """How many times as fast as another one; at least, if that one met the limit on time. By
-        whole transactions, or by the work itself."""
+        """How many times as fast as another system; a lower bound if that one reached the time
+        limit. By whole transactions, or by the work itself."""
         read = self.own if own else self.seconds
         mine, theirs = read(system), read(than)
         if mine is None:
@@ -104,7 +104,7 @@ class Row:
         return (self.limit(than) / mine, True) if self.status(than) == "seconds" else None
 
     def differing(self) -> list[str]:
-        """Systems with other facts than recomputing, or than they had themselves before."""
+        """Systems whose facts differ from those of recomputing, or from their own earlier ones."""
         runs = [run for name in (BASE, *self.runs) for run in self.runs.get(name, []) if run.steps]
         return sorted(
             {
@@ -115,13 +115,13 @@ class Row:
         )
 
     def failed(self) -> dict[str, str]:
-        """Systems of ours that ended with an error, and with which one."""
+        """Our systems that ended with an error, and the error."""
         every = [run for some in self.runs.values() for run in some]
         return {r.system: r.detail for r in every if r.status == "failed" and r.system != PEER}
 
 
 def same(one: Sequence[Done], other: Sequence[Done]) -> bool:
-    """The same states as far as both went."""
+    """Whether the states agree as far as both went."""
     return all(a.state == b.state for a, b in zip(one, other, strict=False))
 
 

@@ -15,11 +15,11 @@ CIRCUIT, PLAIN = "dbsp", "dbsp-no-index"
 
 @dataclass(frozen=True)
 class Systems:
-    """Names of algorithms; others can stand in for the circuit."""
+    """Names of algorithms; others can replace the circuit."""
 
     circuit: str = CIRCUIT
     plain: str = PLAIN  # the circuit without the index
-    peer: str | None = None  # the version of pydbsp, if it is there
+    peer: str | None = None  # the version of pydbsp, if it is installed
 
     @property
     def indexed(self) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ class Found:
         return [row for rows in self.parts().values() for row in rows]
 
     def waiting(self) -> float:
-        """How many times their CPU time the steps took: more than 1 where others work, too."""
+        """The steps' wall time as a multiple of their CPU time: more than 1 on a busy machine."""
         runs = {id(run): run for row in self.every() for some in row.runs.values() for run in some}
         steps = [step for run in runs.values() for step in run.steps]
         cpu = sum(step.cpu for step in steps)

@@ -1,4 +1,4 @@
-"""What a run has to say, in Markdown."""
+"""The text of a run's page, in Markdown."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from bench.dbsp.found import Found
 from bench.dbsp.targets import REFERENCE, REFERENCE_FACTS, REFERENCE_PEAK
 
 HOW = (
-    "Times are milliseconds of wall time, of the best of {runs} runs in turns, since what other "
-    "processes do only adds. Each run is a process of its own that has loaded the kernels before; "
-    "what takes more than {short:.0f} s runs once, and a step of more than {limit:g} s is stopped. "
-    "All steps together took {waiting:.2f} times the CPU time that they used: what is more than 1, "
-    "other processes were given."
+    "Times are milliseconds of wall time, from the best of {runs} runs in turns, because other "
+    "processes only add time. Each run is a process of its own with the kernels loaded; a play of "
+    "more than {short:.0f} s runs once, and a step of more than {limit:g} s is stopped. All steps "
+    "together took {waiting:.2f} times the CPU time that they used; the excess over 1 went to "
+    "other processes."
 )
 INDEX = (
     "A part of the facts is materialised, in the first transaction of an empty database. The "
-    "ontology of RDFS is always there whole. The edges of RMAT1K are drawn with a, b, c, d = "
+    "ontology of RDFS is always complete. The edges of RMAT1K are drawn with a, b, c, d = "
     f"{', '.join(map(str, GTGRAPH))}. Without the index a run is stopped after {LEAST:g} s, or "
     f"after {PATIENCE} times what the circuit takes with it, if that is more."
 )
@@ -27,14 +27,14 @@ UPDATES = (
     "right are a step's time divided by that of materialising in the same process."
 )
 MEMORY = (
-    "MiB that were resident in a process at its most: when it materialised all facts, and when it "
-    "materialised a part and then added and removed the rest. *Loaded* is what was resident when "
-    "there were kernels and no facts. Reading the facts to compare them does not count."
+    "Peak resident MiB of a process that materialised all facts, and of one that materialised a "
+    "part and then added and removed the rest. *Loaded* is the resident memory with the kernels "
+    "and no facts. Reading the facts to compare them does not count."
 )
 RULES = (
-    "The median in the best run, and in parentheses the longest time of all, of a rule that goes "
-    f"and comes back. It is `{DOMAIN_RULE}` (3 is `rdfs:domain`) in RDFS, and `{STUDENT_RULE}` in "
-    "OWL 2 RL."
+    "A rule is removed and added again: the median in the best run, and in parentheses the longest "
+    f"time of all. The rule is `{DOMAIN_RULE}` (3 is `rdfs:domain`) in RDFS, and `{STUDENT_RULE}` "
+    "in OWL 2 RL."
 )
 ABSENT = (
     "pydbsp could not be imported here; its figures are references, which this run did not measure."
@@ -42,7 +42,7 @@ ABSENT = (
 
 
 def page(where: str, found: Found, limit: float, drawn: dict[str, str]) -> str:
-    """`limit` is that of a step in seconds; `drawn` names the files of the pictures."""
+    """`limit` is that of a step, in seconds; `drawn` has the files of the pictures."""
     systems = found.systems
     how = HOW.format(runs=RUNS, short=SHORT, limit=limit, waiting=found.waiting())
     parts = [where, "\n".join(f"- {target}" for target in found.targets()), how]
@@ -70,11 +70,11 @@ def page(where: str, found: Found, limit: float, drawn: dict[str, str]) -> str:
 def single(found: Found) -> str:
     row, peer = found.single[0], found.systems.peer
     return (
-        "The median in the best run, and in parentheses the longest time of all, of facts that go "
-        "and come back. The reference is pydbsp's indexed circuit for RDFS on LUBM-1, measured "
-        f"elsewhere on two cores with {REFERENCE_FACTS:,} facts: {REFERENCE[MATERIALISE]:g} s and "
-        f"{REFERENCE_PEAK / 1e9:g} GB to materialise, {REFERENCE[DELETE]:g} s to delete one fact "
-        f"and {REFERENCE[RESTORE]:g} s to add it back. Here {row.given:,} facts are given, and "
-        f"with what follows from them there are {row.facts():,}. "
+        "Facts are removed and added again: the median in the best run, and in parentheses the "
+        "longest time of all. The reference is pydbsp's indexed circuit for RDFS on LUBM-1, "
+        f"measured elsewhere on two cores with {REFERENCE_FACTS:,} facts: "
+        f"{REFERENCE[MATERIALISE]:g} s and {REFERENCE_PEAK / 1e9:g} GB to materialise, "
+        f"{REFERENCE[DELETE]:g} s to delete one fact and {REFERENCE[RESTORE]:g} s to add it back. "
+        f"Here {row.given:,} facts are given, {row.facts():,} with their consequences. "
         + (f"{peer} ran on the same facts, on fewer changes." if peer else ABSENT)
     )

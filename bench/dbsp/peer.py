@@ -75,7 +75,7 @@ class Pydbsp:
                 self.all[fact] = self.all.get(fact, 0) + weight
         self.depth = max(self.depth, last)
         self.tick += 1
-        # What no later tick reads is dropped, or memory would grow faster still.
+        # Drop what no later tick reads, or memory would grow even faster.
         self.evaluator.compact()
 
     def _push(self, facts: Weights, rules: Weights) -> None:
@@ -110,7 +110,7 @@ def weights(facts: Mapping[str, Rows], weight: int) -> Weights:
 
 
 def written(program: str) -> list[Any]:
-    """Rules as it has them: tuples of atoms, the head first; variables begin with a `?`.
+    """Rules in its own form: tuples of atoms, the head first; variables begin with a `?`.
 
     >>> written("p(x) :- q(x, 7).")
     [(('p', ('?x',)), ('q', ('?x', 7)))]

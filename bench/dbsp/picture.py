@@ -1,4 +1,4 @@
-"""The pictures of the page: what the index does, the steps of updates, and memory."""
+"""The pictures of the page: the effect of the index, the steps of updates, and memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Point:
     across: float  # 0 to 1
     up: float
     about: str
-    bound: bool = False  # the value is at least this
+    bound: bool = False  # the value is a lower bound
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def materialisations(rows: Sequence[Row], systems: Sequence[str]) -> str | None:
 
 
 def steps(rows: Sequence[Row], systems: Sequence[str]) -> str | None:
-    """Milliseconds of each step: a line for 1 %, a dashed one for half of the facts."""
+    """Milliseconds of each step: a solid line for 1 %, a dashed one for half of the facts."""
     marks = [((place + 0.5) / len(STEPS), name) for place, name in enumerate(STEPS.values())]
 
     def curve(some: Sequence[Row], percent: int, place: int, system: str) -> Curve:
@@ -96,7 +96,7 @@ def steps(rows: Sequence[Row], systems: Sequence[str]) -> str | None:
 
 
 def figure(row: Row, system: str) -> tuple[float, str] | None:
-    """Milliseconds, and what to say of them; the limit, if that was met."""
+    """Milliseconds with a label; the limit, if it was reached."""
     seconds = row.seconds(system)
     if seconds is not None:
         return 1000 * seconds, f"{system}, {row.name}: {milliseconds(seconds)} ms"
@@ -112,7 +112,7 @@ def by_case(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def drawn(title: str, panels: Sequence[Panel]) -> str | None:
-    """Panels in two columns, each with decades of its own."""
+    """Panels in two columns, each with its own decades."""
     panels = [panel for panel in panels if any(curve.points for curve in panel.curves)]
     if not panels:
         return None
@@ -137,7 +137,7 @@ def legend(names: dict[str, int], left: float, y: float) -> Iterator[str]:
 
 
 def hue(system: str, place: int) -> int:
-    """The place of its colour: the same in all pictures."""
+    """The number of its colour: the same in all pictures."""
     return {BASE: 2, AUTO: 3}.get(system, place)
 
 
@@ -178,7 +178,8 @@ def dot(x: float, y: float, ink: str, about: str, up: bool = False) -> str:
 
 
 def memory(rows: Sequence[Row], systems: Sequence[str]) -> str | None:
-    """A band for each case: the peak beyond the loaded process, when all facts are materialised."""
+    """A band for each case: the peak, above that of the loaded process, when all facts are
+    materialised."""
     whole = [row for row in rows if row.percent == 100]
     found = [
         (row, place, name, top - loaded)

@@ -1,4 +1,4 @@
-"""What a measured process is asked to do, and the systems that can do it."""
+"""The task of a measured process, and the systems that can do it."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Play:
 
 
 class TooMuch(Exception):
-    """A step met a limit; the argument says which one: seconds or memory."""
+    """A step reached a limit, which the argument names: seconds or memory."""
 
 
 class System(Protocol):
-    """One way to keep a program's consequences up to date."""
+    """A system that keeps a program's consequences up to date."""
 
     def warm_up(self, steps: Sequence[Step]) -> None: ...
     def make(self, change: Change) -> float | None:
@@ -53,7 +53,7 @@ def system_of(play: Play, limit: float) -> System:
 
 
 class Ours:
-    """Tidelog by one algorithm: each change is a transaction, the first one too."""
+    """Tidelog by one algorithm: each change is a transaction, including the first one."""
 
     def __init__(self, play: Play, limit: float) -> None:
         # Interpreters of other systems have no Tidelog.
@@ -65,7 +65,7 @@ class Ours:
         self.database = tidelog.Database(play.program)
 
     def warm_up(self, steps: Sequence[Step]) -> None:
-        """All kernels come out of the cache, or are compiled; those of closures, too."""
+        """Load all kernels from the cache, or compile them, including those of closures."""
         from bench.modules.play import modules_at_once
 
         with modules_at_once():

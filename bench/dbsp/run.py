@@ -38,7 +38,7 @@ PERCENTS = {False: (25, 50, 75, 100), True: (50, 100)}
 FIRST = (99, 50)
 SINGLE = {False: (20, 4), True: (3, 1)}  # facts of the data, and of the ontology
 PEER_FACTS = 2  # each takes the peer as long as materialising
-TIMES = {False: 5, True: 2}  # that a rule goes and comes back
+TIMES = {False: 5, True: 2}  # times that a rule is removed and added again
 Steps = Callable[[Case], list[Step]]
 
 
@@ -60,7 +60,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     names = (options.circuit, options.no_index)
     if missing := [name for name in names if name not in ALGORITHMS]:
-        parser.error(f"no algorithm {', '.join(missing)}; there are {', '.join(ALGORITHMS)}")
+        parser.error(
+            f"unknown algorithm {', '.join(missing)}; expected one of {', '.join(ALGORITHMS)}"
+        )
     bench = Bench(options.quick, options.limit or LIMIT[options.quick], options.pydbsp)
 
     found = Found(Systems(*names, apart.peer(options.pydbsp)))
@@ -69,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
     where = machine()
     print("\n" + page(where, found, bench.limit, {}))
     if options.quick:
-        print("\nThe targets speak of the full workloads; these were smaller ones.")
+        print("\nThe targets apply to the full workloads; these were smaller ones.")
     if options.json:
         save(options.json, where, found, bench)
     usual = names == (CIRCUIT, PLAIN) and not options.limit
@@ -81,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 @dataclass(frozen=True)
 class Bench:
-    """How a run is made."""
+    """The options of a run."""
 
     quick: bool
     limit: float
@@ -93,11 +95,9 @@ class Bench:
     def rows(
         self, case: Case, percent: int, steps: Steps, systems: Sequence[str], plain: str = ""
     ) -> list[Row]:
-        """Every system plays the same; the rows are printed at once.
-
-        `plain` is the circuit without its index. It would take very long: how long it may take
-        follows from one run of the first of the systems, which is the circuit with it.
-        """
+        """Every system plays the same, and the rows are printed at once. `plain` is the circuit
+        without its index. It would take very long: its limit follows from one run of the first of
+        the systems, which is the circuit with the index."""
         limits = dict.fromkeys(systems, self.limit)
         if plain:
             (first,) = self.play(case, steps, {systems[0]: self.limit}, 1)[systems[0]]
@@ -110,7 +110,7 @@ class Bench:
     ) -> dict[str, list[Run]]:
         """Systems take turns, each with its own limit for a step."""
         whole, small = steps(case), case.small()
-        # One percent of a small case need not meet every kernel; half of it does.
+        # One per cent of a small case may not reach every kernel; half of it does.
         warm = [*steps(small), *updating(small, 50)]
         plays = []
         for name, limit in limits.items():
@@ -170,7 +170,7 @@ MEASURE: dict[str, Callable[[Found, Bench], None]] = {
 
 
 def draw(found: Found) -> dict[str, str]:
-    """Writes the pictures beside the page; returns the names of those that there are."""
+    """Write the pictures beside the page; return the names of those written."""
     texts = {
         "index": picture.materialisations(found.index, found.systems.indexed),
         "updates": picture.steps(found.updates, found.systems.updating),
@@ -194,7 +194,7 @@ def save(path: Path, where: str, found: Found, bench: Bench) -> None:
 
 
 def row_of(row: Row) -> dict[str, object]:
-    """A row without its states, which agree or are told of."""
+    """A row without its states, which agree or are reported."""
     return {
         **{name: getattr(row, name) for name in ("case", "title", "percent", "step", "given")},
         "facts": row.facts(),

@@ -14,7 +14,7 @@ MEBI = 2**20
 
 
 def time_of(row: Row, system: str) -> str:
-    """Milliseconds, or why there are none."""
+    """Milliseconds, or the reason why there are none."""
     seconds = row.seconds(system)
     if seconds is not None:
         return milliseconds(seconds)
@@ -41,14 +41,14 @@ def index(rows: Sequence[Row], systems: Sequence[str], circuit: str, plain: str)
 
 
 def relative(rows: Sequence[Row], row: Row, system: str) -> float | None:
-    """A step's time as a part of what materialising took in the same play."""
+    """A step's time as a fraction of materialising in the same play."""
     (whole,) = [r for r in rows if r.runs is row.runs and r.step == MATERIALISE]
     mine, first = row.seconds(system), whole.seconds(system)
     return mine / first if mine is not None and first else None
 
 
 def updates(rows: Sequence[Row], systems: Sequence[str]) -> str:
-    """Each step, and its time as a part of the materialisation's."""
+    """Each step, and its time as a fraction of materialising."""
     header = ["program and data", "first", "step", "all facts after it", *systems]
     header += [f"{name}: of materialising" for name in systems]
     lines = []
@@ -65,13 +65,13 @@ def updates(rows: Sequence[Row], systems: Sequence[str]) -> str:
 
 
 def peak(rows: Sequence[Row], system: str) -> int | None:
-    """Bytes, of a play whose steps these rows are; none if it met a limit."""
+    """Bytes, for a play with these rows as steps; none if it reached a limit."""
     peaks = [row.peak(system) for row in rows]
     return None if None in peaks else max((p for p in peaks if p is not None), default=None)
 
 
 def memory(rows: Sequence[Row], systems: Sequence[str]) -> str:
-    """Peaks of whole materialisations, and of those of a part with the updates after it."""
+    """Peaks of full materialisations, and of partial ones with the updates after them."""
     plays: dict[str, dict[int, list[Row]]] = {}
     for row in rows:
         plays.setdefault(row.title, {}).setdefault(row.percent, []).append(row)

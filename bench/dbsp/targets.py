@@ -1,4 +1,4 @@
-"""What the project promises of the circuit, checked against the rows of one run."""
+"""The project's targets for the circuit, checked against the rows of one run."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ LUBM = ("rdfs", "owl")
 
 
 def agreement(rows: Sequence[Row]) -> Target:
-    """Every system has the same facts after every step, and has them without an error."""
+    """Every system has the same facts after every step, without an error."""
     wrong = [f"{row.name}, {name}" for row in rows for name in {*row.differing(), *row.failed()}]
     figure = "; ".join(wrong) or f"{len(rows)} rows"
     return Target("all systems give the same facts", not wrong if rows else None, figure)
 
 
 def of_index(rows: Sequence[Row], circuit: str, plain: str) -> Target:
-    """On all data, in the circuit; a ratio that is only bounded leaves the target open, if it is
-    too small."""
+    """On all data, in the circuit; a ratio that is only a lower bound leaves the target open if it
+    is too small."""
     text = f"the index makes the circuit materialise at least {INDEX} times as fast"
     whole = [row for row in rows if row.percent == 100]
     if not whole:
@@ -83,7 +83,7 @@ def told(part: float | None) -> str:
 
 
 def of_single(rows: Sequence[Row], circuit: str) -> list[Target]:
-    """Beside the reference, and beside what the peer does here, if it was there."""
+    """Compared with the reference, and with the peer in this run if it took part."""
     of = {row.step: row for row in rows}
     return [
         *(beside(of[step], circuit) for step in FASTER if step in of),
@@ -116,7 +116,7 @@ def peak(row: Row, circuit: str) -> Target:
 
 
 def here(row: Row, circuit: str) -> Target:
-    """No promise: the peer in the same run."""
+    """Not a target: the peer in the same run."""
     found = row.faster(circuit, PEER)
     ratio = "no ratio" if found is None else f"{'more than ' * found[1]}{found[0]:,.0f} times"
     text = f"{PEER} in this run, {row.step}: {time_of(row, PEER)} ms, {circuit} "

@@ -1,12 +1,13 @@
 """Updates half of which undo the one before: fully dynamic against sequential.
 
-A burst is all there at once, or it arrives at a steady rate, four times as fast as `sequential`
-can work it off. As every update is undone, a burst that is there at once amounts to nothing; the
-same deletions without what undoes them show what is gained where nothing cancels.
+The updates of a burst are all there at once, or arrive at a steady rate, four times as fast as
+`sequential` can process them. Because every update is undone, a burst that is there at once amounts
+to nothing; the same deletions without the insertions that undo them show the gain where nothing
+cancels.
 
-Both policies have a database of their own and play the same bursts. A first one is not measured,
-update by update and then at once: it makes plans, counts derivations, and lets `auto` learn. Every
-burst ends in the facts that it began with, and the states of both must be equal.
+Both policies have a database of their own and play the same bursts. A first burst, update by update
+and then at once, is not measured: it makes plans, counts derivations, and lets `auto` learn. Every
+burst ends with the facts that it began with, and the states of both must be equal.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from tidelog import Database
 ALGORITHMS = ("auto", "dred", "bf", "counting")
 POLICIES = ("sequential", "fully-dynamic")
 AT_ONCE, STEADILY, STAYING = "at once", "steadily", "at once, nothing undone"  # how they arrive
-FASTER = 4  # times as fast as sequential works, updates arrive
+FASTER = 4  # updates arrive this many times as fast as sequential processes them
 SIZE = 5  # facts of an update
 BURSTS = 3
-BUDGET = 1.0  # seconds that a burst may take under `sequential`; it is shorter where that is long
+BUDGET = 1.0  # seconds that a burst may take under `sequential`; a longer one is cut
 
 STEPS = """
 .decl edge(x: number, y: number)
@@ -61,7 +62,7 @@ class Side:
 
     seconds: float  # of a burst, until its last update is finished: the median
     latency: float  # of an update, from when it was due: the median
-    together: int  # updates that settled in one go, at most
+    together: int  # the most updates that settled together
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def at_once(database: Database, policy: str, algorithm: str, updates: list[Updat
 
 
 def stayed(database: Database, policy: str, algorithm: str, updates: list[Update]) -> Side:
-    """All at once; what they did is undone afterwards, and that is not measured."""
+    """All at once; undoing their effect afterwards is not measured."""
     side = at_once(database, policy, algorithm, updates)
     back = [change for update in updates for change in undone(update)]
     database.stream([back], policy, algorithm=algorithm).run()
@@ -196,14 +197,14 @@ def stayed(database: Database, policy: str, algorithm: str, updates: list[Update
 def steadily(
     database: Database, policy: str, algorithm: str, updates: list[Update], pace: float
 ) -> Side:
-    """An update every `pace` seconds, from a thread, whatever has become of those before."""
+    """An update every `pace` seconds, from a thread, whatever has become of earlier ones."""
     waiting: queue.Queue[Update | None] = queue.Queue()
     start = time.perf_counter() + 0.01
 
     def feed() -> None:
         for number, update in enumerate(updates):
             early = start + number * pace - time.perf_counter()
-            if early > 0:  # each sleep gives the interpreter away, for up to five milliseconds
+            if early > 0:  # each sleep releases the interpreter, for up to five milliseconds
                 time.sleep(early)
             waiting.put(update)
         waiting.put(None)

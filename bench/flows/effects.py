@@ -1,8 +1,8 @@
-"""How long a small update waits for its first effect while a large one is in flight.
+"""How long a small update waits for its first effect while a large one is in progress.
 
-The large update deletes K edges of many chains. Once a stream has taken it, one-fact updates
-arrive at random moments while it is worked on. What counts is the time from when such an update is
-due until its explicit facts are in; those that come when the large one is finished do not count.
+The large update deletes K edges of many chains. Once a stream has taken it, one-fact updates arrive
+at random moments while it is in progress. The time counts from when such an update is due until its
+explicit facts are in; updates that arrive after the large one is finished do not count.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ SAMPLES = {False: 60, True: 8}
 MOST = 8  # small updates beside one large: a source is read only so far ahead
 TRIES = 80
 LOOK = 0.0001  # seconds
-SHORT = 0.001  # seconds of a flight, at least: the thread may have seen it begin late
+SHORT = 0.001  # seconds of a large update, at least: the thread may notice its beginning late
 
 
 @dataclass(frozen=True)
 class Row:
-    size: int  # facts of the update in flight
+    size: int  # facts of the large update
     policy: str
     facts: int
     flight: float  # seconds from when it was taken until it was finished: the median
@@ -83,8 +83,8 @@ def row(database: Database, facts: int, policy: str, large: Update, wanted: int)
 def flown(
     database: Database, policy: str, large: Update, moments: list[float]
 ) -> tuple[float, float, list[float]]:
-    """One large update, with small ones at these moments after it was taken: how long it was in
-    flight, how long it took to be taken, and the first effects of those that met it."""
+    """One large update, and small ones at these moments after it was taken: how long it was in
+    progress, how long taking it took, and the first effects of those that arrived meanwhile."""
     given, taken = 0.0, 0.0
     due: list[float] = []
     came: list[float] = []
@@ -97,7 +97,7 @@ def flown(
         nonlocal given, taken
         given = time.perf_counter()
         yield large
-        # Without the lock, which would have to be waited for.
+        # Without the lock, for which it would have to wait.
         while not stream._under_way and not stream.finished:
             time.sleep(LOOK)
         taken = time.perf_counter()
@@ -113,7 +113,7 @@ def flown(
         if done.number == 1:
             ended = time.perf_counter()
         elif came[done.number - 2] < ended:
-            # A source that could not run when an update was due has told its arrival late.
+            # A source that could not run when an update was due reported its arrival late.
             late = came[done.number - 2] - due[done.number - 2]
             effects.append(done.first_effect + late)
     back = undone(large) + [change for update in added for change in undone(update)]

@@ -1,8 +1,8 @@
 """Ten thousand small updates through one stream: updates a second, latency, resident memory.
 
-The source is an iterator that is always ahead, so that updates wait for their turn; latency is from
-when the source gave an update, and it is read at most 16 updates ahead. Each policy has a process
-of its own, in which memory is measured.
+The source is an iterator that is always ahead, so updates wait for their turn. Latency counts from
+when the source yielded an update; the source is read at most 16 updates ahead. Each policy has a
+process of its own, in which memory is measured.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Row:
     overlapped: int
     early: int  # resident bytes after a tenth of the updates
     late: int  # after all of them
-    equal: bool  # the facts are those of the beginning
+    equal: bool  # the facts are the initial ones again
 
     def growth(self) -> int:
         return self.late - self.early
@@ -45,7 +45,7 @@ class Row:
 
 def measured(quick: bool) -> Iterator[Row]:
     for policy in POLICIES:
-        # A fresh process each time: what is resident in it is its own.
+        # A fresh process each time, so that its resident memory is its own.
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             size = (10_000, 500) if quick else (FACTS, 10_000)
             yield pool.submit(row, policy, *size).result()

@@ -1,8 +1,8 @@
-"""Marking in the engine: the papers' streams with marks and without, rule applications counted.
+"""Marking in the engine: the papers' streams with and without marks, counting rule applications.
 
 As in the papers, the first update fills the dataset and is finished before any other is looked at;
-after it the next update is always there, or for `old` never. `old` counts what `new` counts, and is
-otherwise what the policy `sequential` does.
+after it the next update is always available, or for `old` never. `old` counts what `new` counts,
+and otherwise works like the policy `sequential`.
 """
 
 from __future__ import annotations
@@ -55,24 +55,24 @@ class Row:
         return f"{self.program} {self.label}, {self.algorithm}"
 
     def fewer(self) -> float:
-        """Deletion applications that are saved, in per cent."""
+        """Deletion applications saved, in per cent."""
         old, new = self.old.counts["deletions"], self.new.counts["deletions"]
         return 100 * (1 - new / old) if old else 0.0
 
     def reduction(self) -> float:
-        """Of CPU time against `sequential`, in per cent."""
+        """CPU time compared with `sequential`, in per cent."""
         return 100 * (1 - self.new.seconds / self.sequential)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What `auto` decided on the streams of a row."""
+    """The decisions of `auto` on the streams of a row."""
 
     program: str
     label: int
     marked: int  # updates
     plain: int
-    why: str  # at last
+    why: str  # at the end
     seconds: float
     sequential: float
     equal: bool
@@ -136,8 +136,7 @@ def averaged(runs: Sequence[Played]) -> Side:
 
 
 def once(program: str, updates: list[Update], algorithm: str, way: str) -> Played:
-    """Plays a stream from an empty database on; its CPU time is that of all updates but the
-    first."""
+    """Play a stream from an empty database; CPU time is that of all updates but the first."""
     database = Database(program_of(program))
     todo = [
         Arrived(number, [(change, {}) for change in update], 0.0)
@@ -187,7 +186,7 @@ def choice(program: str, label: int, some: Sequence[list[Update]]) -> Choice:
 
 
 def reason(finished: Sequence[Finished]) -> str:
-    """The last word of the policy on why it marked, or did not."""
+    """The policy's last reason to mark, or not."""
     for done in reversed(finished):
         for work in done.report.works:
             told = work.why.split("; ")[-1]

@@ -1,4 +1,4 @@
-"""The pictures of the page: first effects, and how much less bursts take."""
+"""The pictures of the page: first effects, and the speed-up of bursts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def first_effects(rows: Sequence[effects.Row]) -> str | None:
 
 
 def factors(rows: Sequence[bursts.Row]) -> str | None:
-    """A band for each workload with a point for each algorithm: all at once, and steadily."""
+    """A band for each workload, a point for each algorithm: all at once, and at a steady rate."""
     rows = [row for row in rows if row.arriving != bursts.STAYING]
     if not rows:
         return None

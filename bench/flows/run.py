@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
     where = machine()
     print("\n" + page(where, found, {}))
     if options.quick:
-        print("\nThe targets speak of the full workloads; these were smaller ones.")
+        print("\nThe targets apply to the full workloads; these were smaller ones.")
     if options.json:
         save(options.json, where, found)
     if not (options.quick or options.only):
@@ -150,7 +150,7 @@ MEASURE: dict[str, Callable[[Found, bool], None]] = {
 
 
 def draw(found: Found) -> dict[str, str]:
-    """Writes the pictures beside the page; returns the names of those that there are."""
+    """Write the pictures beside the page; return the names of those written."""
     texts = {
         "bursts": picture.factors(found.bursts),
         "effects": picture.first_effects(found.effects),
@@ -162,7 +162,7 @@ def draw(found: Found) -> dict[str, str]:
 
 
 def page(where: str, found: Found, drawn: dict[str, str]) -> str:
-    """All that a run has to say, in Markdown."""
+    """The text of a run's page, in Markdown."""
     parts = [where]
     if checked := found.targets():
         parts.append("\n".join(f"- {target}" for target in checked))

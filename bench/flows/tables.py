@@ -45,7 +45,7 @@ def choices(rows: Sequence[marks.Choice]) -> str:
         ]
         for row in rows
     ]
-    return table([*header, "what it said at last"], lines)
+    return table([*header, "its last reason"], lines)
 
 
 def undoing(rows: Sequence[bursts.Row]) -> str:

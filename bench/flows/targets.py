@@ -1,4 +1,4 @@
-"""What the project promises of streams, checked against the rows of one run."""
+"""The project's targets for streams, checked against the rows of one run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.report import Target
 from bench.updates.tables import milliseconds
 
 CLEARLY = 2  # times less than sequential
-GROWING = 2  # times: what does not grow with the update in flight stays below it
+GROWING = 2  # times: what does not grow with the large update stays below it
 SHARE, ROOM = 0.05, 10 * MEBI  # that memory may grow by, whichever is more
 
 
@@ -42,7 +42,7 @@ def fewer(program: str, rows: Sequence[marks.Row]) -> Target:
 
 
 def prevented(rows: Sequence[marks.Row]) -> Target:
-    """Stream by stream: averages could agree by chance."""
+    """Stream by stream, because averages could agree by chance."""
     text = "sequence: deletion applications saved, implicit marks and prevented ones are equal"
     each = [pair for row in rows for pair in row.each]
     right = sum(
@@ -69,7 +69,7 @@ def sooner(program: str, rows: Sequence[marks.Row]) -> Target:
 
 
 def told(rows: Sequence[marks.Row], choices: Sequence[marks.Choice]) -> Iterator[Target]:
-    """No promises, but what one would ask."""
+    """Not targets, but what a reader would ask."""
     if rows:
         ratios = [(row.new.seconds / row.sequential, row.name) for row in rows]
         least, most = min(ratios), max(ratios)

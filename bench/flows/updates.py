@@ -1,4 +1,4 @@
-"""Updates for streams, as lists of changes of facts; many of them undo another one."""
+"""Updates for streams, as lists of fact changes; many of them undo another one."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ALONE = 10**8  # nodes from here on are in no graph
 
 
 def chains(facts: int) -> Rows:
-    """Edges of so many chains that they and their paths are about `facts` facts."""
+    """Edges of as many chains as give about `facts` facts, paths included."""
     starts = NODES * np.arange(facts // 54, dtype=np.int64)
     sources = (starts[:, None] + np.arange(NODES - 1)).ravel()
     return np.column_stack([sources, sources + 1])
 
 
 def undone(update: Update) -> Update:
-    """The update that takes it back.
+    """The update that undoes this one.
 
     >>> undone([FactChange("-", "edge", (1, 2))])
     [FactChange(op='+', relation='edge', row=(1, 2))]
@@ -44,7 +44,7 @@ def deletion(facts: Mapping[str, Rows]) -> Update:
 
 
 def burst(among: Facts, count: int, size: int, seed: int) -> list[Update]:
-    """Updates that delete `size` facts each, and after each of them one that undoes it."""
+    """Updates that delete `size` facts each, every one followed by an update that undoes it."""
     total = sum(map(len, among.values()))
     found: list[Update] = []
     for number in range(count // 2):
@@ -65,7 +65,7 @@ def recorded(stream: tuple[marking.Update, ...]) -> list[Update]:
 def small(edges: Rows, count: int, seed: int) -> Iterator[Update]:
     """Changes of one edge each; every second one undoes an earlier one, nine updates before.
 
-    Half of the others delete an edge that is there, and half add one that leads to a new node.
+    Half of the others delete an existing edge, and half add an edge to a new node.
     """
     rng = random.Random(seed)
     picked = cycle(rng.sample(range(len(edges)), len(edges)))

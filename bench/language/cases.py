@@ -1,4 +1,4 @@
-"""One measurement in two forms: what is asked of it, and how its figures are shown."""
+"""One measurement in two forms: its targets, and how its figures are shown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Case:
 
 
 def best_of(runs: int, *forms: Callable[[], float]) -> list[float]:
-    """The least seconds of each form; they take turns, so that both have the machine's moods."""
+    """The minimum seconds of each form, in turns, so that the machine's load affects both."""
     best = [float("inf")] * len(forms)
     for _ in range(runs):
         for i, form in enumerate(forms):

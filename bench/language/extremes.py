@@ -1,6 +1,6 @@
 """Programs that are extreme in one respect: rounds, rules, and what the removal of a rule deletes.
 
-Seconds are CPU time, with kernels loaded before, the least of some runs in turn.
+Seconds are CPU time with the kernels loaded, the minimum of some runs in turns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ b(x) :- n(x).
 MOST_SECONDS = 2
 
 RULES = {False: 10_000, True: 300}
-TIMES = 10  # so many rules beside as many tenths
+TIMES = 10  # the larger program has this many times the rules
 MOST_TIMES = 15
 
 FACTS, STEPS = {False: 300_000, True: 10_000}, 5
@@ -46,7 +46,7 @@ def cpu(work: Callable[[], object]) -> float:
 
 
 def rounds(quick: bool) -> Figures:
-    """Facts that are derived one a round, beside as many in one round."""
+    """Facts derived one per round, beside as many in one round."""
     last = ROUNDS[quick]
     many, one = (text.format(last=last) for text in (SMALL_ROUNDS, ONE_ROUND))
     for text in (SMALL_ROUNDS, ONE_ROUND):
@@ -81,7 +81,7 @@ def program(rules: int) -> str:
 
 
 def checks(quick: bool) -> Figures:
-    """`tidelog check` of many rules, beside a tenth of them."""
+    """`tidelog check` of many rules, beside a tenth as many."""
     few = RULES[quick]
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"{n}.dl" for n in (few * TIMES, few)]
@@ -109,7 +109,7 @@ def checks(quick: bool) -> Figures:
 
 
 def removal(quick: bool) -> Figures:
-    """A rule without which most facts fall away, removed by `auto` and by recomputing."""
+    """A rule without which most facts cease to hold, removed by `auto` and by recomputing."""
     facts = {"given": [(x,) for x in range(FACTS[quick])], "other": [(-1,)]}
     first = "s0(x) :- given(x)."
     rules = [first, "s0(x) :- other(x).", *(f"s{i}(x) :- s{i - 1}(x)." for i in range(1, STEPS))]

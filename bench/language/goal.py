@@ -1,7 +1,7 @@
-"""A closure with one end bound, asked for by demand, beside the whole closure.
+"""A closure with one bound end, queried by demand, beside the whole closure.
 
-`tidelog run --goal` and `query(…, demand=True)` are the same but for the process around them. Facts
-and kernels are loaded before either is measured.
+`tidelog run --goal` and `query(…, demand=True)` are the same except for the process around them.
+Facts and kernels are loaded before either is measured.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A points-to analysis with contexts: records and a component, and the same spread over columns.
+"""A points-to analysis with contexts: with records and a component, and with plain columns.
 
 A context is the last two call sites; an object is its allocation site and the call site under
 which it was made. Both programs have the same rules over the same facts.
@@ -68,8 +68,8 @@ holds(h, s, f, i, t) :- points(c, d, v, h, s), store(v, f, w), points(c, d, w, i
 
 
 def facts(methods: int, seed: int = 9) -> dict[str, NDArray[np.int64]]:
-    """Methods of 20 variables each, in modules of ten in which they call later ones; about 39
-    facts a method."""
+    """Methods of 20 variables each, in modules of ten in which methods call later ones; about 39
+    facts per method."""
     rng = np.random.default_rng(seed)
     home = np.arange(methods, dtype=np.int64)
 
@@ -104,7 +104,7 @@ def facts(methods: int, seed: int = 9) -> dict[str, NDArray[np.int64]]:
 
 
 def measure(quick: bool) -> Figures:
-    """Both forms, warmed up on a small case, in turns; their answers must be the same."""
+    """Both forms, warmed up on a small case, in turns; their answers must agree."""
     small, given = facts(20), facts(200 if quick else 2600)
     assert _answer(Database(RECORDS, small), "a.") == _answer(Database(PLAIN, small), "")
     sizes: dict[str, int] = {}
@@ -137,7 +137,7 @@ DERIVED = ("reach", "points", "holds")
 
 
 def _answer(database: Database, prefix: str) -> dict[str, set[tuple[int, ...]]]:
-    """Facts with their records spread out."""
+    """The facts with their records spread over columns."""
     return {
         name: {_spread(row) for row in database.relation(f"{prefix}{name}")} for name in DERIVED
     }

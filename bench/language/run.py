@@ -1,4 +1,4 @@
-"""Measures what constructs of the language cost, or save, beside the same program without them.
+"""Measures what constructs of the language cost or save, compared with programs without them.
 
     python -m bench.language.run [--quick] [--only NAME ...]
 
@@ -32,13 +32,13 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     names = [case.name for case in CASES]
     if unknown := [name for name in options.only or () if name not in names]:
-        parser.error(f"no case {', '.join(unknown)}; there are {', '.join(names)}")
+        parser.error(f"unknown case {', '.join(unknown)}; expected one of {', '.join(names)}")
     chosen = [case for case in CASES if not options.only or case.name in options.only]
     found = [case.measure(options.quick) for case in chosen]
     where = machine()
     print(page(where, found))
     if options.quick:
-        print("\nThe targets speak of the full workloads; these were smaller ones.")
+        print("\nThe targets apply to the full workloads; these were smaller ones.")
     if not (options.quick or options.only):
         rows = [asdict(each) for each in found]
         text = json.dumps({"machine": where, "cases": rows}, indent=1)
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def page(where: str, found: list[Figures]) -> str:
-    """All that a run has to say, in Markdown."""
+    """The text of a run's page, in Markdown."""
     lines = [where, "", *(f"- {each.target}" for each in found), ""]
     lines += [
         "| case | facts | derived | form | seconds | beside |",

@@ -1,4 +1,4 @@
-"""The picture of the page: how many times as fast modules make each step, here and in the paper."""
+"""The picture of the page: the speed-up of each step with modules, here and in the paper."""
 
 from __future__ import annotations
 

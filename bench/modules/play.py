@@ -1,8 +1,8 @@
 """Plays a case with every algorithm, each in a process of its own.
 
-An algorithm's process reads the facts, materialises them and then makes the changes. Only
-`dredc` works without modules: they are off while it materialises, and it does not use them for
-changes. What has to be done between its changes may use them, or it would take very long.
+An algorithm's process reads the facts, materialises them and then makes the changes. Only `dredc`
+works without modules: they are off while it materialises, and it does not use them for changes.
+Work between its measured changes may use them, or it would take very long.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from tidelog.maintain import closure_seeds, materialise
 
 PLAIN, MODULAR = "dredc", "dredc-mod"
 ALGORITHMS = (PLAIN, MODULAR, "bfc-mod", "auto", BASE)
-FEW, PART = 1000, 8  # a small change has a thousand facts, but no more than an eighth of all
+FEW, PART = 1000, 8  # a small change has a thousand facts, but at most an eighth of all
 MANY = 0.25
-TIMES, SHORT = 5, 10.0  # to materialise is measured so often, if it takes no longer in all
+TIMES, SHORT = 5, 10.0  # runs to materialise, and the seconds that end them earlier
 COMPILING = 600.0  # seconds: the limit of what is not measured
 KINDS: tuple[Kind, ...] = (
     "materialise",
@@ -50,16 +50,16 @@ class Row(figures.Row):
 
     kind: Kind = "materialise"
     paper: str | None = None
-    peaks: dict[str, int] = field(default_factory=dict)  # bytes, when it was materialised
+    peaks: dict[str, int] = field(default_factory=dict)  # bytes, when everything was materialised
 
     def changed(self) -> float:
-        """By who makes all changes, if anyone does: others may have been stopped before."""
+        """An algorithm that makes all changes, if any does: others may have been stopped before."""
         return self.series[BASE].changed() or super().changed()
 
 
 @dataclass
 class Played:
-    """What one algorithm did: a series for each kind of step."""
+    """The results of one algorithm: a series for each kind of step."""
 
     series: list[Series] = field(default_factory=lambda: [Series() for _ in KINDS])
     facts: int = 0
@@ -67,7 +67,7 @@ class Played:
 
 
 def play(case: Case, limit: float) -> list[Row]:
-    """A row for each step, by all algorithms in one process."""
+    """A row for each step, by all algorithms."""
     return rows(case, {name: play_one(case, name, limit) for name in ALGORITHMS}, limit)
 
 
@@ -75,7 +75,7 @@ def play_apart(name: str, quick: bool, limit: float) -> list[Row]:
     """A row for each step; an algorithm that fails, or kills its process, fails in all of them."""
     played = {}
     for algorithm in ALGORITHMS:
-        # A fresh process each time: what is resident in it is its own.
+        # A fresh process each time, so that its resident memory is its own.
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             try:
                 future = pool.submit(play_named, name, quick, algorithm, limit)
@@ -87,7 +87,7 @@ def play_apart(name: str, quick: bool, limit: float) -> list[Row]:
 
 
 def play_named(name: str, quick: bool, algorithm: str, limit: float) -> Played:
-    # Kernels come out of the cache on first use, or are compiled even.
+    # Kernels are loaded from the cache on first use, or compiled.
     small = next(case for case in cases(quick=True) if case.split("-")[0] in name)
     with modules_at_once():
         play_one(cases(quick=True)[small](), algorithm, COMPILING)
@@ -97,8 +97,7 @@ def play_named(name: str, quick: bool, algorithm: str, limit: float) -> Played:
 
 @contextmanager
 def modules_at_once() -> Iterator[None]:
-    """Small closures are modules, too, which otherwise only those are that take long; and few facts
-    feed them without a join."""
+    """Make small closures modules, too, and skip the joins that feed them even for few facts."""
     long, materialise.LONG = materialise.LONG, 0
     few, closure_seeds.FEW = closure_seeds.FEW, 0
     try:
@@ -122,7 +121,7 @@ def play_one(case: Case, algorithm: str, limit: float) -> Played:
     counted = True
     for number, scene in enumerate(scenes(case)):
         player = Player(scene, algorithm, limit, database)
-        # Who cannot count derivations in time has none to begin with, next time neither.
+        # An algorithm that cannot count derivations in time would fail in the next scene, too.
         counted = counted and player.keep_still()
         places = range(len(scene.changes))
         if counted:
@@ -136,12 +135,12 @@ def play_one(case: Case, algorithm: str, limit: float) -> Played:
 
 
 def materialised(case: Case, modules: bool, limit: float, series: Series) -> Database | None:
-    """The database, if it is there in time; where that is short, the best of some times counts."""
+    """The database, if it is ready in time; if that is short, the best of several times counts."""
     limits = Limits(max_seconds=limit)
     database, times = None, list[float]()
     while len(times) < TIMES and sum(times) < SHORT:
         del database
-        gc.collect()  # two at once would take twice the memory, and new memory takes its time
+        gc.collect()  # two at once would take twice the memory, and new memory takes time
         cpu = time.process_time()
         try:
             database = Database(case.program, facts=case.facts, modules=modules, limits=limits)
@@ -159,7 +158,8 @@ def few(case: Case) -> int:
 
 
 def scenes(case: Case) -> tuple[Scene, Scene]:
-    """Few facts of the case go and come again, other ones each time; and a quarter of them."""
+    """Few facts of the case are deleted and inserted again, others each time; and a quarter of
+    them."""
     total = sum(map(len, case.among.values()))
     small = tuple(share(case.among, few(case) / total, seed) for seed in range(4))
     large = 2 * (share(case.among, MANY, seed=9),)
@@ -178,7 +178,7 @@ def scenes(case: Case) -> tuple[Scene, Scene]:
 
 
 def untouched(case: Case) -> Change:
-    """A fact of constants that no other fact has, for each relation that changes."""
+    """A fact of new constants for each relation that changes."""
     fresh = 1 + max(int(rows.max()) for rows in case.facts.values())
     come: Facts = {
         name: fresh + np.arange(rows.shape[1], dtype=np.int64).reshape(1, -1)

@@ -35,7 +35,7 @@ PEERS = "peers"  # the comparison with other systems, among the names of cases
 SYSTEMS = ("tidelog-modules", "duckdb-1", "duckdb-2", "nemo", "clingo", "egglog")
 LIMIT = 40.0  # seconds for one step
 PEER_LIMIT = 30.0  # the same for other systems
-PEAKS = "MiB: the most that was resident in the process when all facts were there."
+PEAKS = "Peak resident MiB of the process, with all facts materialised."
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         # Other systems take minutes even on small workloads.
         chosen = [name for name in every if name != PEERS or not options.quick]
     if unknown := [part for part in only if not any(name.startswith(part) for name in every)]:
-        parser.error(f"no workload {', '.join(unknown)}; there are {', '.join(every)}")
+        parser.error(f"unknown workload {', '.join(unknown)}; expected one of {', '.join(every)}")
 
     rows: list[Row] = []
     for name in chosen:
@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     where = machine()
     print("\n" + page(where, rows, peers, checked, None))
     if options.quick:
-        print("\nThe targets speak of the full workloads; these were smaller ones.")
+        print("\nThe targets apply to the full workloads; these were smaller ones.")
     if options.json:
         save(options.json, where, rows, peers, checked, limit)
     if not (options.quick or only or options.limit):
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def shown(rows: list[Row]) -> list[Row]:
-    """Prints the rows of a case at once."""
+    """Print the rows of a case at once."""
     for row in rows:
         cells = "  ".join(f"{name} {time_of(row, name)}" for name in ALGORITHMS)
         print(f"{row.name:38} {row.changed():>10,.0f} change:  {cells}  {tables.ours(row)}")
@@ -101,7 +101,7 @@ def beside_peers(quick: bool) -> list[report.Row]:
 
 
 def draw(rows: list[Row]) -> str | None:
-    """Writes the picture beside the page; returns its name if there is one."""
+    """Write the picture beside the page; return its name if it was written."""
     text = picture.drawn(rows)
     if text is None:
         return None
@@ -116,7 +116,7 @@ def page(
     checked: list[Target],
     drawn: str | None,
 ) -> str:
-    """All that a run has to say, in Markdown."""
+    """The text of a run's page, in Markdown."""
     parts = [where, "\n".join(f"- {target}" for target in checked)]
     if drawn is not None:
         parts += [f"![How many times as fast modules make each step]({drawn})"]

@@ -1,4 +1,4 @@
-"""What the project promises of closure modules, checked against the rows of one run."""
+"""The project's targets for closure modules, checked against the rows of one run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def targets(rows: list[Row], peers: list[report.Row]) -> list[Target]:
 
 
 def so_many(rows: list[Row], kind: Kind) -> Target:
-    """Every row is so many times as fast; or as many times as in the paper, where that is less."""
+    """Every row is this many times as fast, or as many times as in the paper if that is less."""
     name, factor = STEPS[kind]
 
     def asked(row: Row) -> float:
@@ -45,14 +45,14 @@ def so_many(rows: list[Row], kind: Kind) -> Target:
 
 
 def as_theirs(rows: list[Row], kind: Kind) -> Target:
-    """Every row that the paper has gains as much as there."""
+    """Every row that is also in the paper gains as much as there."""
     theirs = [row for row in rows if row.kind == kind and paper.ratio(row.paper, kind)]
     text = f"modules gain as much in {STEPS[kind][0]} as in the paper"
     return least(text, theirs, lambda row: paper.ratio(row.paper, kind) or 0.0)
 
 
 def least(text: str, rows: list[Row], asked: Callable[[Row], float]) -> Target:
-    """Every row counts. One whose ratio is only bounded leaves the target open, if the bound
+    """Every row counts. A row whose ratio is only a lower bound leaves the target open if the bound
     does not decide."""
     if not rows:
         return Target(text, None, "no figures")

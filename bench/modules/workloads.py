@@ -1,9 +1,9 @@
-"""Programs with closures and facts for them: what the paper measured, as far as it can be made.
+"""Programs with closures and facts for them: the paper's cases, as far as they can be reproduced.
 
-Hu, Motik, Horrocks: Modular Materialisation of Datalog Programs (2019), section 7. LUBM's rules
-are the paper's own. Claros' data and DBpedia are not at hand: generated facts of the same shape
-stand in for them, under the rules that close something. How many of the facts are deleted is for
-whoever measures to say; `among` are those that they are drawn from.
+Hu, Motik, Horrocks: Modular Materialisation of Datalog Programs (2019), section 7. LUBM's rules are
+the paper's own. Claros' data and DBpedia are not available: generated facts of the same shape stand
+in for them, under the rules that close something. The caller decides how many facts are deleted;
+`among` are the facts from which they are drawn.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ class Case:
     program: str
     facts: Facts
     deleted: tuple[str, ...]
-    paper: str | None = None  # the row of the paper's tables that it is measured beside
-    patience: float = 1.0  # times the usual limit of a step, to know more of what is slow
+    paper: str | None = None  # the row of the paper's tables that it is compared with
+    # a multiple of the usual limit of a step, to learn more about what is slow
+    patience: float = 1.0
 
     @property
     def given(self) -> int:
@@ -102,7 +103,7 @@ def lubm(departments: int, seed: int) -> Case:
 
 
 def chains(concepts: int, rng: np.random.Generator) -> Rows:
-    """`broader(x, y)`: a tenth of the concepts hang together, the others are in groups of thirty.
+    """`broader(x, y)`: a tenth of the concepts are connected, the others are in groups of thirty.
 
     In the large part most concepts have one broader concept and some have two or three, a little
     before them, so that chains are long; and one fact in a thousand leads back, which makes
@@ -124,11 +125,9 @@ def chains(concepts: int, rng: np.random.Generator) -> Rows:
 
 
 def flat(concepts: int, rng: np.random.Generator) -> Rows:
-    """`broader(x, y)` with few steps to the top, and with few cycles.
-
-    Broader concepts are anywhere in the half before a concept, late ones more often. A closed
-    fact has few derivations then, and a closure has little to save.
-    """
+    """`broader(x, y)` with few steps to the top, and with few cycles. Broader concepts are anywhere
+    in the half before a concept, later ones more often. A closed fact then has few derivations, and
+    a closure has little to save."""
     child = np.repeat(
         np.arange(1, concepts), rng.choice([1, 2, 3], concepts - 1, p=[0.9, 0.08, 0.02])
     )
@@ -142,7 +141,7 @@ Hierarchy = Callable[[int, np.random.Generator], Rows]
 
 
 def skos(concepts: int, hierarchy: Hierarchy, seed: int) -> Case:
-    """Concepts under the rules of SKOS; one broader fact in twenty is given as narrower."""
+    """Concepts under the rules of SKOS; one broader fact in twenty is stated as narrower."""
     rng = np.random.default_rng(seed)
     up = hierarchy(concepts, rng)
     inverse = rng.random(len(up)) < 0.05
@@ -188,7 +187,7 @@ def digraph(nodes: int, density: float, seed: int) -> Case:
 
 
 def cases(quick: bool = False) -> dict[str, Callable[[], Case]]:
-    """All cases by name, in full size or of the same shape but small; each is built on demand."""
+    """All cases by name, in full size or small with the same shape; each is built on demand."""
     if quick:
         return {
             "cliques": partial(cliques, (40, 30), 150, seed=1),

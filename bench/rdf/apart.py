@@ -1,4 +1,4 @@
-"""Runs a system in a process of its own, ends it at a limit, and gathers what it said."""
+"""Runs a system in a process of its own, stops it at a limit, and collects its messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.measure import ROOT, cpu_seconds, forward, resident_bytes
 
-WAITING = 900.0  # seconds without a word, of what is not measured
+WAITING = 900.0  # seconds without a message, outside what is measured
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Run:
     given: int  # triples
     status: str = "failed"  # ok, seconds or memory (a limit), absent (not installed), failed
     detail: str = ""
-    at: str = ""  # the step under way
+    at: str = ""  # the current step
     limit: float = 0.0
     steps: list[dict[str, Any]] = field(default_factory=list)
 
@@ -50,12 +50,12 @@ class Run:
 
     @property
     def least(self) -> float | None:
-        """What loading and reasoning take at least, if a limit ended them."""
+        """A lower bound of loading and reasoning, if a limit ended them."""
         return self.total if self.status != "seconds" else (self.seconds("load") or 0) + self.limit
 
 
 def played(run: Run, files: Sequence[Path], limit: float, memory: int, quick: bool) -> Run:
-    """Fill a run; no step may take longer than the limit, or the process more memory."""
+    """Fill a run; no step may exceed the time limit, and the process not the memory limit."""
     run.limit = limit
     command = [sys.executable, "-m", "bench.rdf.child", run.system, *map(str, files)]
     command += ["quick"] if quick else []
@@ -89,7 +89,7 @@ def _follow(process: int, lines: queue.SimpleQueue[str], run: Run, memory: int) 
             line = lines.get(timeout=0.1)
         except queue.Empty:
             used, wall = cpu_seconds(process) - cpu, time.monotonic() - started
-            # A busy machine may stretch the wall time, but not for ever.
+            # A busy machine may stretch the wall time, but not without end.
             if run.at and (used > run.limit or wall > 10 * run.limit):
                 run.status = "seconds"
                 return

@@ -1,4 +1,4 @@
-"""The measured process: one system on one set of files, each step announced and then told.
+"""The measured process: one system on one set of files; each step is announced and then reported.
 
     python -m bench.rdf.child SYSTEM ONTOLOGY DATA SMALL [quick]
 
@@ -26,7 +26,7 @@ Say = Callable[..., None]
 
 
 def main(name: str, ontology: Path, data: Path, small: Path, quick: bool) -> None:
-    # Systems may print; whatever they say must not mix with our messages.
+    # Systems may print; their output must not mix with our messages.
     messages = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
 
@@ -55,7 +55,7 @@ def main(name: str, ontology: Path, data: Path, small: Path, quick: bool) -> Non
 
 
 def change_all(system: Ours, say: Say, quick: bool) -> None:
-    """Remove and add again; what came must be what went, or the figures are worth nothing."""
+    """Remove and add again; both must change the same triples, or the figures are worthless."""
     for name, triples in list(system.changes(quick)):
         with timed(say, f"remove {name}") as told:
             went = changed(system, "-", triples)
@@ -63,11 +63,11 @@ def change_all(system: Ours, say: Say, quick: bool) -> None:
             came = changed(system, "+", triples)
             told["changed"] = len(came)
         if set(went.removed) != set(came.added):
-            raise AssertionError(f"{name}: {len(went)} went, {len(came)} came")
+            raise AssertionError(f"{name}: {len(went)} removed, {len(came)} added")
 
 
 def changed(system: Ours, op: str, triples: list[Triple]) -> GraphDelta:
-    """One update, its delta read."""
+    """One update, with its delta read."""
     with system.graph.transaction() as tx:
         (tx.add if op == "+" else tx.remove)(*triples)
     len(tx.delta)
@@ -82,7 +82,7 @@ def timed(say: Say, step: str) -> Iterator[dict[str, Any]]:
     wall, cpu = time.perf_counter(), time.process_time()
     yield told
     seconds = time.perf_counter() - wall, time.process_time() - cpu
-    # Others use the machine, too: what passes while a process waits for its turn is not its own.
+    # Others use the machine, too: time that a process waits for its turn is not its own.
     say(done={"step": step, "seconds": min(seconds), "wall": seconds[0], **told})
 
 

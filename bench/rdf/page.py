@@ -1,4 +1,4 @@
-"""What a run has to say, in Markdown."""
+"""The text of a run's page, in Markdown."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from bench.spark.tables import table
 
 HOW = (
     "Each system runs in a process of its own, warmed up before. Seconds are wall or "
-    "CPU time, whichever is less, because other work shares the machine; where something was done "
-    "several times, the median. Bytes are what the process grew by until all was derived. Triples "
-    "per second are those that were given, over loading and reasoning."
+    "CPU time, whichever is less, because other work shares the machine; the median if a step was "
+    "repeated. Bytes are the growth of the process until everything was derived, per triple. "
+    "Triples per second are the given triples, over the time of loading and reasoning."
 )
 STEPS = ("1 triple", "100 triples", "1 % of the triples", "1 axiom")
 

@@ -32,7 +32,7 @@ RESULTS = ROOT / "bench" / "results" / "rdf.json"
 SIZES = {False: (1, 10, 50), True: (1,)}
 LIMIT = {False: 300.0, True: 60.0}  # seconds for a step
 MEMORY = 12 << 30  # bytes of a process
-# A peer that took so long on fewer universities is not asked for more.
+# A peer that took this long on fewer universities is not given more.
 PATIENCE = 300.0
 DEPARTMENT, FEW = 7000, 20  # triples
 
@@ -72,8 +72,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def written(folder: Path, universities: int) -> int:
-    """Write the ontology, the universities and what systems are warmed up with; returns how many
-    triples the universities have."""
+    """Write the ontology, the universities and the warm-up data; return how many triples the
+    universities have."""
     (folder / "ontology.ttl").write_text(ontology("univ-bench"), encoding="utf-8")
     write_lines(folder / "department.ttl", islice(lubm(1), DEPARTMENT))
     write_lines(folder / "few.ttl", islice(lubm(1), FEW))
@@ -81,13 +81,13 @@ def written(folder: Path, universities: int) -> int:
 
 
 def files_for(system: str, folder: Path) -> list[Path]:
-    """Ours has kernels and plans to warm up, by a department; peers only have to be imported."""
+    """Ours warms up kernels and plans with a department; peers only have to be imported."""
     warm = "department.ttl" if system in OURS else "few.ttl"
     return [folder / name for name in ("ontology.ttl", "data.ttl", warm)]
 
 
 def write_lines(path: Path, triples: Iterable[Triple]) -> int:
-    """N-Triples, which are Turtle, too: not every peer reads a file that is called `.nt`."""
+    """N-Triples, which are Turtle, too: not every peer reads files that end in `.nt`."""
     count = 0
     with path.open("w", encoding="utf-8") as file:
         for triple in triples:

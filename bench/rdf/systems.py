@@ -1,4 +1,4 @@
-"""The systems that are measured, each with the same steps: read files, derive all that follows."""
+"""The measured systems, each with the same steps: read files, derive all consequences."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ PROFILE = "owl2rl"
 TRIPLES, COMPILED = "tidelog", "tidelog, compiled"
 OURS = (TRIPLES, COMPILED)
 PEERS = ("reasonable", "owlrl")
-# Degrees of all graduates and teachers hang on it, and who is an alumnus.
+# The degrees of all graduates and teachers depend on it, and who is an alumnus.
 AXIOM: Triple = (UB.undergraduateDegreeFrom, RDFS.subPropertyOf, UB.degreeFrom)
 
 
 class System(Protocol):
-    """What is asked of a reasoner."""
+    """The interface of a measured reasoner."""
 
     def load(self, ontology: Path, data: Path) -> None: ...
     def reason(self) -> int: ...
 
 
 class Ours:
-    """Tidelog, one way or the other."""
+    """Tidelog, in one of its two ways to reason."""
 
     def __init__(self, compiled: bool) -> None:
         self.graph = Graph(PROFILE, compiled=compiled)
@@ -44,7 +44,7 @@ class Ours:
         return len(self.graph)
 
     def changes(self, quick: bool) -> Iterator[tuple[str, list[Triple]]]:
-        """What is removed and added again, by what it is called."""
+        """What is removed and added again, by the name of its row."""
         data = sorted(t for t in self.graph.reasoner.explicit() if not is_schema(t))
         chosen = random.Random(8)
         for _ in range(3 if quick else 20):

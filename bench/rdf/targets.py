@@ -1,4 +1,4 @@
-"""What the project promises of ontologies, checked against one run."""
+"""The project's targets for ontologies, checked against one run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def targets(runs: Sequence[Run]) -> list[Target]:
 
 
 def against(runs: Sequence[Run], ours: str, peer: str, wanted: float) -> Target:
-    """On LUBM-1, in full: load and reason."""
+    """On LUBM-1, in total: load and reason."""
     text = f"LUBM-1, {ours}: " + (
         f"at least {wanted:g} times as fast as {peer}" if wanted > 1 else f"no slower than {peer}"
     )
@@ -55,7 +55,7 @@ def single(runs: Sequence[Run], ours: str) -> Target:
 
 
 def axiom(runs: Sequence[Run], ours: str) -> Target:
-    """Removing an axiom, beside deriving everything again without it."""
+    """Removing an axiom, compared with deriving everything again without it."""
     text = f"{ours}: an axiom's removal costs what it changes: less than a fresh start"
     shares, parts = [], []
     for run in runs:
@@ -63,7 +63,7 @@ def axiom(runs: Sequence[Run], ours: str) -> Target:
         if run.system == ours and gone is not None and reason is not None:
             shares.append(gone / reason)
             count = run.figure("add 1 axiom", "changed")
-            each = f", {1e6 * gone / count:.0f} µs for each triple that goes" if count else ""
+            each = f", {1e6 * gone / count:.0f} µs per removed triple" if count else ""
             share = f"{100 * shares[-1]:.0f} % of the reasoning"
             parts.append(f"LUBM-{run.universities}: {share}{each}")
     if not shares:

@@ -1,4 +1,4 @@
-"""Work in a process of its own, with a session of its own: what it says, and what it needs.
+"""Work in a process of its own, with a session of its own: its results and its memory.
 
     python -m bench.spark.apart JSON
 
@@ -30,15 +30,14 @@ from tidelog.spark.session import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOOK = 0.1  # seconds between two looks at the memory
+LOOK = 0.1  # seconds between two samples of the memory
 LIMIT = 3600.0  # seconds for all closures of a process
 
 
 def ask(
     master: str, options: dict[str, str], closures: list[dict[str, Any]]
 ) -> tuple[Rows, dict[str, int], str]:
-    """Rows of the closures, the most bytes that were resident by kind of process, and what went
-    wrong, if something did."""
+    """Rows of the closures, peak resident bytes by kind of process, and an error, if any."""
     order = json.dumps({"master": master, "options": options, "closures": closures})
     peaks: dict[str, int] = {}
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
@@ -69,7 +68,7 @@ def look(root: int, peaks: dict[str, int]) -> None:
 
 
 def below(root: int) -> list[int]:
-    """Processes that a process has started, and those that these have."""
+    """The descendants of a process."""
     found, waiting = [], [root]
     while waiting:
         try:
@@ -120,7 +119,7 @@ def main() -> None:
     order = json.loads(sys.argv[1])
     spark = session(order["master"], "tidelog bench", order["options"])
     for system in dict.fromkeys(asked["system"] for asked in order["closures"]):
-        closure(spark, system, 40, 1, False)  # kernels are loaded, and Java has seen it
+        closure(spark, system, 40, 1, False)  # kernels are loaded, and Java has compiled the code
     for asked in order["closures"]:
         print(json.dumps(asdict(closure(spark, **asked))), flush=True)
 

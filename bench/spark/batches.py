@@ -53,7 +53,7 @@ def measured(spark: SparkSession, quick: bool, say: Say) -> Rows:
 def run(
     spark: SparkSession, folder: Path, engine: str, system: str, facts: int, count: int
 ) -> Rows:
-    """All files are there; Spark gives them one by one."""
+    """All files are there; Spark takes them one by one."""
     edges = chains(facts)
     left = arrange(folder, edges, count)
     began: list[float] = []
@@ -101,7 +101,7 @@ def pipeline(folder: Path, engine: str) -> Pipeline:
 
 
 def arrange(folder: Path, edges: Edges, count: int) -> Edges:
-    """The program, the table, and files of changes; returns the edges that are left."""
+    """The program, the table, and files of changes; returns the edges that remain."""
     program = text("closure_linear").replace(".input edge", "").replace(".output path", "")
     (folder / "reach.dl").write_text(program, encoding="utf-8")
     table = pa.table({"x": edges[:, 0], "y": edges[:, 1]})
@@ -116,7 +116,7 @@ def arrange(folder: Path, edges: Edges, count: int) -> Edges:
 
 
 def batches(edges: Edges, count: int, gone: set[int]) -> Iterator[list[str]]:
-    """Five edges go, and five of those that went earlier come back, as soon as there are some."""
+    """Delete five edges, and insert five of those deleted earlier, once there are some."""
     rng = np.random.default_rng(31)
     for _ in range(count):
         back = rng.choice(sorted(gone), CHANGES // 2, replace=False).tolist() if gone else []

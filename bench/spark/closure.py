@@ -28,7 +28,7 @@ EACH = 10  # edges of a node
 class Graph:
     case: str
     edges: data.Rows
-    small: data.Rows  # of the same kind, to warm up
+    small: data.Rows  # small data of the same kind, to warm up
     query: str = sql.BY_LEVELS
     cyclic: bool = False
 
@@ -68,7 +68,7 @@ def measured(spark: SparkSession, quick: bool, say: Say) -> Rows:
 
 
 def large(spark: SparkSession, nodes: int, times: int, say: Say) -> Rows:
-    """Pivot against one process only: the others would take too long."""
+    """Pivot against one process only, because the others would take too long."""
     graph, rows = random(LARGE, nodes), []
     pivot = {"strategy": "pivot", "driver_facts": 0}
     for system, options in ((PIVOT, pivot), (LOCAL, None), (PLAIN, {"modules": False})):
@@ -85,7 +85,7 @@ def ours(
     times: int,
     limit: float | None,
 ) -> Row:
-    """Facts in, closure kept: a whole `Database`, from its text on."""
+    """Facts in, closure kept: a whole `Database`, including its program's analysis."""
     row = Row(graph.case, STEP, system, len(graph.edges))
     build = opener(spark, options or {})
     build(graph.small)
@@ -109,8 +109,8 @@ def opener(spark: SparkSession, options: dict[str, Any]) -> Callable[[data.Rows]
 
 
 def by_sql(spark: SparkSession, graph: Graph, limit: float) -> Rows:
-    """With its limits where it would not end, without them where it does; and what Spark says
-    of a UNION that is a set."""
+    """With its limits where it would not end, without them where it does; and what Spark reports
+    about a UNION without duplicates."""
     row = Row(graph.case, STEP, SQL, len(graph.edges))
     as_set = Row(graph.case, STEP, f"{SQL}, UNION", len(graph.edges))
     sql.edges(spark, graph.small)

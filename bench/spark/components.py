@@ -1,4 +1,4 @@
-"""Symmetric-transitive closures of 200,000 edges: forests that are merged, against stars."""
+"""Symmetric-transitive closures of 200,000 edges: merged forests against stars."""
 
 from __future__ import annotations
 
@@ -37,8 +37,10 @@ LIMIT = {False: 120.0, True: 60.0}
 
 
 def clusters(count: int, nodes: int, more: int, seed: int) -> data.Rows:
-    """Components of as many nodes each: a random tree, and `more` edges within it. Names of nodes
-    are shuffled, so that a component's are not beside each other."""
+    """Components with equal numbers of nodes: a random tree, and `more` edges within it.
+
+    Node names are shuffled, so that a component's nodes are not adjacent.
+    """
     rng = np.random.default_rng(seed)
     first = nodes * np.arange(count, dtype=np.int64)[:, None]
     children = np.arange(1, nodes, dtype=np.int64)
@@ -50,7 +52,7 @@ def clusters(count: int, nodes: int, more: int, seed: int) -> data.Rows:
 
 
 def chains(count: int, edges: int, seed: int) -> data.Rows:
-    """Components that are as long as they can be."""
+    """Components with the greatest possible diameter."""
     first = (edges + 1) * np.arange(count, dtype=np.int64)[:, None]
     start = (first + np.arange(edges)).ravel()
     names = np.random.default_rng(seed).permutation(count * (edges + 1))
@@ -111,7 +113,7 @@ def labelled(spark: SparkSession, edges: data.Rows) -> Callable[[], DataFrame]:
 
 
 def by_stars(spark: SparkSession, case: str, edges: data.Rows, limit: float) -> Rows:
-    """Labels, and then the pairs: the time of the latter has both."""
+    """Labels, and then the pairs: the time of the pairs includes both."""
     label, pairs = Row(case, LABELS, STARS, len(edges)), Row(case, PAIRS, STARS, len(edges))
     given = frame(spark, edges).localCheckpoint()
     found = repeated(label, spark, lambda: stars.labels(given), 2, limit)
@@ -128,7 +130,7 @@ def by_stars(spark: SparkSession, case: str, edges: data.Rows, limit: float) -> 
 
 
 def counted(labels: DataFrame, node: str, label: str) -> dict[str, list[int]]:
-    """Which node stands for a component is a matter of taste; how many there are is not."""
+    """The choice of representatives is arbitrary; their number is not."""
     from pyspark.sql import functions as F
 
     row = labels.agg(F.countDistinct(node), F.countDistinct(label)).first()

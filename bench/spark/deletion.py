@@ -1,5 +1,5 @@
-"""Ten edges go from a closure of a million facts, and come back: in the driver, where the slices
-are, and by the same algorithm all on frames."""
+"""Ten edges are deleted from a closure of a million facts and inserted again: in the driver, by
+slices, and by the same algorithm on frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured: one row for each system that did a step of a case."""
+"""Measurements: one row for each system that did a step of a case."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Status = Literal["ok", "seconds", "failed"]  # done; stopped at the limit; an error
-Sums = dict[str, list[int]]  # size and checksum of relations
-Bounded = tuple[float, bool]  # a ratio, and whether it is at least that
+Sums = dict[str, list[int]]  # number and checksum of a relation's facts
+Bounded = tuple[float, bool]  # a ratio, and whether it is a lower bound
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One time that it was done."""
+    """One measured repetition."""
 
     seconds: float
     jobs: int = 0
@@ -25,17 +25,17 @@ class Sample:
 
 @dataclass
 class Row:
-    """`case` is the data, `step` what was done with it, `system` who did it."""
+    """`case` is the data, `step` the work, `system` who did it."""
 
     case: str
     step: str
     system: str
     given: int = 0  # facts
-    facts: int = 0  # that there were afterwards, of all relations
+    facts: int = 0  # facts of all relations afterwards
     samples: list[Sample] = field(default_factory=list)
     status: Status = "ok"
-    limit: float = 0.0  # seconds, where it was stopped
-    detail: str = ""  # what went wrong, or how it was done
+    limit: float = 0.0  # the limit in seconds, if it was stopped
+    detail: str = ""  # the error, or how the step was done
     sums: Sums = field(default_factory=dict)
     more: dict[str, float] = field(default_factory=dict)  # further figures, by name
 
@@ -59,7 +59,7 @@ class Row:
 
     @staticmethod
     def of(saved: dict[str, Any]) -> Row:
-        """From what `asdict` made of it."""
+        """The row of an `asdict` record."""
         samples = [Sample(**sample) for sample in saved["samples"]]
         return Row(**{**saved, "samples": samples})
 
@@ -80,7 +80,7 @@ def find(rows: Sequence[Row], system: str, case: str, step: str | None = None) -
 
 
 def faster(mine: Row | None, theirs: Row | None) -> Bounded | None:
-    """How many times as long the other takes; at least, if it was stopped at a limit."""
+    """How many times as long the other takes; a lower bound if it was stopped at a limit."""
     if mine is None or theirs is None or not mine.done:
         return None
     if theirs.done:
@@ -100,7 +100,7 @@ def told(ratio: Bounded | None) -> str:
 
 
 def differing(rows: Sequence[Row]) -> list[str]:
-    """Systems that have other facts than the first one with figures for the same step."""
+    """Systems whose facts differ from those of the first one with figures for the same step."""
     first: dict[tuple[str, str], Row] = {}
     wrong = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""Times work on a Spark session, ends it at a limit, and compares what came of it."""
+"""Times work on a Spark session, stops it at a limit, and compares the results."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
-LONG = 90.0  # seconds: what takes longer is done once
-COMPARED = 6  # relations whose facts are compared; of all others the number is
+LONG = 90.0  # seconds: longer work is done once
+COMPARED = 6  # relations whose facts are compared; of all others, only their number
 
 
 class Late(Exception):
-    """The limit was met."""
+    """The limit was reached."""
 
 
 def timed(spark: SparkSession | None, work: Callable[[], T]) -> tuple[T, Sample]:
-    """What was made, and what it took; Spark's jobs are counted if there is a session."""
+    """The result of some work, and its cost; Spark's jobs are counted if there is a session."""
     tidy(spark)
     with Jobs(spark) if spark is not None else nullcontext() as ran:
         began = time.perf_counter()
@@ -43,7 +43,7 @@ def timed(spark: SparkSession | None, work: Callable[[], T]) -> tuple[T, Sample]
 
 
 def tidy(spark: SparkSession | None) -> None:
-    """What nobody needs any more goes now, and not while something is timed."""
+    """Collect garbage now, and not while something is timed."""
     gc.collect()
     if spark is not None:
         spark.sparkContext._jvm.System.gc()  # type: ignore[union-attr]
@@ -56,7 +56,7 @@ def repeated(
     times: int,
     limit: float | None = None,
 ) -> T | None:
-    """Fills a row with samples; returns what was made the last time."""
+    """Fill a row with samples; return the last result."""
     made = None
     for _ in range(times):
         made = None  # two would need twice the memory
@@ -66,7 +66,8 @@ def repeated(
         except Late:
             row.status, row.limit = "seconds", limit or 0.0
             return None
-        except Exception as error:  # Spark's, or ours: it is told, and the run goes on
+        # Spark's errors, or ours: they are recorded, and the run continues
+        except Exception as error:
             row.status, row.detail = "failed", first_line(error)
             return None
         row.samples.append(sample)
@@ -76,7 +77,7 @@ def repeated(
 
 
 def first_line(error: Exception) -> str:
-    """What went wrong, in a line; of Java's errors, what was the first of them."""
+    """The error in one line; of Java's errors, the root cause."""
     if isinstance(error, TidelogError):
         text = str(error)
     else:
@@ -89,7 +90,7 @@ def first_line(error: Exception) -> str:
 
 @contextmanager
 def patience(spark: SparkSession | None, limit: float | None) -> Iterator[None]:
-    """Within the block, jobs are cancelled when the limit is met; then it raises `Late`."""
+    """In the block, jobs are cancelled when the limit is reached; then it raises `Late`."""
     if spark is None or limit is None:
         yield
         return
@@ -98,7 +99,7 @@ def patience(spark: SparkSession | None, limit: float | None) -> Iterator[None]:
     def watch() -> None:
         if not over.wait(limit):
             late.set()
-            while not over.wait(0.5):  # a new job may begin between two looks
+            while not over.wait(0.5):  # a new job may begin between two checks
                 spark.sparkContext.cancelAllJobs()
 
     watching = threading.Thread(target=watch, daemon=True)
@@ -119,7 +120,7 @@ def on_spark(spark: SparkSession, program: str, facts: Any, **options: Any) -> D
 
 
 def keep(row: Row, database: Database, relations: Sequence[str] | None = None) -> None:
-    """Notes what a database holds: how many facts, and checksums of the largest relations."""
+    """Record a database's facts: how many, and checksums of the largest relations."""
     names = database.relations if relations is None else relations
     sizes = {name: database.size(name) for name in names}
     row.facts = sum(database.size(name) for name in database.relations)

@@ -1,4 +1,4 @@
-"""A closure whose facts are more than the heap: it completes, and how much memory it takes."""
+"""A closure with more facts than fit into the heap: that it completes, and its memory."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def measured(quick: bool, say: Say) -> Rows:
 
 
 def paths(edges: data.Rows) -> int:
-    """How many pairs of nodes a path connects, by nothing that is measured here: sets of nodes as
-    bits, joined along the edges until none grows.
+    """How many pairs of nodes are connected by a path, computed without anything that is measured
+    here: sets of nodes as bits, united along the edges until none grows.
 
     >>> paths(np.array([[0, 1], [1, 2], [2, 1]]))
     6
@@ -52,5 +52,5 @@ def paths(edges: data.Rows) -> int:
 
 
 def right(row: Row) -> bool:
-    """Were all paths there when they were read again?"""
+    """Whether all paths were there when they were read again."""
     return row.done and float(row.sums.get("path", [0])[0]) == row.more.get(EXPECTED)

@@ -2,8 +2,8 @@
 
     seconds = start + job · jobs + fact(strategy) · facts / cores + byte · shuffled bytes / cores
 
-Errors count relative to what was measured, so that short runs say as much as long ones. A
-coefficient that would be negative is left out: nothing takes less than no time.
+Errors are relative to the measured time, so that short runs count as much as long ones. A
+coefficient that would be negative is left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ START, JOB, BYTE = "start", "job", "byte"
 
 @dataclass(frozen=True)
 class Point:
-    """One run, or one that is predicted."""
+    """A measured or predicted run."""
 
     system: str
     facts: float
@@ -60,13 +60,13 @@ class Model:
         return sum(cost * factors[name] for name, cost in self.costs.items())
 
     def knows(self, system: str, shuffled: float) -> bool:
-        """Did facts make a difference, beside the noise: by themselves, or by the bytes that they
-        are in a shuffle, if there are any to speak of?"""
+        """Whether the runs show a cost of facts: by themselves, or by the bytes that they become in
+        a shuffle, if there are enough of them."""
         by_bytes = shuffled > 0 and self.costs.get(BYTE, 0.0) > 0
         return self.costs.get(of(system), 0.0) > 0 or by_bytes
 
     def error(self, at: Point) -> float:
-        """How far off the prediction is, as a part of what was measured."""
+        """The error of the prediction, relative to the measured time."""
         return self.seconds(at) / at.seconds - 1
 
     def fit(self, points: Sequence[Point]) -> float:
@@ -100,7 +100,7 @@ def fitted(points: Sequence[Point]) -> Model:
 
 
 def line(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float]:
-    """The straight line through points: where it begins, and how it rises."""
+    """The straight line through points: its intercept and its slope."""
     if len(set(xs)) < 2:
         return float(np.mean(ys)), 0.0
     rise, start = np.polyfit(xs, ys, 1)

@@ -1,4 +1,4 @@
-"""What a run has to say, in Markdown: a page of figures, and one on scale."""
+"""The text of a run's pages, in Markdown: figures, and scale."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from bench.spark.model import Model, fitted
 
 Found = Mapping[str, Sequence[Row]]
 HOW = (
-    "Seconds are wall time, the median where something was done several times. A system has been "
-    "warmed up on a small case before. What takes more than 90 s is done once. Jobs and shuffled "
-    "bytes are what Spark itself counted, at the most."
+    "Seconds are wall time, the median if a step was repeated. Each system is warmed up on a small "
+    "case. Steps of more than 90 s are done once. Jobs and shuffled bytes are the largest counts "
+    "that Spark reported."
 )
 
 
@@ -61,7 +61,7 @@ def model_of(found: Found) -> Model | None:
 
 
 def scales(where: str, found: Found, drawn: Mapping[str, str]) -> str | None:
-    """The model, the runs that it is fitted to, and what it says of clusters."""
+    """The model, the runs to which it is fitted, and its predictions for clusters."""
     model, rows = model_of(found), found.get("scale", ())
     if model is None:
         return None

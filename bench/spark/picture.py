@@ -1,4 +1,4 @@
-"""The pictures of the pages: who takes how long, and how the model meets the runs."""
+"""The pictures of the pages: the systems' times, and the runs against the model."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def mark(x: float, y: float, place: int, about: str, arrow: bool) -> str:
 
 
 def model(rows: Sequence[Row], fitted: Model) -> str | None:
-    """What was measured against what the model says."""
+    """Measured times against the model's."""
     lines = []
     for system in fitted.systems:
         some = [point(row) for row in rows if row.done and row.system == system]

@@ -1,5 +1,5 @@
-"""RDFS and Claros' 1,337 rules over millions of facts: materialise, then one percent goes and
-comes back, with nothing done in the driver."""
+"""RDFS and Claros' 1,337 rules over millions of facts: materialise, then delete one per cent and
+insert it again, with nothing placed in the driver."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ DEPARTMENTS = {False: 15, True: 1}  # of a university
 
 
 def university(size: int, departments: int) -> Facts:
-    """Copies of a university beside each other, with one ontology. The words of the ontology, and
-    of other universities, are the same in all."""
+    """Copies of a university side by side, with one ontology. The words of the ontology, and of
+    other universities, are the same in all copies."""
     graph = data.lubm_like(departments, seed=5)
     rows = graph.rows()
     own = np.array(["University0/" in word for word in graph.numbers])
@@ -43,7 +43,7 @@ def university(size: int, departments: int) -> Facts:
 
 
 def collections(size: int) -> Facts:
-    """Facts for all relations of Claros, in worlds beside each other that share no constants."""
+    """Facts for all relations of Claros, in copies side by side that share no constants."""
     rng = np.random.default_rng(15)
     arities = parse_plain(recorded("claros")).arities
     each, constants = 20, 5_000
@@ -71,7 +71,7 @@ def measured(spark: SparkSession, quick: bool, say: Say) -> Rows:
             given = facts(size)
             for system in OPTIONS:
                 if name == CLAROS and system == ANEW:
-                    continue  # a thousand joins, stratum by stratum: Spark plans them for long
+                    continue  # Spark takes long to plan a thousand joins, stratum by stratum
                 case = f"{name}, {size:,}"
                 found = played(spark, case, program, given, LIMIT[quick], system)
                 for row in found:

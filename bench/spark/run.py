@@ -46,7 +46,7 @@ RESULTS = ROOT / "bench" / "results" / "spark.json"
 PICTURES = {"systems": "spark-systems.svg", "model": "spark-model.svg"}
 MEMORY = {"spark.driver.memory": "6g"}  # of the session that most parts share
 
-# Those that start sessions of their own come first: their machine is not to be shared.
+# Parts that start sessions of their own come first, because they must not share the machine.
 APART: dict[str, Callable[[bool, Say], Rows]] = {
     "scale": scale.measured,
     "memory": memory.measured,
@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None, spark: SparkSession | None = None) 
     shown = [page.figures(where, found, {}), page.scales(where, found, {})]
     print("\n" + "\n\n".join(text for text in shown if text))
     if options.quick:
-        print("\nThe targets speak of the full workloads; these were smaller ones.")
+        print("\nThe targets apply to the full workloads; these were smaller ones.")
     if options.json:
         save(options.json, where, found)
     if not options.quick and (options.update or not options.only):
@@ -108,7 +108,7 @@ def measured(part: str, quick: bool, spark: SparkSession | None) -> Rows:
 
 
 def right(found: dict[str, Rows]) -> bool:
-    """The same facts everywhere, and none of ours failed."""
+    """Whether all systems have the same facts, and none of ours failed."""
     every = [row for rows in found.values() for row in rows]
     foreign = (closure.SQL, components.GRAPHFRAMES)
     failed = [r for r in every if r.status == "failed" and not r.system.startswith(foreign)]
@@ -124,7 +124,7 @@ def write(where: str, found: dict[str, Rows]) -> None:
 
 
 def draw(found: dict[str, Rows]) -> dict[str, str]:
-    """Writes the pictures beside the pages; returns the names of those that there are."""
+    """Write the pictures beside the pages; return the names of those written."""
     model = page.model_of(found)
     texts = {
         "systems": picture.systems(found.get("closure", [])),

@@ -1,4 +1,4 @@
-"""Closures of several sizes on one core and on two, and what follows from them for clusters."""
+"""Closures of several sizes on one core and on two, and predictions for clusters."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bench.spark.figures import Row, Rows, Say
 from bench.spark.model import Model, Point, line, point
 
 PIVOT, SHUFFLE, FRAMES = "pivot", "shuffle", "frames"
-# Nodes of a digraph, and copies of it. A closure with few edges is no matter for shuffle: it
-# sends up to 100,000 of them to every part, and then nothing has to travel.
+# Nodes of a digraph, and copies of it. A closure with few edges does not exercise shuffle: up to
+# 100,000 edges are sent to every part, and nothing else has to travel.
 SIZES: dict[bool, dict[str, tuple[tuple[int, int], ...]]] = {
     False: {
         PIVOT: ((500, 1), (1000, 1), (2000, 1), (3000, 1), (4000, 1)),
@@ -31,7 +31,7 @@ CORES = (1, 2)
 TIMES = 2
 OPTIONS = {"spark.driver.memory": "4g"}
 WORD = 8  # bytes of a column of a fact
-NETWORK = 1.25e9  # bytes a second of an executor: ten gigabits
+NETWORK = 1.25e9  # bytes per second of an executor: ten gigabits
 
 
 @dataclass(frozen=True)
@@ -73,19 +73,19 @@ def points(rows: Sequence[Row]) -> list[Point]:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A closure of random digraphs of the same degree on a cluster."""
+    """A closure of random digraphs of the same degree, on a cluster."""
 
     cluster: Cluster
     at: Point
     seconds: float | None  # by the model; None if the runs were too short to tell
-    network: float  # seconds more, if what is shuffled and broadcast goes through it
-    broadcast: float  # bytes that every executor gets
-    held: float  # bytes of facts of an executor
+    network: float  # additional seconds for shuffled and broadcast bytes
+    broadcast: float  # bytes that every executor receives
+    held: float  # bytes of facts per executor
 
 
 def predictions(rows: Sequence[Row], model: Model) -> Iterator[Prediction]:
     """Jobs grow with the logarithm of the nodes, as the graph's diameter does, and shuffled bytes
-    with the facts; both as they did in the runs."""
+    with the facts; both at the rates of the runs."""
     for cluster in CLUSTERS:
         for system in model.systems:
             some = [point(row) for row in rows if row.done and row.system == system]
@@ -118,13 +118,13 @@ def nodes_of(facts: float) -> float:
 
 
 def share_sent(parts: int) -> float:
-    """Of facts that are derived, those that are at home in another part."""
+    """The fraction of derived facts whose home is another part."""
     return 1 - 1 / parts
 
 
 def bytes_a_fact(some: Sequence[Point]) -> float:
-    """As they grew from the smallest run to the largest, on most cores: what does not grow with
-    the facts hides in small runs, and one part sends nothing."""
+    """The growth from the smallest run to the largest, on most cores: small runs hide what does not
+    grow with the facts, and a single part sends nothing."""
     most = max(at.cores for at in some)
     runs = [at for at in some if at.cores == most]
     largest = max(runs, key=lambda at: at.facts)

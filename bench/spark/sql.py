@@ -1,10 +1,10 @@
 """A closure by Spark SQL's recursive query, as far as it can be expressed.
 
-Spark has it since 4.1. The two parts are put together by UNION ALL alone, and a level sees the
-level before and no other, so what was found before cannot be left out: on a graph with cycles it
-never ends. Within a level, DISTINCT is possible, without which a DAG's paths would be counted
-one by one. Levels and rows are limited (`spark.sql.cteRecursionLevelLimit`, 100, and
-`spark.sql.cteRecursionRowLimit`, a million); both limits can be taken away.
+Spark has it since 4.1. It combines the two parts by UNION ALL only, and a level sees only the
+previous level, so known facts cannot be left out: on a graph with cycles it never ends. DISTINCT is
+possible within a level; without it, a DAG's paths would be counted one by one. Levels and rows are
+limited (`spark.sql.cteRecursionLevelLimit`, 100, and `spark.sql.cteRecursionRowLimit`, a million);
+both limits can be lifted.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ WITH RECURSIVE path(x, y) AS (
 )
 SELECT DISTINCT x, y FROM path
 """
-ONE_BY_ONE = CLOSURE.format(union="UNION ALL", distinct="")  # right where there is one way only
+# correct where each pair is connected by one path only
+ONE_BY_ONE = CLOSURE.format(union="UNION ALL", distinct="")
 BY_LEVELS = CLOSURE.format(union="UNION ALL", distinct="DISTINCT")
 AS_A_SET = CLOSURE.format(union="UNION", distinct="")
 
 
 def edges(spark: SparkSession, rows: Rows) -> None:
-    """Makes them known as `edge`."""
+    """Register them as `edge`."""
     table = pa.table({"x": rows[:, 0], "y": rows[:, 1]})
     spark.createDataFrame(table).createOrReplaceTempView("edge")
 
 
 def closure(spark: SparkSession, query: str) -> DataFrame:
-    """The facts, computed and kept as those of other systems are."""
+    """The facts, computed and kept like those of the other systems."""
     return spark.sql(query).localCheckpoint()
 
 

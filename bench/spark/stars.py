@@ -2,8 +2,8 @@
 
 Raimondas Kiveris, Silvio Lattanzi, Vahab Mirrokni, Vibhor Rastogi, Sergei Vassilvitskii:
 Connected Components in MapReduce and Beyond. SoCC 2014. This is the alternating algorithm: one
-large-star and one small-star a round, until a round changes nothing. That is seen by the number
-of edges and the sums of their ends, as GraphFrames does it, and not edge by edge.
+large-star and one small-star per round, until a round changes nothing. As in GraphFrames, a
+change shows in the number of edges and the sums of their ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def labels(edges: DataFrame) -> tuple[DataFrame, int]:
-    """Each node (u) with the least of its component (v), of edges u, v; and the rounds it took."""
+    """Each node (u) with the least node of its component (v), from edges u, v; and the number of
+    rounds."""
     from pyspark.sql import functions as F
 
     E = edges.where("u != v").localCheckpoint()
@@ -29,7 +30,7 @@ def labels(edges: DataFrame) -> tuple[DataFrame, int]:
 
 
 def large_star(edges: DataFrame) -> DataFrame:
-    """Larger neighbours of a node are connected to the least of all its neighbours and itself."""
+    """Connect larger neighbours of a node to the least of all its neighbours and itself."""
     from pyspark.sql import functions as F
 
     both = edges.union(edges.select(F.col("v").alias("u"), F.col("u").alias("v")))
@@ -38,7 +39,7 @@ def large_star(edges: DataFrame) -> DataFrame:
 
 
 def small_star(edges: DataFrame) -> DataFrame:
-    """Smaller neighbours of a node, and the node, are connected to the least of them."""
+    """Connect a node and its smaller neighbours to the least of them."""
     from pyspark.sql import functions as F
 
     down = edges.select(F.greatest("u", "v").alias("u"), F.least("u", "v").alias("v")).distinct()

@@ -56,7 +56,7 @@ FIGURES = ["given", "all facts", "seconds", "jobs", "shuffled"]
 
 
 def systems(rows: Sequence[Row], first: str) -> str:
-    """Every system beside the one that is ours."""
+    """Every system compared with ours."""
     lines = []
     for case, some in cases(rows):
         for row in some:
@@ -125,15 +125,15 @@ def runs(rows: Sequence[Row], model: Model) -> str:
 
 
 def coefficients(model: Model) -> str:
-    """In units that one can remember."""
+    """In units that are easy to remember."""
     names = {
-        START: ("to begin", "ms", 1e3),
+        START: ("start", "ms", 1e3),
         JOB: ("each job", "ms", 1e3),
-        BYTE: ("a byte through a shuffle, a core", "ns", 1e9),
+        BYTE: ("a shuffled byte, per core", "ns", 1e9),
     }
     lines = []
     for name, cost in model.costs.items():
-        what, unit, times = names.get(name, (f"a {name}, a core", "ns", 1e9))
+        what, unit, times = names.get(name, (f"a {name}, per core", "ns", 1e9))
         lines.append([what, f"{cost * times:,.1f} {unit}"])
     return table(["what", "costs"], lines)
 

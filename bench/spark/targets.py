@@ -1,4 +1,4 @@
-"""What the project promises of Spark, checked against the rows of one run."""
+"""The project's targets for Spark, checked against the rows of one run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LARGE_SLOWER = 2  # times one process, at most
 COMPONENTS_FASTER, COMPONENTS_JOBS = 10, 2
 DELETION_FASTER, DELETION_JOBS = 10, 4
 COMMIT = 1.5  # seconds: about one
-GROWTH = 1.1  # times linear: what noise may add
+GROWTH = 1.1  # times linear: an allowance for noise
 HEAP = 2  # times the heap
 
 
@@ -24,7 +24,7 @@ def agreement(rows: Sequence[Row]) -> Target:
 
 
 def verdict(ratios: Sequence[Bounded | None], wanted: float) -> bool | None:
-    """Not known if a ratio is missing, or only bounded and too small."""
+    """Unknown if a ratio is missing, or only a lower bound and too small."""
     known = [
         None if ratio is None else True if ratio[0] >= wanted else None if ratio[1] else False
         for ratio in ratios
@@ -44,7 +44,7 @@ def of_closures(rows: Sequence[Row]) -> list[Target]:
         pairs = [(find(rows, closure.PIVOT, c), find(rows, other, c), c) for c in cases]
         asked = [p for p in pairs if p[1] is not None and p[1].status != "failed"]
         ratios = [faster(mine, theirs) for mine, theirs, _ in asked]
-        # What it cannot express does not count.
+        # Cases that it cannot express do not count.
         cannot = [f"{c}: it cannot" for _, theirs, c in pairs if theirs and not theirs.done]
         figures = [f"{c}: {told(r)}" for r, (_, _, c) in zip(ratios, asked, strict=True)]
         text = f"closures by pivot at least {PIVOT_FASTER} times as fast as {other}"
@@ -116,7 +116,7 @@ def of_batches(rows: Sequence[Row]) -> list[Target]:
 
 
 def of_rules(rows: Sequence[Row]) -> list[Target]:
-    """Growth is that of seconds a given fact, from the smallest size to the largest."""
+    """Growth of seconds per given fact, from the smallest size to the largest."""
     found = []
     for name in (rules.RDFS, rules.CLAROS):
         for step in (rules.MATERIALISE, rules.DELETE, rules.INSERT):

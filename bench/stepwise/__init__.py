@@ -1,4 +1,4 @@
-"""The papers' stream algorithms as they are printed, one rule application at a time.
+"""The papers' stream algorithms as printed, one rule application at a time.
 
-For their tables and for model checking; `tidelog.changes` has what a program should use.
+For their tables and for model checking; programs should use `tidelog.changes`.
 """

@@ -50,7 +50,7 @@ class Row:
     new: Side
 
     def saved(self) -> float:
-        """Of inferences, in per cent."""
+        """Inferences saved, in per cent."""
         return 100 * (1 - self.new.inferences / self.old.inferences)
 
 
@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def played(folder: Path, program: str, stream: Sequence[Update]) -> Side:
-    """The program asks a socket for updates, two lines each, and prints what it has counted."""
+    """The program reads updates from a socket, two lines each, and prints its counts."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         goal = f"time(init(localhost:{server.getsockname()[1]}))"
         process = subprocess.Popen(
@@ -109,7 +109,7 @@ def listed(facts: Iterable[Fact]) -> str:
 
 
 def side(printed: str) -> Side:
-    """What a program has printed.
+    """The output of a program.
 
     >>> side("applied_rules(3,del)\\\\n% 1,200 inferences, 0.25 CPU in 0.30 seconds")
     Side(inferences=1200, seconds=0.25, counts={'del': 3})
@@ -123,7 +123,7 @@ def side(printed: str) -> Side:
 
 
 def target(rows: Sequence[Row]) -> Target:
-    """Of the paper's findings, the one that is of time."""
+    """The paper's finding about time."""
     what = "the authors' program: marks save inferences with small updates, and less with large"
     middle = len(rows) // 2
     if not middle:

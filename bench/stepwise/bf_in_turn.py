@@ -1,16 +1,16 @@
 """Backward/Forward with marking in the order of the authors' own program, fact by fact.
 
 Illich and Glimm (2025) measured a program in Constraint Handling Rules (dred-mark-eval, folder
-`bf`). A fact that comes into another state acts at once there, and what it brings into another
-state acts before it goes on. This is Algorithm 1 but for its order and these details:
-  - facts that are affected, and marked ones, are checked one after the other, each until it is
-    proved or deleted, while in Algorithm 1 all marked facts wait at once;
-  - what is delayed is proved, so block c) passes over it;
+`bf`). A fact that changes state acts at once, and the facts whose state it changes act before it
+continues. This is Algorithm 1 except for its order and these details:
+  - affected and marked facts are checked one after the other, each until it is proved or deleted,
+    while in Algorithm 1 all marked facts wait at once;
+  - a delayed fact is proved, so block c) skips it;
   - an instance with a fact that is being checked is not chained back over: that fact will act.
 
-In their program nothing is delayed while marked facts are checked (`MarkedFirst`), so what could
-have been met as proved is chained back from. That is the rise of backward applications in the
-paper's tables; without that rule (`InTurn`) marks leave them as they are.
+Their program delays nothing while marked facts are checked (`MarkedFirst`), so it chains back from
+facts that could have been proved already. That explains the rise of backward applications in the
+paper's tables; without that rule (`InTurn`) marks do not change their number.
 
 # states of facts: C being checked   P proved   Y delayed   D deleted; others have none
 """
@@ -55,7 +55,7 @@ class InTurn(BackwardForward):
         return True
 
     def _check(self, fact: Fact) -> None:
-        """Prove it and what it needs, or delete it with all that was checked in vain."""
+        """Prove it and what it needs, or delete it with everything that was checked in vain."""
         self._state[fact] = "C"
         self._met = [fact]
         self._follow(self._act(fact))
@@ -66,7 +66,7 @@ class InTurn(BackwardForward):
                 self._affected.put(met)
 
     def _follow(self, deeds: Iterator[Fact]) -> None:
-        """Facts in another state act before whoever brought them there goes on."""
+        """Facts that have changed state act before the fact that changed them continues."""
         stack = [deeds]
         while stack:
             fact = next(stack[-1], None)
@@ -76,7 +76,7 @@ class InTurn(BackwardForward):
                 stack.append(self._act(fact))
 
     def _act(self, fact: Fact) -> Iterator[Fact]:
-        """Chain back, then forward. Yields each fact that it has brought into another state."""
+        """Chain back, then forward. Yields each fact whose state it has changed."""
         states, state = self._state, self._state[fact]
         found = self.I.deriving(fact) if state == "C" else self.I.touching(fact)
         self.looked(len(found))
@@ -89,7 +89,7 @@ class InTurn(BackwardForward):
             yield from self._chain_forward(found)
 
     def _chain_back(self, r: Instance) -> Iterator[Fact]:
-        """What is not proved of the body is checked, or proved if it is explicit or delayed."""
+        """Check the unproved facts of the body, or prove those that are explicit or delayed."""
         found = [(f, self._state.get(f)) for f in r.body]
         needed = [(f, state) for f, state in found if state != "P"]
         if not needed or any(state in ("C", "D") for _, state in needed):
@@ -118,7 +118,7 @@ class InTurn(BackwardForward):
 
 
 class MarkedFirst(InTurn):
-    """Nothing is delayed before all marked facts are checked, as in the authors' program."""
+    """Delay nothing before all marked facts are checked, as the authors' program does."""
 
     def _reset(self, deleted: Iterable[Fact], waiting: Iterable[Fact] = ()) -> None:
         super()._reset(deleted, waiting)

@@ -1,17 +1,18 @@
 """Backward/Forward with marking (Illich and Glimm 2025, Algorithm 1), line by line.
 
-The text at hand has lost the algorithm's symbols; lines 1 to 34 are restored from the prose,
+Our copy of the paper lacks the algorithm's symbols; lines 1 to 34 are restored from the prose,
 Example 3 and the proofs of appendix A. Where these leave a choice:
-  - line 11 asks for a head outside P ∪ Y: else block a) would derive a delayed fact for ever;
-  - line 23 asks for a head outside C ∪ W, as section 4.1 says ("does not already occur in W
-    or C"); D adds nothing to it, since D ⊆ C ∪ E⁻;
-  - a marked fact counts once an update, however often it is marked;
+  - line 11 requires a head outside P ∪ Y: otherwise block a) would derive a delayed fact again and
+    again;
+  - line 23 requires a head outside C ∪ W, as section 4.1 says ("does not already occur in W
+    or C"); D adds nothing to it, because D ⊆ C ∪ E⁻;
+  - a marked fact counts once per update, however often it is marked;
   - W begins (line 32) with the marked facts in the order in which they were marked.
-Which instance an "∃" finds is free: here the facts of D, P and I are taken in the order in which
-they came. Block letters and line numbers are the paper's.
+Which instance an "∃" finds is free: here the facts of D, P and I are taken in order of insertion.
+Block letters and line numbers are the paper's.
 
-The order of work decides how much is deleted and how much chained back, not what results;
-`bf_in_turn` has that of the program from which the paper's own figures are.
+The order of work decides how much is deleted and how much is chained back, but not the result;
+`bf_in_turn` has the order of the program that produced the paper's figures.
 
 # C checked   D deleted   P proved   W waiting to be checked   Y delayed: proved, not checked
 """
@@ -88,7 +89,7 @@ class BackwardForward(Marking):
         return r.head not in self.P and r.head not in self.Y and self.P.issuperset(r.body)
 
     def chain_back(self) -> bool:
-        """b) Prove the fact that waits on top, or make those wait that would derive it."""
+        """b) Prove the waiting fact on top, or make facts wait that would derive it."""
         if not self.W:
             return False
         fact = next(reversed(self.W))  # 17
@@ -153,10 +154,8 @@ class BackwardForward(Marking):
         self._forward.put(fact)
 
     def _supporting(self, fact: Fact) -> Instance | None:
-        """An instance that derives the fact from none of D, and from some that no one has met.
-
-        What one search has passed over it need not see again: C ∪ W and D only grow.
-        """
+        """An instance that derives the fact from none of D, and from some facts that no one has
+        met. What one search has skipped need not be looked at again: C ∪ W and D only grow."""
         if fact not in self._support:
             self._support[fact] = iter(self.I.deriving(fact))
         C, D, W = self.C, self.D, self.W

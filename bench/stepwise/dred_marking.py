@@ -1,20 +1,21 @@
-"""Delete/Rederive with marking (Illich and Glimm 2025b), as section 3.1 of 2025a sums it up.
+"""Delete/Rederive with marking (Illich and Glimm 2025b), as section 3.1 of 2025a summarises it.
 
-Blocks, in the manner of Algorithm 1: c) overdelete, d) take the overdeleted facts out, a) rederive,
+Blocks, in the manner of Algorithm 1: c) overdelete, d) remove the overdeleted facts, a) rederive,
 e) add the explicit facts, f) insert, g) prepare the next update.
 
-The conditions for passing marks on are our own choice; both leave every result as it is.
+The conditions for passing marks on are our own choice; neither changes any result.
 
 Negative marks (deleted by U2) pass from explicit and implicit facts, whenever rederivation or
-insertion applies a rule. Harmless, as the next overdeletion would reach every marked fact: I only
-grows after it was marked, so its instance is still there, with a body fact that is in E2⁻ or
-marked itself. Overdeletion from E2⁻ and these facts therefore has the same result D, and each
-implicit mark saves exactly one of its applications.
+insertion applies a rule. They are harmless, because the next overdeletion would reach every marked
+fact: I only grows after it was marked, so its instance still exists, with a body fact that is in
+E2⁻ or marked itself. Overdeletion from E2⁻ and these facts therefore has the same result D, and
+each implicit mark saves exactly one of its applications.
 
 Positive marks (deleted now, added again by U2) pass in overdeletion, if every body fact of the
 instance will certainly hold after U2: an explicit one that neither update deletes, an explicit one
 that U1 deletes and U2 adds, or a fact that is positively marked. By induction a marked fact is in
-mat(P, E2); what is not rederived at once is put in with E2⁺, and each saves one insertion.
+mat(P, E2); those that are not rederived at once are inserted with E2⁺, and each saves one
+insertion.
 
 # D overdeleted   R of these, not yet tried to rederive   M⁻, M⁺ marked facts
 """
@@ -66,9 +67,9 @@ class DeleteRederive(Marking):
             self.counts[kind] += 1
 
     def _will_hold(self, instance: Instance) -> bool:
-        """All of its body after U2, for certain; of facts that were in I before U1."""
+        """Whether the whole body certainly holds after U2; of facts that were in I before U1."""
         if not self.positive or not any(f in self.positive for f in instance.body):
-            return False  # some of the body is deleted, and not added again
+            return False  # some of the body is deleted and not added again
         is_explicit = self.rules.is_explicit
         return all(
             f in self.positive or (is_explicit(f) and f not in self.D and f not in self.negative)
@@ -114,7 +115,7 @@ class DeleteRederive(Marking):
         self._affected.put(r.head)
 
     def _rederive(self) -> None:
-        """A fact by itself first; then what those that came back bring back."""
+        """The fact itself first; then the consequences of those that were rederived."""
         r = None
         while self.R and r is None:
             fact = self.R.popleft()

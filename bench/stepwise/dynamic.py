@@ -4,20 +4,20 @@ An update may arrive between any two steps. Its facts become operations add(F) a
 operations are determined (explicitly by an update, implicitly by a rule), cancelled and executed.
 This file has what DRed, counting and B/F share; each has a file of its own.
 
-A state is a value, and `moves` lists what may happen in it, the arrival of the next update
-among them. Who chooses is the scheduler's affair: `explore` tries every choice.
+A state is a value, and `moves` lists all moves that are possible in it, including the arrival of
+the next update. A scheduler chooses; `explore` tries every choice.
 
-What all three rest on, with X = I ∪ {F | add(F) ∈ O}:
+All three rely on these rules, with X = I ∪ {F | add(F) ∈ O}:
   - E is the explicit facts after all updates that have arrived. It says which of add(F) and
     del(F) is cancelled when both are in O, so that no outdated operation wins.
   - An operation stays in O until it has determined all that it can. Facts are therefore in X
     or on their way out, del(F) ∈ O, and rules are matched over X ∪ {F | del(F) ∈ O}.
   - Deletions come from updates and other deletions only, never from additions.
   - Additions of recursive facts (of all, except in counting) wait until no del(F) is left.
-    Else a fact could be added again on the strength of one that is about to go: the paper's
+    Otherwise a fact could be added again because of one that is about to be deleted: the paper's
     invalid additions, and its endless cycles.
-Whoever sends deletions for ever keeps additions waiting for ever; the paper has no answer to
-that either, and a system would drain now and then.
+An endless sequence of deletions keeps additions waiting without end; the paper has no answer to
+that either, and a system would settle now and then.
 
 # E explicit facts   I materialisation   O operations: `adds` and `dels`   X as above
 """
@@ -36,14 +36,14 @@ Set = frozenset[Fact]
 
 
 class Case(NamedTuple):
-    """A program, explicit facts to begin with, and updates. Any fact may be explicit here."""
+    """A program, initial explicit facts, and updates. Any fact may be explicit here."""
 
     rules: Rules
     start: tuple[Fact, ...]
     updates: tuple[Update, ...]
 
     def explicit(self, arrived: int) -> set[Fact]:
-        """E after so many updates."""
+        """E after this many updates."""
         E = set(self.start)
         for update in self.updates[:arrived]:
             E.difference_update(update.deleted)
@@ -85,7 +85,7 @@ class Dynamic(ABC):
     def __init__(self, case: Case) -> None:
         self.case = case
         ever = (fact for update in case.updates for fact in update.inserted)
-        # Rules are positive, so no other fact and no other instance can ever turn up.
+        # Rules are positive, so no other facts and no other instances can occur.
         possible = Facts(closure(case.rules, (*case.start, *ever)))
         self.with_body: dict[Fact, list[Instance]] = {fact: [] for fact in possible}
         self.with_head: dict[Fact, list[Instance]] = {fact: [] for fact in possible}
@@ -100,7 +100,7 @@ class Dynamic(ABC):
         return State(0, E, I, frozenset(), frozenset(), self.memory(I, E))
 
     def moves(self, s: State) -> list[Move]:
-        """Everything that may happen next; nothing, if all is done."""
+        """All possible next moves; none at the end."""
         return [*self._arrival(s), *self.deletions(s), *self.additions(s)]
 
     def _arrival(self, s: State) -> Iterator[Move]:
@@ -134,7 +134,7 @@ class Dynamic(ABC):
                 yield self._move("execute", f"add({fact})", replace(s, I=s.I | {fact}))
 
     def _cancelled(self, s: State) -> Iterator[Move]:
-        """2: of add(F) and del(F), the one that F has no reason for."""
+        """2: of add(F) and del(F), cancel the one that F has no reason for."""
         for fact in sorted(s.adds & s.dels):
             if self.is_supported(s, fact):
                 yield self._move("cancel", f"del({fact})", replace(s, dels=s.dels - {fact}))
@@ -145,14 +145,14 @@ class Dynamic(ABC):
         return Move(kind, what, self.settled(after))
 
     def memory(self, I: Set, E: Set) -> Hashable:
-        """What the version remembers besides, when I is materialised."""
+        """What the version remembers in addition, when I is materialised."""
         return None
 
     def is_supported(self, s: State, fact: Fact) -> bool:
         return fact in s.E
 
     def waits(self, s: State, fact: Fact) -> bool:
-        """Must the addition of the fact wait for deletions?"""
+        """Whether the addition of the fact must wait for deletions."""
         return bool(s.dels)
 
     @abstractmethod
@@ -165,7 +165,7 @@ class Dynamic(ABC):
 
     @abstractmethod
     def settled(self, s: State) -> State:
-        """Without operations that have nothing left to do."""
+        """Drop operations that have nothing left to do."""
 
     def derived(self, s: State) -> list[Fact]:
         """Heads outside X of instances over X with a body fact that is being added."""
@@ -177,7 +177,7 @@ class Dynamic(ABC):
         return list(found)
 
     def without_spent_additions(self, s: State) -> State:
-        """add(F) has done its work if F is there and so is everything that it derives."""
+        """Whether add(F) is done: F is there, and so is everything that it derives."""
         X = s.X
         spent = {
             fact

@@ -2,22 +2,22 @@
 
 As in `bf_marking` a fact is checked before it is deleted; dels is D. The check sees X without
 dels, and its blocks a) to d) keep their order, so that a state has at most the choices that the
-"∃" of that algorithm leave. Arrivals, cancelling and executing may come between any two.
+"∃" of that algorithm leave. Arrivals, cancelling and executing may happen between any two.
 
 An update that deletes invalidates proofs: C, P, W and Y are emptied when it arrives, and what
 was waiting is found again from dels. One that only adds invalidates nothing: proofs rest on E.
-What was disproved stays in dels in both cases. An explicit fact that goes and that rules could
-derive as well is not deleted but checked; it is in L until then.
+Disproved facts stay in dels in both cases. A fact that is no longer explicit, but that rules could
+derive, is not deleted but checked; it is in L until then.
 
 Correct. Trees are as in `dynamic_dred`. When the blocks have nothing to do, a fact of X \\ dels
 with an instance that meets dels was checked and is in P or E, so it has a proof over X \\ dels (no
 invalid addition, no omitted deletion). A fact that is disproved while all its premises stay
-would have been derived in block a); so some premise is in dels too, or was. If it comes back,
-by its explicit addition or a rule, it is in adds, and derives the fact then (no invalid deletion,
-no omitted addition). No set of facts to rederive is needed.
+would have been derived in block a); so some premise is in dels, too, or was. If that premise
+returns, by its explicit addition or a rule, it is in adds, and then derives the fact (no invalid
+deletion, no omitted addition). No set of facts to rederive is needed.
 
-Ends. Between arrivals C ∪ W and P ∪ Y only grow, and dels loses only facts of E, which block d)
-does not give back to it; when dels is empty, none appears, and additions only enlarge X.
+Terminates. Between arrivals C ∪ W and P ∪ Y only grow, and dels loses only facts of E, which block
+d) does not give back to it; when dels is empty, none appears, and additions only enlarge X.
 
 # C checked   P proved   W waiting, the last one first   Y delayed   L no longer explicit
 """
@@ -74,7 +74,7 @@ class BackwardForward(Dynamic):
                     return
 
     def _forward(self, s: State, check: Check) -> Iterator[tuple[State, object]]:
-        """a) What follows from proved facts; one that is in dels already comes back later."""
+        """a) Consequences of proved facts; one that is already in dels returns later."""
         alive = s.X - s.dels - check.P - check.Y
         heads = {
             r.head
@@ -121,7 +121,7 @@ class BackwardForward(Dynamic):
             yield replace(s, memory=replace(check, W=(head,))), f"? {head}"
 
     def _disproved(self, s: State, check: Check) -> Iterator[tuple[State, object]]:
-        """d) Checked and not proved; what an update has made explicit since then is spared."""
+        """d) Delete what was checked and not proved; spare what has since become explicit."""
         N = check.C - check.P - s.dels - s.E
         if N:
             yield replace(s, dels=s.dels | N), ", ".join(map(str, sorted(N)))

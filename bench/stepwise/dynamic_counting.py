@@ -1,10 +1,10 @@
-"""Counting with fully dynamic updates: M remembers which instances were really applied.
+"""Counting with fully dynamic updates: M holds the instances that were applied.
 
-A fact's count is the number of instances in M that derive it, and one if it is in E. So that a
-fact cannot hold itself up, every fact has a rank when it enters X, one more than the highest rank
-in the body that derives it (0 if explicit); of a recursive rule's instances only those count
-whose body facts, as far as they are recursive with the head, have lower ranks. Others stay in M:
-when the fact is gone and they are not, they bring it back, with a new rank.
+A fact's count is the number of instances in M that derive it, plus one if it is in E. So that a
+fact cannot support itself, every fact gets a rank when it enters X, one more than the highest rank
+in the body that derives it (0 if explicit); of a recursive rule's instances only those count whose
+body facts, as far as they are recursive with the head, have lower ranks. Others stay in M: if the
+fact is deleted and they remain, they restore it with a new rank.
 
 Facts that are not recursive are added and deleted in any order; additions of recursive facts
 wait until no deletion is left.
@@ -13,12 +13,12 @@ Correct. A fact of X \\ dels is in E or has an instance in M that counts, and th
 instance in M is in X ∪ dels. With dels empty, every fact of X holds, by induction on components of
 the program and on ranks (no invalid addition, no omitted deletion). add(F) stays until all
 instances over X with F are in M, and an instance in M whose head is not in X determines its
-addition; so X has everything that holds when adds is empty (no invalid deletion, no omitted
+addition; so X contains everything that holds when adds is empty (no invalid deletion, no omitted
 addition). del(F) removes from M what was applied, and nothing else.
 
-Ends. Deletions come from deletions only. By induction on components: facts below change
-finitely often between arrivals, so the instances of a nonrecursive rule come and go finitely
-often; and recursive facts enter X only when no deletion is left, so ranks cannot grow for ever.
+Terminates. Only deletions cause deletions. By induction on components: facts below change finitely
+often between arrivals, so the instances of a nonrecursive rule change finitely often; and
+recursive facts enter X only when no deletion is left, so ranks cannot grow without end.
 
 # M applied instances   ranks of the facts of X ∪ dels
 """
@@ -60,7 +60,7 @@ class Counting(Dynamic):
         return Memory(M, frozenset(ranks.items()))
 
     def _is_recursive(self, r: Instance, fact: Fact) -> bool:
-        """Do the fact and the head of r depend on each other?"""
+        """Whether the fact and the head of r depend on each other."""
         number = self.component.get(r.head.relation)
         return number is not None and number == self.component.get(fact.relation)
 
@@ -83,7 +83,7 @@ class Counting(Dynamic):
         return bool(s.dels) and fact.relation in self.component
 
     def arrive(self, s: State, update: Update) -> State:
-        """A deletion is cancelled at once if its fact has a derivation left."""
+        """Cancel a deletion at once if its fact has a derivation left."""
         memory = memory_of(s)
         ranks = dict.fromkeys(update.inserted, 0) | memory.rank()
         s = super().arrive(s, Update((), update.inserted))
@@ -91,7 +91,7 @@ class Counting(Dynamic):
         return replace(s, dels=s.dels | {f for f in update.deleted if not self.is_supported(s, f)})
 
     def determine_deletions(self, s: State) -> Iterator[tuple[State, object]]:
-        """One instance of M less, because of a body fact that goes."""
+        """Remove an instance from M, because a fact of its body is deleted."""
         memory = memory_of(s)
         for r in sorted(memory.M):
             if s.dels.isdisjoint(r.body):
@@ -102,7 +102,7 @@ class Counting(Dynamic):
             yield after, r
 
     def determine_additions(self, s: State) -> Iterator[tuple[State, object]]:
-        """One instance of M more, or one of M that brings its head back."""
+        """Add an instance to M, or let an instance of M restore its head."""
         memory = memory_of(s)
         alive = s.X - s.dels
         for r in sorted(self._open(s)):
@@ -115,7 +115,7 @@ class Counting(Dynamic):
                 yield self._entered(s, r), r
 
     def _open(self, s: State) -> set[Instance]:
-        """Instances to apply: not in M, with a new body fact, and none that goes."""
+        """Instances to apply: not in M, with a new body fact, and none that is being deleted."""
         memory, alive = memory_of(s), s.X - s.dels
         return {
             r

@@ -4,11 +4,11 @@ Correct. Every fact of X has a derivation tree with nodes in X ∪ dels and leav
 no step breaks that. When no deletion can be determined, an instance over X ∪ dels that meets
 dels has its head in dels, in E or outside X; so a fact of X \\ dels has a tree without dels, and
 holds (no invalid addition, no omitted deletion). An instance over X without its head in X has a
-body fact in adds, or its head is in R: heads leave X through dels alone and then are in R, and a
-body fact that comes back, or whose deletion is cancelled, is in adds. So nothing that holds is
+body fact in adds, or its head is in R: heads leave X only through dels and are then in R, and a
+body fact that returns, or whose deletion is cancelled, is in adds. So nothing that holds is
 missing when adds and R are empty (no invalid deletion, no omitted addition).
 
-Ends. Between arrivals, deletions only move facts from X to dels; when dels is empty, none
+Terminates. Between arrivals, deletions only move facts from X to dels; when dels is empty, none
 appears, and additions only enlarge X.
 
 # R overdeleted, and derivable in one step from X: to be rederived

@@ -73,7 +73,7 @@ def generated(seed: int) -> Case:
 def changes(
     rng: random.Random, universe: Sequence[Fact], start: Iterable[Fact], count: int, most: int
 ) -> Iterable[Update]:
-    """Updates of at most so many facts each way, as the papers want them: E⁻ ⊆ E, E⁺ ∩ E = ∅."""
+    """Updates of at most this many facts each way, as the papers require: E⁻ ⊆ E, E⁺ ∩ E = ∅."""
     E = set(start)
     for _ in range(count):
         deleted = [fact for fact in universe if fact in E and rng.random() < 0.5][:most]

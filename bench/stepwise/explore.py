@@ -19,7 +19,7 @@ Version = Callable[[Case], Dynamic]
 
 
 class Wrong(NamedTuple):
-    """A run that ends with a wrong I, or comes back to where it was."""
+    """A run that ends with a wrong I, or returns to an earlier state."""
 
     error: str
     fact: Fact | None
@@ -42,7 +42,7 @@ class Found:
 
 
 def explore(version: Version, case: Case, most: int = 1_000_000, errors: int = 10) -> Found:
-    """All runs; stops at so many states, or when so many errors are found."""
+    """All runs; stops after this many states, or when this many errors are found."""
     dynamic, found = version(case), Found()
     right = [closure(case.rules, case.explicit(n)) for n in range(len(case.updates) + 1)]
     paths: dict[State, int] = {}
@@ -63,7 +63,7 @@ def explore(version: Version, case: Case, most: int = 1_000_000, errors: int = 1
     enter(start)
     while frames:
         s, moves, tried = frames.pop()
-        if tried:  # the move before has been followed to its ends
+        if tried:  # the previous move has been followed to its ends
             run.pop()
             paths[s] += paths[moves[tried - 1].after]
         if tried == len(moves):
@@ -86,7 +86,8 @@ def explore(version: Version, case: Case, most: int = 1_000_000, errors: int = 1
 
 
 def differences(s: State, right: set[Fact], run: Sequence[Move]) -> list[Wrong]:
-    """The paper's four errors, by what was executed last for the fact since the last arrival."""
+    """Which of the paper's four errors it is, by the last operation executed for the fact since the
+    last arrival."""
     last = max((i for i, move in enumerate(run) if move.kind == "arrive"), default=-1)
     done = {move.what for move in run[last + 1 :] if move.kind == "execute"}
 

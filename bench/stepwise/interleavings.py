@@ -2,7 +2,7 @@
 
     python -m bench.stepwise.interleavings [--cases N] [--first SEED]
 
-`text` returns the table for a page. Ends with 1 if a run ends wrong or never.
+`text` returns the table for a page. Exits with 1 if a run ends wrong or never.
 """
 
 from __future__ import annotations

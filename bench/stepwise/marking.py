@@ -1,7 +1,8 @@
-"""A stream of updates, worked on one rule application an iteration, with a look at the next.
+"""A stream of updates, one rule application per iteration, with a look at the next update.
 
-What both marking algorithms share: the loop of Algorithm 1 in Illich and Glimm (2025a) without
-its blocks. At most two updates are known at a time, U1 that is worked on and U2 that follows.
+The common part of both marking algorithms: the loop of Algorithm 1 in Illich and Glimm (2025a)
+without its blocks. At most two updates are known at a time: U1, which is being worked on, and U2,
+which follows.
 
 # I materialisation   U1, U2 as above   E⁻, E⁺ facts that an update deletes and adds
 """
@@ -17,14 +18,14 @@ from bench.stepwise.matching import Fact, Frontier, Known, Rules
 
 
 class Update(NamedTuple):
-    """E⁻ and E⁺: facts of extensional relations, E⁻ among those that are there, E⁺ not."""
+    """E⁻ and E⁺, both of extensional relations: E⁻ holds existing facts, E⁺ absent ones."""
 
     deleted: tuple[Fact, ...] = ()
     inserted: tuple[Fact, ...] = ()
 
 
 class Marking(ABC):
-    """One algorithm at work. `looks=False` makes it the classical one: it sees U1 alone."""
+    """A running algorithm. `looks=False` makes it the classical one, which sees only U1."""
 
     def __init__(self, rules: Rules, facts: Iterable[Fact] = (), looks: bool = True) -> None:
         self.rules = rules
@@ -34,7 +35,7 @@ class Marking(ABC):
         self.U2: Update | None = None
         self.counts = Counter[str]()
         self.iterations = 0
-        self.instances = 0  # looked at, whether they were applied or not
+        self.instances = 0  # instances looked at, whether or not they were applied
         self._ended = False
 
     def process(self, stream: Iterable[Update | None]) -> Iterator[frozenset[Fact]]:
@@ -44,7 +45,7 @@ class Marking(ABC):
                 yield frozenset(self.I)
 
     def steps(self, stream: Iterable[Update | None]) -> Iterator[str]:
-        """Iterations, by the letters of their blocks. None in the stream: none is there now."""
+        """The iterations, by the letters of their blocks. A None in the stream: no update yet."""
         updates = iter(stream)
         self._ended = False
         while True:
@@ -79,7 +80,7 @@ class Marking(ABC):
 
     @abstractmethod
     def begin(self, update: Update) -> None:
-        """An update is there that was not looked at before."""
+        """A new update is there that was not looked at before."""
 
     @abstractmethod
     def look(self, current: Update, following: Update) -> None:
@@ -87,4 +88,4 @@ class Marking(ABC):
 
     @abstractmethod
     def iterate(self) -> str:
-        """At most one rule application; the letter of the block that had its turn, g the last."""
+        """At most one rule application; returns the letter of the block that acted, g last."""

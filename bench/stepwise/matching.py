@@ -1,8 +1,8 @@
 """Rule instances over ground facts, found one at a time.
 
-A rule is compiled once for every place where a search can start: a body atom that a fact
-matches, the head, or nowhere. From there the search is depth first and asks an index at every
-step, so that the first instance costs no more than it must.
+A rule is compiled once for every place where a search can start: a body atom that a fact matches,
+the head, or nowhere. From there the search is depth first and queries an index at every step, so
+that the first instance costs as little as possible.
 
 Rules are the project's own, in core form, as far as the papers need them: positive atoms, and
 comparisons of variables and constants that the atoms bind.
@@ -27,7 +27,7 @@ Pairs = tuple[tuple[int, int], ...]  # of a column and a slot
 
 
 class Fact:
-    """There is one object of each fact, so that sets of facts need not look into them."""
+    """Each fact is one object, so that sets of facts compare identities."""
 
     __slots__ = ("relation", "values")
     _all: ClassVar[dict[tuple[str, tuple[Value, ...]], Fact]] = {}
@@ -91,7 +91,7 @@ class Facts:
             del self._indexes[fact.relation, columns][key][fact]
 
     def matching(self, relation: str, columns: Columns, key: tuple[Value, ...]) -> tuple[Fact, ...]:
-        """As they are now: what comes later is not among them."""
+        """A snapshot: later facts are not among them."""
         index = self._indexes.get((relation, columns))
         if index is None:
             index = self._indexes[relation, columns] = {}
@@ -134,8 +134,8 @@ class _Test(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Facts that agree with the slots in `bound`; then `free` is bound, and `same` (variables
-    that the atom has twice) and `tests` decide."""
+    """Facts that agree with the slots in `bound`; then `free` is bound, and `same` (variables that
+    occur twice in the atom) and `tests` filter."""
 
     atom: int
     columns: Columns
@@ -146,7 +146,7 @@ class _Step(NamedTuple):
 
 
 class _Search(NamedTuple):
-    """A start, which binds `free` and must agree with `same`, and what follows."""
+    """A start, which binds `free` and must agree with `same`, and the steps after it."""
 
     free: Pairs
     same: Pairs
@@ -199,7 +199,7 @@ class _Compiled:
         left = [i for i in range(len(self.atoms)) if i != taken]
         steps: list[_Step] = []
         while left:
-            # The atom with most columns known; ties in the order of the rule.
+            # The atom with the most known columns; ties in the order of the rule.
             atom = max(left, key=lambda i: (self._known(self.atoms[i], known), -i))
             left.remove(atom)
             slots = self.atoms[atom].slots
@@ -228,7 +228,7 @@ class _Compiled:
 
     @staticmethod
     def _others(atom: _Pattern, free: Pairs, columns: Columns = ()) -> Pairs:
-        """Columns that bind no slot, and that no index was asked for."""
+        """Columns that bind no slot and belong to no index key."""
         pairs = enumerate(atom.slots)
         return tuple((c, slot) for c, slot in pairs if c not in columns and (c, slot) not in free)
 
@@ -326,10 +326,9 @@ class Rules:
 
 
 class Known(Facts):
-    """Facts with the instances of rules among them, which are found once, when the last of their
-    facts comes, and forgotten when the first of them goes. So to look at one costs next to
-    nothing, and an algorithm's time is that of the rules it applies.
-    """
+    """Facts with the rule instances among them, each found once, when the last of its facts
+    arrives, and dropped when the first of its facts is deleted. Looking at an instance therefore
+    costs next to nothing, and an algorithm's time is that of the rules it applies."""
 
     def __init__(self, rules: Rules, facts: Iterable[Fact] = ()) -> None:
         self._rules = rules
@@ -355,12 +354,13 @@ class Known(Facts):
         self._forget(fact)
 
     def take_out(self, fact: Fact) -> None:
-        """It goes, and may come back before any other does: its instances stay until `settle`."""
+        """Delete a fact that may return before any other is deleted: its instances stay until
+        `settle`."""
         super().remove(fact)
         self._out[fact] = None
 
     def settle(self) -> None:
-        """What was taken out and is not back does not come back."""
+        """Deleted facts that have not returned will not."""
         for fact in self._out:
             self._forget(fact)
         self._out = {}
@@ -373,7 +373,7 @@ class Known(Facts):
                     self._uses[f].pop(r, None)
 
     def touching(self, fact: Fact) -> tuple[Instance, ...]:
-        """Instances with the fact in their body, as they are now."""
+        """Current instances with the fact in their body."""
         return tuple(self._uses.get(fact, ()))
 
     def deriving(self, fact: Fact) -> tuple[Instance, ...]:
@@ -381,7 +381,7 @@ class Known(Facts):
 
 
 class Frontier:
-    """Facts whose instances have not been looked at, or not all of them.
+    """Facts whose instances have not all been looked at.
 
     An instance that is not accepted is not offered again: what the algorithms ask of one
     (a head that is not in a set which only grows) cannot come true later. Facts that come while
@@ -396,7 +396,7 @@ class Frontier:
     ) -> None:
         self._known = known
         self._waiting = deque(facts)
-        self._count = count  # told how many instances were looked at
+        self._count = count  # called with the number of instances looked at
         self._open: Iterator[Instance] = iter(())
 
     def put(self, fact: Fact) -> None:

@@ -1,4 +1,4 @@
-"""Illich and Glimm (2025), Tables 1 to 3: the figures that the text at hand has kept.
+"""Illich and Glimm (2025), Tables 1 to 3: the figures that survive in the copy at hand.
 
 Kept of Table 1 (trans): the reduction of CPU time, and deletions, backward and forward, old and
 new, for the eight sizes of updates. Lost: sizes (section 5.2.1 names them), CPU times, insertions
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Printed(NamedTuple):
-    """Applications are pairs: old, that is classical B/F, and new, that is with marking."""
+    """Applications are pairs: old, which is classical B/F, and new, which is with marking."""
 
     reduction: float  # of CPU time, in per cent
     deletions: tuple[int, int]

@@ -1,11 +1,11 @@
-"""Plays streams with and without marking, and counts and measures what they take.
+"""Plays streams with and without marking, and measures them.
 
-The first update, which fills the dataset, is completed before any other is looked at; after it
-the next update is always there. Every stream is played several times, old and new in turns, with
-the garbage collector off, and of each update the least CPU time counts; a short stream is played
+The first update, which fills the dataset, is completed before any other is looked at; after it the
+next update is always available. Every stream is played several times, old and new in turns, with
+the garbage collector off, and the least CPU time of each update counts; a short stream is played
 more often. Applications and marks are the same each time.
 
-CPU time is of this machine. *Steps* are of none: rule instances looked at, and rules applied.
+CPU time depends on the machine. *Steps* do not: rule instances looked at, plus rules applied.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.stepwise.marking import Marking, Update
 from bench.stepwise.matching import Fact, Rules, closure
 
 Algorithm = type[Marking]
-ENOUGH = 1.0  # seconds that a stream is played for, if not longer
+ENOUGH = 1.0  # seconds that a stream is played for, at least
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _pair(
 
 
 def _least(times: Sequence[Sequence[float]]) -> float:
-    """Of each update the least, in all.
+    """The sum of the least time of each update.
 
     >>> _least([[1.0, 5.0], [2.0, 4.0]])
     5.0

@@ -1,8 +1,8 @@
-"""The streams of the paper's evaluation: recorded ones, and some generated as it tells.
+"""The streams of the paper's evaluation: recorded ones, and generated ones as it describes them.
 
-The recorded ones are of a later state of the authors' material: 20 updates on about 108 nodes,
-the same edges for path (the paper's trans) and sequence (seq). Table 1 speaks of 50 updates on 20
-nodes, and Table 2 of 100 nodes; `generated` makes such streams. The ways are the paper's own.
+The recorded ones come from a later state of the authors' material: 20 updates on about 108 nodes,
+the same edges for path (the paper's trans) and sequence (seq). Table 1 has 50 updates on 20 nodes,
+and Table 2 has 100 nodes; `generated` makes such streams. The ways are the paper's own.
 
 The paper calls size "the number of both added and deleted facts". The authors' generator adds that
 many and deletes up to as many, and its forward applications come out near the printed ones.
@@ -33,7 +33,7 @@ def rules(name: str) -> Rules:
 
 
 def recorded(size: int, seed: int) -> tuple[Update, ...]:
-    """Of `size` facts, half of them added and half deleted."""
+    """`size` facts, half of them added and half deleted."""
     name = f"scale-update-{seed}-100-{size // 2:02}-200.changes"
     return read(STREAMS / "path" / "scale-update" / name)
 

@@ -38,11 +38,11 @@ REPEATS = 2  # at least
 
 
 class Plan(NamedTuple):
-    """A table: which streams make a row, and the paper's figures for it."""
+    """A table: the streams that make a row, and the paper's figures for it."""
 
     title: str
     program: str
-    first: str  # what a row is
+    first: str  # what a row stands for
     labels: tuple[int, ...]
     seeds: tuple[int, ...]
     stream: Callable[[int, int], tuple[Update, ...]]
@@ -134,12 +134,12 @@ def measured(names: Sequence[str], quick: bool = False, repeats: int = REPEATS) 
             some = [plan.stream(label, seed) for seed in seeds]
             for algorithm in plan.algorithms:
                 known = streams.rules(plan.program)
-                once = quick or algorithm is MarkedFirst  # which is there for its counts
+                once = quick or algorithm is MarkedFirst  # which is measured only for its counts
                 yield play(name, label, known, some, algorithm, 1 if once else repeats)
 
 
 def text(rows: Sequence[Row], where: str = "") -> str:
-    """What a run has to say, in Markdown."""
+    """The text of a run's page, in Markdown."""
     parts = [where] if where else []
     parts.append("\n".join(f"- {target}" for target in targets(rows)))
     for name, plan in PLANS.items():
@@ -219,7 +219,7 @@ def _printed(row: paper.Printed) -> list[str]:
 
 
 def targets(rows: Sequence[Row]) -> list[Target]:
-    """What the paper says of its tables, checked on these rows."""
+    """The paper's statements about its tables, checked on these rows."""
     bf = [row for row in rows if row.algorithm != "DeleteRederive"]
     dred = [row for row in rows if row.algorithm == "DeleteRederive"]
     found = [
@@ -266,8 +266,8 @@ def _fewer(name: str, rows: Sequence[Row]) -> Target:
 
 
 def _sooner(name: str, rows: Sequence[Row]) -> Iterator[Target]:
-    """Steps and CPU time that marks save: means over the streams of the smaller half of the
-    updates, and of the larger; of CPU time with twice the standard error.
+    """Steps and CPU time saved by marks: means over the streams of the smaller half of the updates,
+    and of the larger; CPU time with twice the standard error.
 
     That small updates gain most, the paper says of trans and of its authors' order.
     """
@@ -293,7 +293,7 @@ def _sooner(name: str, rows: Sequence[Row]) -> Iterator[Target]:
 
 
 def _mean(rows: Sequence[Row]) -> tuple[float, float]:
-    """Of CPU time saved, in per cent, with twice its standard error."""
+    """CPU time saved, in per cent, with twice its standard error."""
     each = [one for row in rows for one in row.reductions]
     return statistics.fmean(each), 2 * statistics.stdev(each) / math.sqrt(len(each))
 
@@ -301,7 +301,7 @@ def _mean(rows: Sequence[Row]) -> tuple[float, float]:
 def _equal(what: str, rows: Sequence[Row], kind: str, marks: str) -> Target:
     if not rows:
         return Target(what, None, "no figures")
-    # Stream by stream: averages could agree by chance.
+    # Stream by stream, because averages could agree by chance.
     each = [pair for row in rows for pair in row.each]
     right = sum(old.get(kind, 0) - new.get(kind, 0) == new.get(marks, 0) for old, new in each)
     return Target(what, right == len(each), f"{right} of {len(each)} streams")

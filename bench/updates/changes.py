@@ -1,4 +1,4 @@
-"""A change that a benchmark makes in one transaction, and the change that takes it back."""
+"""A change that a benchmark makes in one transaction, and the change that undoes it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CELL = re.compile(r'"((?:[^"\\]|\\.)*)"|(-?\d+)')
 
 @dataclass(frozen=True)
 class Change:
-    """Facts and rules that go, and that come. Rules are texts."""
+    """Deleted and inserted facts, removed and added rules. Rules are texts."""
 
     gone: Mapping[str, Rows] = field(default_factory=dict)
     come: Mapping[str, Rows] = field(default_factory=dict)
@@ -47,7 +47,7 @@ def one_by_one(facts: Facts, count: int, seed: int) -> tuple[Change, ...]:
 
 
 def share(facts: Facts, part: float, seed: int) -> Change:
-    """The deletion of a share of the facts, each equally likely."""
+    """The deletion of a part of the facts, each equally likely."""
     total = sum(len(rows) for rows in facts.values())
     (gone,) = _drawn(facts, 1, seed, max(1, round(part * total)))
     return Change(gone=gone)

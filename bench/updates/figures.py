@@ -1,4 +1,4 @@
-"""What was measured: samples of one algorithm, and rows that compare all of them."""
+"""Measurements: samples of one algorithm, and rows that compare all algorithms."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ State = dict[str, Checksum]  # of a database: a checksum for each relation
 class Sample:
     """One update."""
 
-    place: int  # of the change in its scene
+    place: int  # number of the change in its scene
     seconds: float
-    changed: tuple[int, int]  # facts that came and that went, of all relations
+    changed: tuple[int, int]  # inserted and deleted facts of all relations
     numbers: dict[str, int]  # under the papers' names
-    chosen: tuple[str, ...] = ()  # algorithms that strata were maintained by
-    maintaining: float = 0.0  # of the seconds, those in which consequences were found
+    chosen: tuple[str, ...] = ()  # the algorithms that maintained strata
+    maintaining: float = 0.0  # those of the seconds in which consequences were found
 
 
 @dataclass
@@ -36,9 +36,10 @@ class Series:
 
     detail: str = ""  # of an error, which ends it
     samples: list[Sample] = field(default_factory=list)
-    first: list[Sample] = field(default_factory=list)  # of changes that had never been made
-    stopped: set[int] = field(default_factory=set)  # places of updates that took too long
-    states: dict[int, State] = field(default_factory=dict)  # right after the change at a place
+    first: list[Sample] = field(default_factory=list)  # of changes made for the first time
+    stopped: set[int] = field(default_factory=set)  # numbers of updates that took too long
+    # right after the change with that number
+    states: dict[int, State] = field(default_factory=dict)
 
     def add(self, other: Series) -> None:
         """The same updates, made once more."""
@@ -49,8 +50,7 @@ class Series:
         self.states = {**other.states, **self.states}
 
     def times(self) -> dict[int, float]:
-        """The least seconds by the places of the changes; infinite for an update that was
-        stopped."""
+        """The least seconds by the number of the change; infinite for a stopped update."""
         found: dict[int, float] = {}
         for sample in self.samples:
             found[sample.place] = min(sample.seconds, found.get(sample.place, math.inf))
@@ -84,8 +84,8 @@ class Row:
     best: bool
     limit: float
     series: dict[str, Series]
-    fresh: float | None = None  # seconds of an evaluation from the start, reading included
-    compiled: int = 0  # starts and ends of a compilation while updates were measured
+    fresh: float | None = None  # seconds of an evaluation from scratch, including reading
+    compiled: int = 0  # starts and ends of compilations while updates were measured
 
     @property
     def name(self) -> str:
@@ -112,7 +112,7 @@ class Row:
         if self.status(algorithm) != "ok" or self.status(than) not in ("ok", "stopped"):
             return None
         mine, other = self.series[algorithm].times(), self.series[than].times()
-        # An algorithm that is stopped while it warms up has no change in common with any.
+        # An algorithm that is stopped while it warms up has no change in common with any other.
         if both := mine.keys() & other.keys():
             mine, other = ({place: some[place] for place in both} for some in (mine, other))
         if math.isinf(self._figure(mine)):
@@ -120,12 +120,12 @@ class Row:
         return min(self._figure(other), self.limit) / self._figure(mine)
 
     def fastest(self) -> str | None:
-        """The best of the algorithms that do not choose."""
+        """The best of the algorithms other than `auto`."""
         known = [(s, name) for name in self.series if (s := self.seconds(name)) and name != AUTO]
         return min(known)[1] if known else None
 
     def behind(self) -> float | None:
-        """How many times the best fixed algorithm's time `auto` takes."""
+        """The time of `auto` as a multiple of the best fixed algorithm's."""
         ratios = [self.times_faster(AUTO, name) for name in self.series if name != AUTO]
         return max((1 / ratio for ratio in ratios if ratio), default=None)
 
@@ -133,7 +133,7 @@ class Row:
         return next((s.changed() for s in self.series.values() if s.samples), 0.0)
 
     def differing(self) -> list[str]:
-        """Algorithms whose results are not those of recomputing, as far as both have them."""
+        """Algorithms whose results differ from those of recomputing, as far as both have them."""
         base = self.series[BASE]
         return [name for name, found in self.series.items() if not agree(found, base)]
 
@@ -142,7 +142,7 @@ class Row:
 
 
 def agree(one: Series, other: Series) -> bool:
-    """The same facts changed, and the states are the same, where both were looked at."""
+    """Whether the same facts changed, and the states agree, where both were checked."""
     mine, theirs = ({s.place: s.changed for s in series.samples} for series in (one, other))
     return all(
         a[place] == b[place]

@@ -16,14 +16,14 @@ from bench.updates.figures import BASE, Row, Sample, Series, State
 from bench.updates.scenes import Scene
 from tidelog import Database, LimitError, Limits
 
-BUDGET = 0.75  # of the limit: when an algorithm's updates took so long, the others are left out
+BUDGET = 0.75  # limits: when an algorithm's updates take this long in all, the rest is left out
 PATIENCE = 2  # limits that counting derivations for the first time may take
 WARM_UPS = 2  # times that every single change is made before it is measured
 WARM = 1.0  # seconds for what an algorithm does before it is measured
-LATER = 4  # insertions that are measured by themselves where deletions were stopped
-LONG = 5.0  # seconds: what takes longer by itself needs no first time that does not count
+LATER = 4  # insertions that are measured separately where deletions were stopped
+LONG = 5.0  # seconds: an update that takes longer needs no uncounted first time
 STREAMS = 5  # times that streams are played, each with new databases; the best counts
-TIMES = 5  # that every single change is measured; the best counts
+TIMES = 5  # times that every single change is measured; the best counts
 
 
 def play(scene: Scene, algorithms: Sequence[str], limit: float) -> list[Row]:
@@ -39,7 +39,7 @@ def play(scene: Scene, algorithms: Sequence[str], limit: float) -> list[Row]:
 
 def played(scene: Scene, algorithms: Sequence[str], limit: float) -> list[Row]:
     players = [Player(scene, name, limit) for name in algorithms]
-    # The databases of all algorithms live at once; what one costs the collector, all would pay.
+    # The databases of all algorithms exist at once; the collector's work on one would cost all.
     gc.collect()
     gc.freeze()
     places = np.arange(len(scene.changes))
@@ -77,9 +77,8 @@ def played(scene: Scene, algorithms: Sequence[str], limit: float) -> list[Row]:
 
 
 def parts(scene: Scene) -> list[list[int]]:
-    """What an algorithm does in one turn: the machine is not equally fast all the time, so the
-    turns are short. Where the first change of each does not count, it must have others, and each
-    time it is another change."""
+    """The work of an algorithm in one turn: the machine's speed varies, so turns are short. Where
+    the first change of each does not count, further changes follow, a different one each time."""
     size = 1 if scene.shape == "one way" else 4 if scene.case == "rules" else 2
     count = len(scene.changes)
     found = []
@@ -96,10 +95,11 @@ class Player:
     scene: Scene
     algorithm: str
     limit: float
-    given: Database | None = None  # what to work on; a new one if None, for auto with modules
+    # the algorithm's memory between updates; new if None, for auto with modules
+    given: Database | None = None
     series: list[Series] = field(default_factory=list)
     spent: float = 0.0
-    done: int = -1  # the last change that was made and not taken back
+    done: int = -1  # the last change that was made and not undone
 
     def __post_init__(self) -> None:
         self.series = [Series() for _ in self.scene.steps]
@@ -116,8 +116,7 @@ class Player:
         return sum(map(self.database.size, self.database.relations))
 
     def warm_up(self, places: Sequence[int], first: bool) -> None:
-        """Make the changes, as many as there is time for: plans and indexes that they need are
-        there then."""
+        """Make the changes, as many as there is time for, so that their plans and indexes exist."""
         for number, place in enumerate(places):
             if self.spent > WARM or not self._goes_on():
                 break
@@ -125,14 +124,14 @@ class Player:
         self.spent = 0.0
 
     def play(self, places: Sequence[int], first: bool, warms: bool = True) -> None:
-        """Make the changes at these places; the first one may be to warm up, and not count."""
+        """Make the changes with these numbers; the first one may be an uncounted warm-up."""
         for number, place in enumerate(places):
             if not self._goes_on():
                 return
             self._one(place, counts=number > 0 or not warms, look=first and number == 0)
 
     def _goes_on(self) -> bool:
-        """No error, no commit that is missing, and not too long."""
+        """No error, no missing commit, and not too slow."""
         if any(series.detail for series in self.series):
             return False
         stopped = any(series.stopped for series in self.series)
@@ -142,7 +141,7 @@ class Player:
         return not known or self.spent <= self.limit * BUDGET
 
     def play_back(self, places: Sequence[int]) -> None:
-        """Where the way there takes too long, the way back can still be measured by itself."""
+        """If the way there takes too long, the way back can still be measured separately."""
         if len(self.series) < 2 or not self.series[0].stopped or self.series[1].times():
             return
         for number, place in enumerate(places):
@@ -160,7 +159,7 @@ class Player:
                 return
 
     def keep_still(self) -> bool:
-        """Make the change that touches nothing, and take it back; False if it takes too long."""
+        """Make the change that affects nothing, and undo it; False if it takes too long."""
         still, limits = self.scene.still, Limits(max_seconds=PATIENCE * self.limit)
         if still is None:
             return True
@@ -219,7 +218,7 @@ class Player:
         )
 
     def _undone(self, place: int, series: Series) -> None:
-        """A stopped update has left no trace; what its first half did is taken back."""
+        """A stopped update has left no trace; its first half is undone."""
         if series is not self.series[0]:
             self._recompute(self.scene.changes[place].back())
         if self.scene.shape == "there and back" and state(self.database) != self.start:
@@ -231,7 +230,7 @@ class Player:
             change.make(tx)
 
     def look_back(self) -> None:
-        """The last state: after changes there and back it must be that of the start."""
+        """The last state, which must be the initial one after changes there and back."""
         last = self.series[-1]
         if any(series.detail for series in self.series):
             return
@@ -253,7 +252,7 @@ def of_relation(database: Database, name: str) -> Checksum:
 
 
 def fresh_seconds(scene: Scene, runs: int = 3) -> float:
-    """An evaluation from the start, as someone without updates would do after a rule's change."""
+    """An evaluation from scratch, as needed without updates after a rule's change."""
     times = []
     for _ in range(runs):
         wall, cpu = time.perf_counter(), time.process_time()

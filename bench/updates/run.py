@@ -29,8 +29,8 @@ from tidelog.maintain.driver.algorithms import ALGORITHMS
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "figures" / "updates.md"
 RESULTS = ROOT / "bench" / "results" / "updates.json"
-# Auto alone uses closure modules here; others that do are measured in `bench.modules`, and circuits
-# in `bench.dbsp`.
+# Only auto uses closure modules here; `bench.modules` measures others that do, and `bench.dbsp`
+# circuits.
 PLAIN = tuple(
     name for name in ALGORITHMS if not name.endswith("-mod") and not name.startswith("dbsp")
 )
@@ -52,10 +52,10 @@ def main(arguments: list[str] | None = None) -> int:
     only = options.only or []
     chosen = [name for name in every if not only or any(name.startswith(part) for part in only)]
     if unknown := [part for part in only if not any(name.startswith(part) for name in every)]:
-        parser.error(f"no workload {', '.join(unknown)}; there are {', '.join(every)}")
+        parser.error(f"unknown workload {', '.join(unknown)}; expected one of {', '.join(every)}")
     asked = options.algorithms.split(",") if options.algorithms else list(PLAIN)
     if missing := [name for name in asked if name not in PLAIN]:
-        parser.error(f"no algorithm {', '.join(missing)}; there are {', '.join(PLAIN)}")
+        parser.error(f"unknown algorithm {', '.join(missing)}; expected one of {', '.join(PLAIN)}")
     algorithms = [name for name in PLAIN if name in asked or name == BASE]
     algorithms.sort(key=lambda name: (name != BASE, name == AUTO))
 
@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     where = machine()
     print("\n" + page(where, rows, algorithms, checked, {}))
     if options.quick:
-        print("\nThe targets speak of the full workloads; these were smaller ones.")
+        print("\nThe targets apply to the full workloads; these were smaller ones.")
     if options.json:
         save(options.json, where, rows, checked, limit)
     if not (options.quick or only or options.algorithms or options.limit):
@@ -91,7 +91,7 @@ def shown(scene: Scene, algorithms: list[str], limit: float) -> list[Row]:
 
 
 def machine() -> str:
-    """Where and when: figures mean little without it."""
+    """The machine, the date and the versions, without which figures mean little."""
     return (
         f"{datetime.date.today().isoformat()}, {os.cpu_count()} cores ({processor()}), "
         f"{platform.system()}, load average {os.getloadavg()[0]:.1f}, "
@@ -109,7 +109,7 @@ def processor() -> str:
 
 
 def draw(rows: list[Row], algorithms: list[str]) -> dict[str, str]:
-    """Writes the plots beside the page; returns the names of those that there are."""
+    """Write the plots beside the page; return the names of those written."""
     texts = {"scale": tables.scale_plot(rows, algorithms), "rules": tables.rule_plot(rows)}
     drawn = {name: text for name, text in texts.items() if text is not None}
     for name, text in drawn.items():
@@ -124,7 +124,7 @@ def page(
     checked: list[Target],
     plots: dict[str, str],
 ) -> str:
-    """All that a run has to say, in Markdown."""
+    """The text of a run's page, in Markdown."""
     parts = [where, "\n".join(f"- {target}" for target in checked)]
     parts += ["### Times", tables.times(rows, algorithms)]
     if first := tables.first_times(rows, algorithms):
@@ -132,7 +132,7 @@ def page(
     if "scale" in plots:
         parts += ["### Cost follows the change", f"![Time against size]({plots['scale']})"]
     if rules := tables.rule_changes(rows):
-        parts += ["### Rules come and go", rules]
+        parts += ["### Adding and removing rules", rules]
     if "rules" in plots:
         parts += [f"![Time against facts that change]({plots['rules']})"]
     parts += ["### The papers' numbers", tables.numbers(rows)]
@@ -152,7 +152,7 @@ def save(path: Path, where: str, rows: list[Row], checked: list[Target], limit: 
 
 
 def row_of(row: Row) -> dict[str, object]:
-    """A row without its states, which agree or are told of."""
+    """A row without its states, which agree or are reported."""
     return {
         **{name: value for name, value in vars(row).items() if name != "series"},
         "differing": row.differing(),

@@ -1,4 +1,4 @@
-"""What is changed: the workloads of `make bench` and the papers' cases, with changes for each."""
+"""The scenes: the workloads of `make bench` and the papers' cases, with changes for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.updates.changes import Change, commits, one_by_one, share
 from bench.workloads import Workload, recorded
 
 Shape = Literal["there and back", "one way"]
-# What a target of the project speaks of.
+# What a target of the project refers to.
 Case = Literal["alternative proofs", "same part", "rules", "other"]
 
 
@@ -24,9 +24,9 @@ Case = Literal["alternative proofs", "same part", "rules", "other"]
 class Scene:
     """A program with facts, and changes that are made one after the other.
 
-    Changes that go there and back leave the facts as they were; `steps` says what either is.
-    The best time of several counts where all changes are the same, the median otherwise.
-    `still` has facts that touch no others: who must count derivations first, counts them then.
+    Changes there and back leave the facts as they were; `steps` names both. The best time of
+    several counts where all changes are alike, the median otherwise. `still` has facts that affect
+    no others: algorithms that count derivations do so in its first change.
     """
 
     name: str
@@ -46,13 +46,13 @@ class Scene:
 
     @property
     def varied(self) -> bool:
-        """Are there many changes of which some can be left out?"""
+        """Whether there are so many changes that some can be left out."""
         return self.shape == "there and back" and not self.best
 
     @property
     def one_by_one(self) -> bool:
-        """Is each change of one fact? Plans that it needs can be there before it is measured; those
-        of a rule cannot."""
+        """Whether each change is of one fact. Its plans can exist beforehand; those of a rule
+        cannot."""
         return self.varied and self.case != "rules"
 
 
@@ -95,7 +95,7 @@ def plain(quick: bool, *, known: str, name: str) -> list[Scene]:
 
 
 def claros_facts(quick: bool) -> Facts:
-    """Facts for every relation of Claros, since the recorded ones fire 18 of its rules only."""
+    """Facts for every relation of Claros, because the recorded ones fire only 18 of its rules."""
     rng = np.random.default_rng(15)
     constants, each = (500, 2) if quick else (5000, 20)
     arities = parse_plain(recorded("claros")).arities
@@ -136,10 +136,8 @@ same(x, z) :- same(x, y), same(y, z).
 
 def cliques(quick: bool, *, density: str) -> list[Scene]:
     """A symmetric and transitive relation (Motik et al. 2015, section 5, and UOBM's home towns).
-
-    What is deleted keeps a proof, its explicit inverse, but in `split`: there each clique hangs
-    together by a tree of explicit facts, and falls apart.
-    """
+    Deleted facts keep a proof, their explicit inverse, except in `split`: there each clique is held
+    together by a tree of explicit facts, and falls apart."""
     members, count = (12, 2) if quick else (80, 10)
     rng = np.random.default_rng(14)
     parts = []
@@ -166,10 +164,8 @@ def cliques(quick: bool, *, density: str) -> list[Scene]:
 
 def chain_of_rules(quick: bool, *, loop: bool) -> list[Scene]:
     """The example of Motik et al. (2015), section 1: C_1 from A and from B, C_i from C_{i-1}.
-
-    Strata put each C_i apart, and then even DRed stops at C_1; with a rule from C_n back to
-    C_1 all are one stratum.
-    """
+    Strata separate the C_i, and then even DRed stops at C_1; with a rule from C_n back to C_1 all
+    are one stratum."""
     n = 40 if quick else 1000
     lines = [f".decl c{i}(x: number)" for i in range(1, n + 1)]
     lines += [".decl a(x: number)", ".decl b(x: number)", ".input a", ".input b"]
@@ -219,7 +215,7 @@ SIZES = {False: (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000), True: 
 
 
 def components(quick: bool, *, size: int) -> list[Scene]:
-    """Many chains of ten nodes; an edge in the middle of one goes, which changes 26 facts."""
+    """Many chains of ten nodes; an edge in the middle of one is deleted, which changes 26 facts."""
     count = size // 54
     starts = NODES * np.arange(count, dtype=np.int64)
     sources = (starts[:, None] + np.arange(NODES - 1)).ravel()
@@ -232,7 +228,7 @@ def components(quick: bool, *, size: int) -> list[Scene]:
 
 
 def stream(quick: bool, *, name: str) -> list[Scene]:
-    """A recorded stream, commit by commit; the first one fills an empty database."""
+    """A recorded stream, commit by commit; the first commit fills an empty database."""
     (path,) = (STREAMS / name).glob("*.changes")
     every = commits(path.read_text(encoding="utf-8").splitlines())
     changes = every[:4] if quick else every
@@ -242,7 +238,7 @@ def stream(quick: bool, *, name: str) -> list[Scene]:
 
 
 def scenes(quick: bool = False) -> dict[str, Callable[[], list[Scene]]]:
-    """All scenes, by the name of what is changed in them; each is built when it is its turn."""
+    """All scenes, by the name of what changes in them; each is built when it is its turn."""
     known = {
         "random": "random-linear",
         "rmat": "rmat-linear",

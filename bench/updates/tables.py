@@ -31,7 +31,7 @@ def factor(value: float) -> str:
 
 
 def time_of(row: Row, algorithm: str) -> str:
-    """Milliseconds, or why there are none."""
+    """Milliseconds, or the reason why there are none."""
     seconds = row.seconds(algorithm)
     if seconds is not None:
         return milliseconds(seconds)
@@ -73,7 +73,7 @@ def times(rows: list[Row], algorithms: list[str]) -> str:
 
 
 def first_times(rows: list[Row], algorithms: list[str]) -> str:
-    """Medians of what the same changes took when they were made for the first time."""
+    """Medians of the same changes made for the first time."""
     lines = [
         [row.title, row.step, *(_median(row.series[name].first) for name in algorithms)]
         for row in rows
@@ -89,7 +89,7 @@ def _median(samples: list[Sample]) -> str:
 
 
 def numbers(rows: list[Row]) -> str:
-    """Averages over the updates of a row, where facts or rules go."""
+    """Averages over the updates of a row, where facts or rules are removed."""
     known = {name for row in rows for name in row.series}
     columns = [(name, number) for name, some in PAPERS if name in known for number in some]
     lines = []
@@ -117,7 +117,7 @@ def choices(rows: list[Row]) -> str:
 
 
 def rule_changes(rows: list[Row]) -> str:
-    """One rule comes or goes, against an evaluation from the start."""
+    """A rule added or removed, against an evaluation from scratch."""
     lines = []
     for row in rows:
         seconds = row.seconds(AUTO)
@@ -147,12 +147,12 @@ def scale_plot(rows: list[Row], algorithms: list[str]) -> str | None:
             lines.append(Line(name, points))
     if len(part) < 2 or not lines:
         return None
-    title = "One edge of a chain of ten nodes goes: 26 facts change"
+    title = "Deleting one edge of a chain of ten nodes changes 26 facts"
     return plot(title, "facts of the materialisation", "milliseconds, median", lines)
 
 
 def rule_plot(rows: list[Row]) -> str | None:
-    """Milliseconds of a rule's change against the facts that it changes, a point a rule."""
+    """Milliseconds of a rule's change against the number of changed facts, a point per rule."""
     lines = []
     for row in rows:
         if row.case == "rules" and AUTO in row.series and row.series[AUTO].samples:
@@ -164,5 +164,5 @@ def rule_plot(rows: list[Row]) -> str | None:
             lines.append(Line(row.step, points, joined=False))
     if not lines:
         return None
-    title = "One of Claros' rules goes or comes (1 stands for no facts, too)"
+    title = "Removing and adding one of Claros' rules (no facts are drawn as 1)"
     return plot(title, "facts that change", "milliseconds", lines)

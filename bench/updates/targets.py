@@ -1,4 +1,4 @@
-"""What the project promises of updates, checked against the rows of one run."""
+"""The project's targets for updates, checked against the rows of one run."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def targets(rows: list[Row]) -> list[Target]:
 
 
 def agreement(rows: list[Row]) -> Target:
-    """Every algorithm gives what recomputing gives, and gives it without an error."""
+    """Every algorithm gives the same result as recomputing, without an error."""
     wrong = [f"{row.name}, {name}" for row in rows for name in {*row.differing(), *row.failed()}]
     figure = "; ".join(wrong) or f"{len(rows)} rows"
     return Target("all algorithms give the same facts", not wrong if rows else None, figure)
 
 
 def compiles(rows: list[Row]) -> Target:
-    text = "a rule comes or goes without compilation"
+    text = "a rule is added or removed without compilation"
     if not rows:
         return Target(text, None, "no figures")
     count = max(row.compiled for row in rows)
@@ -77,7 +77,7 @@ def growth(rows: Iterable[Row], algorithm: str) -> list[tuple[float, str]]:
 
 
 def follows(rows: list[Row]) -> Target:
-    """Judged by `auto`; the others stand beside it."""
+    """Judged by `auto`; the others are shown for comparison."""
     text = "ten times the facts, the same part affected: at most 1.5 times the time"
     found = growth(rows, AUTO)
     if not found:
@@ -96,7 +96,7 @@ Figure = Callable[[Row], float | None]
 
 
 def most(text: str, rows: list[Row], figure: Figure, bound: float, unit: str) -> Target:
-    """The largest figure of some rows against a bound, with the rows that are above it."""
+    """The largest figure of some rows against a bound, with the rows that exceed it."""
     found = [(value, row.name) for row in rows if (value := figure(row)) is not None]
     if not found:
         return Target(text, None, "no figures")

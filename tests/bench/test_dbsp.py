@@ -498,4 +498,4 @@ def test_a_wrong_name_is_answered_with_the_right_ones(capsys: pytest.CaptureFixt
             run.main(wrong)
     told = capsys.readouterr().err
     assert "index" in told
-    assert "there are auto" in told
+    assert "expected one of auto" in told

@@ -360,4 +360,4 @@ def test_a_wrong_name_is_answered_with_the_right_ones(
 ) -> None:
     with pytest.raises(SystemExit):
         run.main(options)
-    assert "there are" in capsys.readouterr().err
+    assert "expected one of" in capsys.readouterr().err

@@ -110,7 +110,7 @@ ADVICE = 'install a JDK 17 or later, or: pip install "tidelog[spark,java]"'
 
 @pytest.mark.parametrize(
     ("says", "told"),
-    [('java version "1.8.0_392"', "Java 8"), ("no", "of no version that it tells")],
+    [('java version "1.8.0_392"', "Java 8"), ("no", "a Java that reports no version")],
 )
 def test_javas_that_will_not_do(
     tmp_path: Path, bare: pytest.MonkeyPatch, says: str, told: str

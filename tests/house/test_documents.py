@@ -147,12 +147,21 @@ def options(help_text: str) -> set[str]:
     return {option for each in named for option in re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", each)}
 
 
+def described(command: str) -> str:
+    """A command's section, and those of the shared options that its table of options links to."""
+    page = read("docs/command-line.md")
+    own = section(page, f"tidelog {command}")
+    shared = dict(re.findall(r"^### (.*?)$(.*?)(?=^##|\Z)", page, flags=re.MULTILINE | re.DOTALL))
+    linked = re.findall(r"^\| \[(.*?)\]\(#.*?\) \|", own, flags=re.MULTILINE)
+    return own + "".join(shared[name.capitalize()] for name in linked)
+
+
 COMMANDS = re.findall(r"^    (\w+)  ", told().split("positional")[1], flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_options_equal_the_documented_ones(command: str) -> None:
-    text = section(read("docs/command-line.md"), f"tidelog {command}")
+    text = described(command)
     rows = re.findall(r"^\| (`-.*?) \|", text, flags=re.MULTILINE)
     documented = {option for row in rows for option in re.findall(r"`(--?[\w-]+)", row)}
     found = options(told(command))

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.house.test_documents import read, section, told
+from tests.house.test_documents import described, read, section, told
 from tidelog.changes import NAMES as POLICIES
 from tidelog.cli.arguments import STRATEGIES
 from tidelog.formats.change_files import CHANGE_FORMATS, FORMATS
@@ -21,7 +21,7 @@ def _listed(text: str) -> list[str]:
 
 def _row(command: str, option: str) -> list[str]:
     """The names in the table of a command's options, up to what is said of them."""
-    text = section(read("docs/command-line.md"), f"tidelog {command}")
+    text = described(command)
     (row,) = re.findall(rf"^\| `--{option} .*?: (.*?)(?:;|\.| \|)", text, flags=re.MULTILINE)
     return re.findall(r"`([a-z-]+)`", row)
 

@@ -486,7 +486,7 @@ def test_functions_are_rejected(folder: Path) -> None:
     [
         (
             ".type P = [x: number]\n.decl pair(p: P)\npair([x]) :- edge(x, _).\n",
-            "reach.dl:5:7: error: type P is of records or branches, which Spark does not take",
+            "reach.dl:5:7: error: type P has records or branches, which Spark does not support",
         ),
         (
             ".decl least(x: number)\nleast(x) :- edge(x, _).\nleast(x) <= least(y) :- y < x.\n",

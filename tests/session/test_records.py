@@ -159,5 +159,5 @@ def test_databases_demand_and_inline(tmp_path: Path) -> None:
 
 
 def test_spark_refuses_before_anything_is_read() -> None:
-    with pytest.raises(ProgramError, match="Pair is of records or branches, which Spark does not"):
+    with pytest.raises(ProgramError, match="Pair has records or branches, which Spark does not"):
         Database(PROGRAM, facts={"given": [(None,)]}, engine="spark")

@@ -28,7 +28,7 @@ REFUSED = {
     "symbols have no numbers on Spark": "ord and as of symbols",
     "is not called on Spark": "functors in Python, and autoinc",
     "has a subsumption or a choice-domain": "facts that are left out",
-    "is of records or branches": "records and branches",
+    "has records or branches": "records and branches",
 }
 
 

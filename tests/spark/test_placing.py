@@ -150,7 +150,7 @@ def test_what_came_to_the_driver_after_partitions_had_their_turn(spark: SparkSes
 
 
 def test_a_strategy_that_is_none(spark: SparkSession) -> None:
-    with pytest.raises(TidelogError, match=r"there is no strategy 'pivots'\n    there are auto,"):
+    with pytest.raises(TidelogError, match=r"unknown strategy 'pivots'\n    expected one of auto,"):
         Database(PATHS, engine="spark", spark=spark, strategy="pivots")
     with pytest.raises(TidelogError, match="there is no engine 'sparc'"):
         Database(PATHS, engine="sparc")

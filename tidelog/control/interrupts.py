@@ -11,7 +11,7 @@ _dropped = False
 
 
 def remember(unraisable: sys.UnraisableHookArgs) -> None:
-    """An unraisable hook: keep a Ctrl-C inside a callback or a finalizer for later."""
+    """An unraisable hook: record a Ctrl-C inside a callback or a finalizer for later."""
     global _dropped
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         _dropped = True
@@ -20,7 +20,7 @@ def remember(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def dropped() -> bool:
-    """Has a Ctrl-C been dropped since the last call?"""
+    """Whether a Ctrl-C has been dropped since the last call."""
     global _dropped
     if not _dropped:
         return False
@@ -29,8 +29,7 @@ def dropped() -> bool:
 
 
 def causes(error: BaseException) -> bool:
-    """Was the error caused by a Ctrl-C? Up to 3.11, Python wraps one that interrupts the creation
-    of a class.
+    """Whether a Ctrl-C caused the error.
 
     >>> try:
     ...     raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()

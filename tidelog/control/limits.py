@@ -51,7 +51,8 @@ Show = Callable[[Position], None]
 
 
 def default_memory() -> int | None:
-    """Nine tenths of the machine's memory, so that a runaway program ends before it does."""
+    """Nine tenths of the machine's memory, so that a runaway program ends before the machine runs
+    out."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
     except (ValueError, OSError, AttributeError):
@@ -59,7 +60,7 @@ def default_memory() -> int | None:
 
 
 def used_memory() -> int:
-    """Bytes that this process holds now, or its peak, where the system reports no more."""
+    """Bytes that this process holds now, or its peak where the system reports nothing else."""
     try:
         with open("/proc/self/statm") as statm:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -74,11 +75,12 @@ _listeners: list[Callable[[], None]] = []
 
 
 def on_interrupt(listener: Callable[[], None]) -> None:
-    """Call the listener when a Ctrl-C is noted. It may interrupt anything, so it must be short."""
+    """Call the listener when a Ctrl-C is noted. It may interrupt any code, so it must be short."""
     _listeners.append(listener)
 
 
-_noting: list[Interrupts] = []  # blocks of the main thread that handle the signal, innermost last
+# blocks of the main thread that hold the signal back, innermost last
+_noting: list[Interrupts] = []
 
 
 class Interrupts:
@@ -131,7 +133,7 @@ class Interrupts:
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.presses += 1
         if self._at_once or (self.noted and not self._whole):
-            self._at_once = False  # what handles it may hold the next one back again
+            self._at_once = False  # the handler may hold the next one back again
             raise KeyboardInterrupt
         self.noted = True
         for listener in _listeners:
@@ -139,7 +141,7 @@ class Interrupts:
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """If a Ctrl-C was noted, raise it instead of an error of the block, which it has caused."""
+        """If a Ctrl-C was noted, raise it instead of the error that it caused in the block."""
         try:
             yield
         except Exception:
@@ -155,7 +157,7 @@ class Interrupts:
             self._outer.check()
 
     def heard(self) -> None:
-        """The Ctrl-C that was noted is being raised: do not raise it again while cleaning up."""
+        """The noted Ctrl-C is being raised: do not raise it again during cleanup."""
         self.noted = False
         if self._outer is not None:
             self._outer.heard()
@@ -163,7 +165,8 @@ class Interrupts:
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """Let Ctrl-C end this block at once, even inside one that holds it back: it only waits."""
+    """Let Ctrl-C end this block at once, even inside a block that holds it back: this one only
+    waits."""
     block = Interrupts.around()
     if block is None:
         yield
@@ -176,7 +179,7 @@ def waiting() -> Iterator[None]:
         block._at_once = False
 
 
-_guards: list[_Guard] = []  # those of blocks that are running, in all threads
+_guards: list[_Guard] = []  # guards of running blocks, in all threads
 
 
 class _Stop(BaseException):
@@ -185,7 +188,7 @@ class _Stop(BaseException):
 
 # Chosen, not measured.
 LOOK = 0.1  # seconds between two checks of a guarded block
-AGAIN = 2.0  # seconds until a stop that had no effect is raised again; cleaning up takes time
+AGAIN = 2.0  # seconds until a stop that had no effect is raised again; cleanup takes time
 
 
 @contextmanager
@@ -222,7 +225,7 @@ def poll() -> None:
     """Raise the stop of a guarded block around the caller, if it is due.
 
     For loops over C code that builds many objects: there the interpreter runs hardly any Python
-    but callbacks of the garbage collector, whose exceptions it drops.
+    except callbacks of the garbage collector, whose exceptions it drops.
     """
     here = threading.get_ident()
     for guard in _guards[::-1]:
@@ -231,7 +234,7 @@ def poll() -> None:
 
 def _explained(stop: BaseException, ended: BaseException) -> BaseException:
     """The error that stopped a block, with the work that `during` noted."""
-    doing = getattr(ended, "doing", "")  # SQLite raises an error of its own for it
+    doing = getattr(ended, "doing", "")  # SQLite raises its own error instead
     for note in getattr(ended, "__notes__", [])[:1]:
         doing = note
     if not doing or not isinstance(stop, LimitError):
@@ -241,7 +244,7 @@ def _explained(stop: BaseException, ended: BaseException) -> BaseException:
 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
-    """A limit that is met in the block says what was being done, if there is anything to say."""
+    """If a limit is reached in the block, say what was being done."""
     try:
         yield
     except LimitError as stop:
@@ -255,8 +258,8 @@ def _alarm_is_free() -> bool:
 
 
 def _drops_exceptions(frame: FrameType | None) -> bool:
-    """Is this a finalizer, a callback of a weak set as `abc` and `threading` have them, or one of
-    the garbage collector?"""
+    """Whether this is a finalizer, a callback of a weak set as `abc` and `threading` have them, or
+    a callback of the garbage collector."""
     collecting = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
         if frame.f_code.co_name in ("__del__", "_remove") or frame.f_code in collecting:
@@ -289,11 +292,8 @@ class _Guard:
         self._thread.start()
 
     def finish(self) -> None:
-        """After this no stop is raised: one that the thread has sent is raised here at the latest.
-
-        It must not be taken back instead: an exception that is set and cleared leaves CPython
-        looking for it at every call, and one that traces calls looks for ever.
-        """
+        """Raise no stop from here on; one that the thread has already sent is raised here at the
+        latest."""
         with self._lock:
             self.done = True
 
@@ -304,7 +304,7 @@ class _Guard:
         self._ended.set()
 
     def _stops(self) -> bool:
-        """Should the block be stopped now?"""
+        """Whether the block must stop now."""
         if self.error is None:
             try:
                 self._check()
@@ -321,7 +321,7 @@ class _Guard:
             raise _Stop
 
     def poll(self, thread: int) -> None:
-        """Raise a stop that is due, even one that was raised before and dropped."""
+        """Raise a stop that is due, even if it was raised before and dropped."""
         if thread != self._id or self.done:
             return
         self._stops()
@@ -360,7 +360,7 @@ class Watch:
     began: float = field(default_factory=time.perf_counter)
     _relation: str = ""
     in_round: int = 0  # of the stratum
-    outside: int = 0  # facts found that the engine does not have yet
+    outside: int = 0  # facts found that the engine has not inserted yet
     _rule: Rule | None = None
     _next: float = 0.0
     _memory: int | None = None
@@ -390,16 +390,16 @@ class Watch:
         return sys.maxsize if most is None else most - self.facts()
 
     def passed(self, count: int) -> None:
-        """Count rounds in which facts did not reach their limit."""
+        """Count rounds that did not use up their allowance of facts."""
         self.rounds += count
         self.in_round += count
 
     def at(self, rule: Rule) -> None:
-        """This rule is evaluated now, of all strata together."""
+        """A rule is evaluated now; counts over all strata."""
         self._rule, self._relation = rule, rule.head.relation
 
     def pairs(self, count: int) -> None:
-        """A closure has found so many pairs, and continues."""
+        """A closure has found this many pairs and continues."""
         most = self.limits.max_facts
         if most is not None and self.facts() + count > most:
             self._stop(f"more than {plural(most, 'fact')}", self._rule, "--max-facts")
@@ -411,7 +411,7 @@ class Watch:
         self.look(rule)
 
     def look(self, rule: Rule | None = None) -> None:
-        """Look at the limits alone: Ctrl-C is for others to look at."""
+        """Check the limits only; the caller handles Ctrl-C."""
         rule = rule or self._rule
         limits, now = self.limits, time.perf_counter()
         if limits.max_facts is not None and self.facts() > limits.max_facts:

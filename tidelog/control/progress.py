@@ -17,7 +17,7 @@ BETWEEN = 0.1  # seconds between two lines
 
 
 class Line:
-    """A line on a terminal: each text replaces the one before, and the end clears it.
+    """A line on a terminal: each text replaces the previous one, and the end clears it.
 
     On other streams it shows nothing.
     """
@@ -62,7 +62,7 @@ class Line:
 
 
 class Progress(Line):
-    """Shows positions of an evaluation."""
+    """Shows the position of an evaluation."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         super().__init__(stream)
@@ -81,7 +81,7 @@ class Progress(Line):
 
 
 class Rounds(Progress):
-    """For rounds that take seconds: shows each, with the number of facts found last."""
+    """For rounds that take seconds: shows each one, with the latest number of facts."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         super().__init__(stream)

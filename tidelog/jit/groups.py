@@ -52,7 +52,7 @@ class Kernels:
         load_quickly(self.all)
 
     def signatures(self) -> Iterator[tuple[Any, Signature]]:
-        """Each cached kernel with each signature that it is called with."""
+        """Each cached kernel with each of its signatures."""
         types = self._types()
         for kernel in self.all:
             if has_cache(kernel):
@@ -62,7 +62,7 @@ class Kernels:
                 yield from ((kernel, signature) for signature in product(*found))
 
     def missing(self) -> list[tuple[Any, Signature]]:
-        """Signatures that the cache does not have."""
+        """Signatures that the cache lacks."""
         return [each for each in self.signatures() if not is_cached(*each)]
 
     def is_warm(self) -> bool:
@@ -101,8 +101,8 @@ def kernels_of(modules: Iterable[ModuleType]) -> tuple[Any, ...]:
 def load_safely(kernels: Iterable[Any], sources: Iterable[Path]) -> None:
     """Invalidate cached kernels when any of these source files has changed.
 
-    Numba looks at the file that a function stands in, but a kernel has the code of several
-    files compiled into it: one of them could change and the old code come back.
+    Numba checks only the file that defines a function, but a kernel has code from several files
+    compiled into it: if one of them changed, stale code would be loaded.
     """
     digest = hashlib.sha256()
     for source in sorted(sources):
@@ -117,8 +117,8 @@ def load_quickly(kernels: Iterable[Any]) -> None:
     """Let kernels be loaded without all that compiling them would need.
 
     Numba prepares for compilation before it looks into its cache, which takes longer than
-    everything else that a small program needs. A kernel that is not in the cache is compiled
-    as ever: Numba prepares again before it compiles.
+    everything else that a small program needs. A kernel that is not in the cache is compiled as
+    usual: Numba prepares then.
     """
     for kernel in kernels:
         cache: Any = getattr(kernel, "_cache", None)

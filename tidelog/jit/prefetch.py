@@ -1,4 +1,4 @@
-"""A processor's hint, for kernels that look many places up."""
+"""A prefetch hint for kernels that look up many addresses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 @intrinsic
 def prefetch(typingctx: Any, address: Any) -> Any:
-    """Ask for the cache line at an address, without waiting for it."""
+    """Request the cache line at an address without waiting for it."""
 
     def codegen(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = ir.IntType(8).as_pointer()

@@ -1,7 +1,7 @@
-"""The algebra of sets on Spark, and how facts of frames are found: in one job.
+"""The algebra of sets on Spark, and how one job computes the facts of frames.
 
-What a view holds of a relation is a `Lay`, put together in the driver as far as the parts are
-small there; where a large base is involved, it is a frame that still has to be computed.
+The facts of one relation in a view are a `Lay`. The driver assembles it as long as the parts are
+small; if a large base is involved, it is a frame that has yet to be computed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tidelog.spark.sets import Lay, SparkSet
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SMALL = 100_000  # facts that the driver takes
+SMALL = 100_000  # facts that the driver holds
 
 
 @dataclass(slots=True)
 class Found:
-    """Heads that an evaluation is to find, and what went wrong on the way."""
+    """Heads that an evaluation must find, and errors on the way."""
 
     frames: dict[str, list[DataFrame]]
     faults: list[tuple[Rule, DataFrame]]
@@ -73,7 +73,7 @@ class Algebra:
         return self.count(relation, self.all.of(relation))
 
     def facts(self) -> int:
-        """About how many facts there are."""
+        """An estimate of the number of facts."""
         return sum(lay.most for name, lay in self.all.lays.items() if name not in self._aside)
 
     def count(self, name: str, lay: Lay) -> int:
@@ -87,7 +87,7 @@ class Algebra:
         return lay._count
 
     def frame(self, name: str, lay: Lay, relation: Relation | None = None) -> DataFrame:
-        """The facts of a lay; the relation need not be known any more if it is given."""
+        """The facts of a lay; pass the relation if the engine may not know it."""
         from pyspark.sql import functions as F
 
         if lay._made is None:
@@ -108,7 +108,7 @@ class Algebra:
         return spark_columns.to_frame(self.spark, relation, spark_columns.as_arrow(relation, rows))
 
     def lay(self, view: View, name: str) -> Lay:
-        """The facts of one relation in a view; its base may have to be computed."""
+        """The facts of one relation in a view; the base may have yet to be computed."""
         if isinstance(view, SparkSet):
             return view.of(name)
         assert isinstance(view, Combination)
@@ -161,7 +161,7 @@ class Algebra:
         return Lay((), rest, left.most, done=False)
 
     def members(self, asked: Mapping[str, tuple[Lay, set[Row]]]) -> dict[str, set[Row]]:
-        """Which of these rows each lay has; one job where bases must be looked at."""
+        """Which of these rows each lay contains; one job if bases must be read."""
         from pyspark.sql import functions as F
 
         found: dict[str, set[Row]] = {}
@@ -184,7 +184,7 @@ class Algebra:
         return found
 
     def _known(self, name: str, lay: Lay, rows: set[Row]) -> set[Row] | None:
-        """Which of the rows the lay's base has, if that can be told without a job."""
+        """Which of the rows the lay's base contains, if no job is needed to know."""
         return None
 
     def table_of(self, name: str, lay: Lay, relation: Relation | None = None) -> Table:
@@ -202,7 +202,7 @@ class Algebra:
         return spark_columns.rows_of(self.kinds[name], found)
 
     def names(self, view: View) -> list[str]:
-        """Relations that the view may have facts of."""
+        """Relations of which the view may contain facts."""
         if isinstance(view, SparkSet):
             return view.names()
         assert isinstance(view, Combination)
@@ -215,7 +215,7 @@ class Algebra:
         return [name for name in first if all(self._mentions(part, name) for part in wanted[1:])]
 
     def _mentions(self, view: View, name: str) -> bool:
-        """May the view have facts of a relation? A set need not list all that it has."""
+        """Whether the view may contain facts of a relation. A set need not list its relations."""
         if isinstance(view, SparkSet):
             return not view.of(name).empty
         return name in self.names(view)
@@ -231,7 +231,7 @@ class Algebra:
         return self.settled(made)
 
     def settled(self, facts: SparkSet) -> SparkSet:
-        """Compute the bases that are not, in one job."""
+        """Compute, in one job, the bases that are not computed."""
         waiting = {name: lay for name, lay in facts.lays.items() if not lay.done}
         if waiting:
             frames = {name: [self.frame(name, lay)] for name, lay in waiting.items()}
@@ -257,7 +257,7 @@ class Algebra:
         if view is facts:
             facts.lays.clear()
             return
-        # A change has few of the relations: nothing is looked for in the others.
+        # A change touches few of the relations: search only those.
         for name in view.names() if isinstance(view, SparkSet) else facts.names():
             lay = facts.of(name)
             if lay.empty:
@@ -305,10 +305,10 @@ class Algebra:
     def settle(self, facts: FactSet) -> FactSet:
         return self.settled(spark_set(facts))
 
-    # What frames hold.
+    # What frames contain.
 
     def gather(self, found: Found, large: bool, distinct: bool = True) -> dict[str, Lay]:
-        """The facts of frames, each once: in the driver, or computed and kept by executors."""
+        """The distinct facts of frames: in the driver, or computed and kept by executors."""
         asked = [name for name, frames in found.frames.items() if frames]
         packing = Packing(tuple(self.kinds[name] for name in asked))
         frames = [
@@ -335,7 +335,7 @@ class Algebra:
         return union(frames) if frames else None
 
     def _run(self, packing: Packing, packed: DataFrame, large: bool) -> dict[int, Lay]:
-        """One job, if the guess is right whether the facts are few; two otherwise."""
+        """One job if the guess whether the facts are few is right; two otherwise."""
         if not large:
             rows = packed.limit(SMALL + 1).toArrow()
             if rows.num_rows <= SMALL:
@@ -358,7 +358,7 @@ class Algebra:
         }
 
     def kept(self, packing: Packing, packed: DataFrame) -> tuple[DataFrame, dict[int, int]]:
-        """The frame, computed, and how many rows of each number it has."""
+        """The computed frame, and its number of rows by relation number."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
 
@@ -374,7 +374,7 @@ class Algebra:
 
 
 def parts_of(view: View) -> tuple[list[View], list[View]]:
-    """What an `and` asks for, and what it forbids."""
+    """What a conjunction requires, and what it excludes."""
     if isinstance(view, Combination):
         if view.op == "and":
             left, right = parts_of(view.left), parts_of(view.right)
@@ -387,7 +387,7 @@ def parts_of(view: View) -> tuple[list[View], list[View]]:
 
 
 def _forbidden(view: View) -> list[View]:
-    """Views that a fact outside this one is in none of."""
+    """The views that make up this one: a fact outside it is in none of them."""
     if isinstance(view, Combination) and view.op == "or":
         return _forbidden(view.left) + _forbidden(view.right)
     if isinstance(view, Combination) and view.op == "not":

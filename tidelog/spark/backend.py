@@ -1,4 +1,4 @@
-"""The Spark engine as a database has it."""
+"""The Spark engine as a database's backend."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SparkBackend:
     ) -> None:
         limits = accepted.checked.limits
         if limits:
-            raise TidelogError(f"error: {ends_early(limits)} and Spark has no such way")
+            raise TidelogError(f"error: {ends_early(limits)} which Spark does not support")
         check_algorithm(algorithm)
         check_program(accepted.typed.types, accepted.checked, accepted.sources)
         spark = spark or session()
@@ -100,7 +100,7 @@ class SparkBackend:
         engine = self._engine
         for name, data in tables:
             engine.load(name, data, (engine.explicit, engine.all))
-        return 0.0  # its jobs read, later and elsewhere
+        return 0.0  # Spark's jobs read later, and elsewhere
 
     def write_outputs(
         self,

@@ -1,4 +1,4 @@
-"""Derivation counters on Spark: a frame with numbers for most facts, the driver for changes."""
+"""Derivation counters on Spark: a frame with most of them, and changes in the driver."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SparkCounter(Counter):
-    """Numbers of facts by relation: those of a frame, with column k, and what was added since."""
+    """Counters by relation: those of a frame, in column k, and later additions."""
 
     __slots__ = ("bases", "over")
 
@@ -33,7 +33,7 @@ class SparkCounter(Counter):
 
 
 class Counts:
-    """Counts instances into counters, and looks them up."""
+    """Adds instances to counters, and looks counters up."""
 
     def __init__(self, engine: Algebra) -> None:
         self.engine = engine
@@ -41,8 +41,8 @@ class Counts:
     def add(
         self, counter: SparkCounter, sign: int, found: Found, large: bool, result: SparkSet
     ) -> int:
-        """Count the heads' instances; the heads, each once, are the result. Returns how many
-        instances there are, as far as the driver sees them."""
+        """Add the instances of the heads to the counters, and the distinct heads to `result`.
+        Returns the number of instances, as far as the driver knows it."""
         from pyspark.sql import functions as F
 
         engine, asked = self.engine, list(found.frames)
@@ -92,7 +92,7 @@ class Counts:
         counter.bases[name] = many.localCheckpoint(eager=True)
 
     def positive(self, counter: SparkCounter, facts: SparkSet) -> SparkSet:
-        """Those of the facts whose counter is above zero."""
+        """The facts whose counter is above zero."""
         made = self.engine.none()
         for name in facts.names():
             lay = facts.of(name)
@@ -125,7 +125,7 @@ class Counts:
         return Lay((), mine.join(held, on=mine.columns, how="left_semi"), lay.most, done=False)
 
     def every(self, counter: SparkCounter, name: str) -> DataFrame | None:
-        """The counter of a relation as one frame; what was added since joins its base."""
+        """The counters of a relation as one frame; later additions join its base."""
         from pyspark.sql.types import LongType
 
         over = counter.over.pop(name, None)

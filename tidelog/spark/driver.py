@@ -1,8 +1,8 @@
-"""The driver's share of the work: strata that are small enough live in a local engine there.
+"""The driver's share of the work: a local engine that holds small strata.
 
-Relations that such strata read or derive are fetched once and held in step from then on, so an
-update of them costs what it costs in one process, and no job. What it changes is handed over to
-the engine's own sets. Whatever goes wrong, the facts held here can be forgotten: Spark has them.
+Relations that such strata read or derive are fetched once and then kept in step, so an update of
+them costs what it costs in one process, and needs no job. Changes are passed on to the Spark
+engine's own sets. The facts held here can be dropped at any time: Spark has them.
 
 # u the update as the Spark engine sees it   v the same in the driver
 """
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from tidelog.spark.engine import SparkEngine
 
 
-PATIENCE = 0.5  # seconds after which slices are better derived anew where they are
+PATIENCE = 0.5  # seconds after which slices are better derived anew in the executors
 
 
 class TooLarge(Exception):
-    """An evaluation in the driver has found more facts than it may hold."""
+    """An evaluation in the driver exceeded the number of facts that it may hold."""
 
 
 class Driver:
@@ -52,19 +52,19 @@ class Driver:
         self.forget()
 
     def forget(self) -> None:
-        """Hold nothing any more."""
+        """Drop all facts."""
         self.local = LocalEngine()
         self.memory = Memory(modules=self._modules)
         self.held: set[str] = set()
         self._v: Update | None = None
-        self._synced: set[str] = set()  # relations that the update under way has reached
+        self._synced: set[str] = set()  # relations that the current update has reached
 
     def begin(self) -> None:
-        """An update begins: what is held here is in step with the state before it."""
+        """Begin an update: the facts held here are those before it."""
         self._synced = set()
 
     def fits(self, stratum: Stratum, rules: Iterable[Rule] = ()) -> bool:
-        """Are the stratum and all that it reads small enough?"""
+        """Whether the stratum and all that it reads are small enough."""
         names = reads(stratum, rules)
         return sum(self.engine.all.of(name).most for name in names) <= self.most
 
@@ -98,7 +98,7 @@ class Driver:
         return True
 
     def renew(self, stratum: Stratum, watch: Watch) -> bool:
-        """The same in the midst of an update, which what is held here does not follow yet."""
+        """Derive within an update that the facts held here do not follow yet."""
         names = reads(stratum)
         if not self.held.isdisjoint(names):
             self.forget()
@@ -130,7 +130,7 @@ class Driver:
         gone: Sequence[Rule],
         come: Sequence[Rule],
     ) -> None:
-        """Bring one stratum up to date here, by this algorithm."""
+        """Maintain one stratum by this algorithm."""
         v = self._begun(u)
         self._bring(u, v, reads(stratum, gone), set(stratum.relations))
         D, A = self._run(algorithm, u, v, stratum, stratum, gone, come)
@@ -146,12 +146,12 @@ class Driver:
         form: Stratum,
         tables: Mapping[str, pa.Table],
     ) -> bool:
-        """Maintain just these slices of a stratum, as they were before the change, by the rules
-        of `form`. They are forgotten here when the update is done.
+        """Maintain just these slices of a stratum, as they were before the change, by the rules of
+        `form`.
 
-        Rules would derive other slices, too: so only algorithms that follow the change are of
-        use, DRed unless B/F is asked for. False, and nothing is done, if `auto` finds that this
-        takes long.
+        They are dropped when the update is done. Rules would derive other slices, too, so only
+        algorithms that follow the change can be used: DRed, unless B/F is requested. Return False,
+        with nothing done, if `auto` finds that this takes long.
         """
         if not self.held.isdisjoint(stratum.relations):
             self.forget()
@@ -179,14 +179,14 @@ class Driver:
         return True
 
     def _take_back(self, stratum: Stratum) -> None:
-        """The slices of a stratum are not held any more."""
+        """Drop the slices of a stratum."""
         for name in stratum.relations:
             r = self.local.numbers[name]
             for facts in (self.local.explicit, self.local.all):
                 facts.remove(r, facts.rows(r))
 
     def _lend(self, u: Update, v: Update, name: str, facts: pa.Table) -> None:
-        """Facts of a slice, and which of them are explicit now."""
+        """The facts of a slice, and which of them are explicit now."""
         engine, local = self.engine, self.local
         relation = engine.kinds[name]
         local.declare(relation)
@@ -199,7 +199,7 @@ class Driver:
             local.load(name, spark_columns.as_table(relation, mine), (local.explicit,))
 
     def _bring(self, u: Update, v: Update, names: set[str], inside: set[str]) -> None:
-        """See to it that these relations are here, as they are now."""
+        """Make sure that these relations are here, in their current state."""
         for name in sorted(names):
             if name in self.held:
                 self._sync(u, v, name, inside)
@@ -216,7 +216,7 @@ class Driver:
         gone: Sequence[Rule],
         come: Sequence[Rule],
     ) -> tuple[SparkSet, SparkSet]:
-        """What goes and comes by the algorithm."""
+        """Facts that the algorithm inserts and deletes."""
         v.watch = u.watch
         v._explicit = frozenset(v.engine.relations(v.X))
         v._loses = None
@@ -241,7 +241,7 @@ class Driver:
         return self._v
 
     def _sync(self, u: Update, v: Update, name: str, inside: set[str]) -> None:
-        """A relation that is held follows what the update has done to it."""
+        """Apply the update's changes to a relation that is held here."""
         if name in self._synced:
             return
         self._synced.add(name)
@@ -253,7 +253,7 @@ class Driver:
                 (self.local.all.add if grows else self.local.all.remove)(r, rows)
 
     def _fetch(self, u: Update, v: Update, name: str, inside: set[str]) -> None:
-        """The relation as it is now, and what the update has done to it."""
+        """The relation's current facts, and the update's changes of it."""
         self._synced.add(name)
         self._hold(name)
         r, rows = self._rows(u.X, name)
@@ -272,7 +272,7 @@ class Driver:
             self.local.explicit.add(r, rows[~were])
 
     def _rows(self, facts: object, name: str) -> tuple[int, Any]:
-        """Rows here of the facts of a set there."""
+        """The rows here of the facts in a Spark set."""
         assert isinstance(facts, SparkSet)
         lay = facts.of(name)
         if lay.empty:
@@ -281,7 +281,7 @@ class Driver:
         return r, rows
 
     def _handed(self, facts: object, stratum: Stratum) -> SparkSet:
-        """Facts of the stratum in a set here, as a set there."""
+        """The stratum's facts in a set here, as a Spark set."""
         assert isinstance(facts, LocalSet)
         made = self.engine.none()
         for name in stratum.relations:
@@ -292,7 +292,7 @@ class Driver:
         return made
 
     def follow(self, u: Update) -> None:
-        """An update, or a phase of it, is done: what is held here follows all of it."""
+        """End an update or a phase of it: the facts held here follow all of it."""
         touched = {name for facts in (u.X, u.D, u.A) for name in _names(facts)}
         waiting = (touched & self.held) - self._synced
         large = any(not _small(facts, name) for facts in (u.X, u.D, u.A) for name in waiting)
@@ -311,7 +311,7 @@ class Driver:
         self._synced = set()
 
     def has(self, facts: SparkSet, name: str, rows: set[Row]) -> set[Row] | None:
-        """Which of these rows the explicit facts, or all, have; None if that is not known here."""
+        """Which of these rows are explicit facts, or facts at all; None if that is unknown here."""
         if name not in self.held or self._v is not None:
             return None
         relation = self.engine.kinds[name]
@@ -321,7 +321,7 @@ class Driver:
 
 
 def reads(stratum: Stratum, more: Iterable[Rule] = ()) -> set[str]:
-    """Relations that the stratum has or reads."""
+    """Relations of the stratum, and those that it reads."""
     found = set(stratum.relations)
     for rule in (*stratum.rules, *more):
         found.add(rule.head.relation)

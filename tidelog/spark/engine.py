@@ -1,9 +1,8 @@
 """The Spark engine: the engine interface over frames.
 
-A set is a `SparkSet`. A rule is a join of frames (`rules`), and all rules of an
-evaluation are one job (`evaluating`). What is found comes to the driver if it is small, and stays
-in the executors, with its lineage cut, if it is not (`algebra`). Where a stratum is worked on is
-decided in `placing`.
+A set is a `SparkSet`. A rule is a join of frames (`rule_joins`), and all rules of an evaluation are
+one job (`evaluators`). Small results go to the driver; large ones stay in the executors, with their
+lineage cut (`algebra`). `placement` decides where each stratum runs.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Saved = dict[str, Lay]
-HELD = 1_000_000  # facts of the driver among which it finds equal ones itself
+HELD = 1_000_000  # facts of the driver that it deduplicates itself
 
 
 class SparkEngine(Evaluators):
@@ -51,13 +50,13 @@ class SparkEngine(Evaluators):
         self.placing = Placing(self, options or Options(), modules)
 
     def call(self, functions: Mapping[str, Functor]) -> None:
-        """Programs that call functions are refused."""
+        """Refuse programs that call functions."""
 
     def watch(self, tick: Callable[[Rule | None], None] | None) -> None:
         self._tick = tick or (lambda rule: None)
 
     def _known(self, name: str, lay: Lay, rows: set[Row]) -> set[Row] | None:
-        """Which of the rows the lay's base has, if the driver knows."""
+        """Which of the rows the lay's base contains, if the driver knows."""
         for facts in (self.explicit, self.all):
             mine = self._committed(facts).get(name)
             if mine is not None and mine.shares(lay) and not rows & mine.over:
@@ -105,7 +104,7 @@ class SparkEngine(Evaluators):
     def scratch(self) -> None:
         return None
 
-    # Facts as numbers, for closure modules, which work in the driver.
+    # Facts as numbers, for closure modules, which run in the driver.
 
     def identify(self, kind: Kind, values: Sequence[Value] | NDArray[Any]) -> Ids:
         if kind == "symbol":
@@ -136,7 +135,7 @@ class SparkEngine(Evaluators):
         return self.dictionary.ordered(self.kinds[relation].kinds, ids)
 
     def hand_over(self, relation: Relation, table: Table, distinct: bool = False) -> Lay:
-        """Facts that the driver has, as a lay; `distinct` if each is there once, surely."""
+        """Facts of the driver as a lay; `distinct` if they are known to have no duplicates."""
         found = spark_columns.to_arrow(relation, table)
         if found.num_rows <= SMALL:
             return Lay(spark_columns.rows_of(relation, found))
@@ -145,12 +144,12 @@ class SparkEngine(Evaluators):
                 frame = spark_columns.to_frame(self.spark, relation, found)
                 return self.gather(Found({relation.name: [frame]}, []), True)[relation.name]
             found = found.group_by(found.column_names, use_threads=False).aggregate([])
-        # It becomes a frame when someone needs one.
+        # It becomes a frame on demand.
         make = cache(partial(spark_columns.to_frame, self.spark, relation, found))
         return Lay((), size=found.num_rows, make=make, held=found)
 
     def worked(self, rule: Rule, seconds: float, facts: int) -> None:
-        """Told when something else than the engine has derived facts of a rule."""
+        """Record that something other than the engine derived facts of a rule."""
 
     # Changes.
 
@@ -182,7 +181,7 @@ class SparkEngine(Evaluators):
         return made
 
     def begin(self) -> None:
-        """From now on, changes of the two sets that stay can be undone."""
+        """From now on, changes of the two persistent sets can be undone."""
         for facts in (self.all, self.explicit):
             facts.frozen.update(facts.lays)
         self._begun = dict(self.all.lays), dict(self.explicit.lays)
@@ -255,7 +254,7 @@ class SparkEngine(Evaluators):
         return RelationDelta(relation, sizes, decode, partial(_frame, self, relation, lays))
 
     def forget(self, rules: Collection[Rule]) -> None:
-        """Nothing is kept of rules."""
+        """The engine caches nothing by rule."""
 
     # Facts in and out.
 
@@ -270,7 +269,7 @@ class SparkEngine(Evaluators):
             self.settled(facts)
 
     def taken_in(self, name: str, data: Table | DataFrame) -> Lay:
-        """Facts of a user, as a lay; DataError if there are cells without a value."""
+        """A user's facts as a lay; DataError if cells are empty."""
         relation = self.kinds[name]
         if isinstance(data, Table):
             return self.hand_over(relation, data)
@@ -279,7 +278,7 @@ class SparkEngine(Evaluators):
         return self.checked(relation, frame)
 
     def checked(self, relation: Relation, frame: DataFrame) -> Lay:
-        """A frame of the engine's columns, computed; DataError if a cell has no value."""
+        """A computed frame of the engine's columns; DataError if a cell is empty."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
 
@@ -309,7 +308,7 @@ class SparkEngine(Evaluators):
         return self.frame(name, self.all.of(name))
 
     def holds(self, relation: Relation, row: Sequence[Value]) -> bool:
-        """Is this fact in the materialisation?"""
+        """Whether this fact is in the materialisation."""
         return self._has(self.all, relation, row)
 
     def is_explicit(self, relation: Relation, row: Sequence[Value]) -> bool:
@@ -325,7 +324,7 @@ class SparkEngine(Evaluators):
     def ask(
         self, strata: Sequence[Stratum], relation: Relation, parts: Sequence[Relation]
     ) -> Table:
-        """Evaluate rules over relations of their own, and forget all but the answer."""
+        """Evaluate rules over relations of their own, and drop all but the answer."""
         found = self.none()
         known = dict(self.kinds)
         for each in (relation, *parts):

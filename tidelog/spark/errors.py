@@ -1,4 +1,4 @@
-"""What goes wrong in Spark, in a line that a user can act on, without Java's stack."""
+"""Errors of Spark as one line that a user can act on, without Java's stack."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tidelog.program.diagnostics import DataError, EvaluationError, TidelogError
 
-# Of Tidelog's own, raised where executors ran Python: the last lines of a traceback.
+# Of Tidelog's own errors in an executor's Python: the last lines of a traceback.
 _OURS = re.compile(r"^tidelog\.program\.diagnostics\.(\w+): ((?:.*\n?)*)", re.MULTILINE)
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ")
 _STATE = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
@@ -16,7 +16,7 @@ _CAUSE = re.compile(r"(?:\w+\.)+(?:Exception|Error|\w+Exception|\w+Error): ")
 
 _MEMORY = "give executors more memory, such as --conf spark.executor.memory=8g, or more partitions"
 _DRIVER_MEMORY = "give the driver more memory, such as --conf spark.driver.memory=4g"
-# By what the text contains: what to say (None: Spark's own words), and what to do.
+# By a part of the text: the message (None: Spark's own words), and the advice.
 _KNOWN: tuple[tuple[str, str | None, str], ...] = (
     ("PATH_NOT_FOUND", None, "check the name and the folder"),
     (
@@ -25,13 +25,17 @@ _KNOWN: tuple[tuple[str, str | None, str], ...] = (
         "a format of a package is added by --conf spark.jars.packages=GROUP:NAME:VERSION",
     ),
     ("TABLE_OR_VIEW_NOT_FOUND", None, "check the table's name, and the session's catalog"),
-    ("CANNOT_READ_FILE_FOOTER", None, "it is no whole file of this format; copy it again in full"),
-    ("FAILED_READ_FILE", None, "its rows do not have the columns, or it has another format"),
+    (
+        "CANNOT_READ_FILE_FOOTER",
+        None,
+        "the file is incomplete or has another format; copy it again in full",
+    ),
+    ("FAILED_READ_FILE", None, "its rows have other columns, or the file has another format"),
     ("UNABLE_TO_INFER_SCHEMA", None, "the folder has no data files"),
     (
         "Checkpoint block",
         "an executor was lost, with facts that only it had",
-        f"begin again; {_MEMORY}",
+        f"run again; {_MEMORY}",
     ),
     ("ExecutorLostFailure", "an executor was lost", _MEMORY),
     ("Python worker exited unexpectedly", "a Python process of an executor died", _MEMORY),
@@ -39,19 +43,19 @@ _KNOWN: tuple[tuple[str, str | None, str], ...] = (
     (
         "ModuleNotFoundError",
         None,
-        "executors need Python with Tidelog, named by PYSPARK_PYTHON; docs/spark.md tells how",
+        "executors need Python with Tidelog, named by PYSPARK_PYTHON; see docs/spark.md",
     ),
     ("maxResultSize", None, "raise it: --conf spark.driver.maxResultSize=4g"),
-    ("Java heap space", "Java's memory is used up", _DRIVER_MEMORY),
-    ("GC overhead limit", "Java's memory is used up", _DRIVER_MEMORY),
+    ("Java heap space", "Java is out of memory", _DRIVER_MEMORY),
+    ("GC overhead limit", "Java is out of memory", _DRIVER_MEMORY),
     ("No space left on device", "a disk is full", "set spark.local.dir to a larger one"),
-    ("SparkContext was cancelled", "the Spark session was stopped", "begin again"),
-    ("SparkContext was shut down", "the Spark session was stopped", "begin again"),
+    ("SparkContext was cancelled", "the Spark session was stopped", "run again"),
+    ("SparkContext was shut down", "the Spark session was stopped", "run again"),
 )
 
 
 class SparkFault(EvaluationError):
-    """Spark could not do it; `message` and `advice` stand without a place."""
+    """Spark failed; `message` and `advice` have no place in a program."""
 
     def __init__(self, message: str, advice: str = "") -> None:
         self.message, self.advice = message, advice
@@ -60,7 +64,7 @@ class SparkFault(EvaluationError):
 
 @contextlib.contextmanager
 def told() -> Iterator[None]:
-    """Errors of Spark in the block become Tidelog's."""
+    """Turn errors of Spark in the block into Tidelog's."""
     try:
         yield
     except Exception as error:
@@ -70,7 +74,7 @@ def told() -> Iterator[None]:
 
 
 def is_spark(error: BaseException) -> bool:
-    """Is it of PySpark, of the bridge to Java, or a bridge that has gone?"""
+    """Whether the error is PySpark's, the Java bridge's, or due to a closed bridge."""
     home = type(error).__module__.partition(".")[0]
     if home in ("pyspark", "py4j"):
         return True
@@ -87,7 +91,7 @@ def _from_bridge(error: BaseException) -> bool:
 
 
 def explained(error: BaseException) -> TidelogError:
-    """The same in few words."""
+    """The error in few words."""
     if isinstance(error, ConnectionError) or "Py4JNetworkError" in type(error).__name__:
         return SparkFault("Spark's Java process has ended", _DRIVER_MEMORY)
     text = _text(error)
@@ -106,12 +110,12 @@ def _text(error: BaseException) -> str:
         return str(error)
     try:
         return str(cause.toString())
-    except Exception:  # Java has gone meanwhile
+    except Exception:  # Java may have ended meanwhile
         return str(error)
 
 
 def _words(text: str) -> str:
-    """What Spark says, in one line.
+    """Spark's message in one line.
 
     >>> _words("a.SomeException: [PATH_NOT_FOUND] Path does not exist: f. SQLSTATE: 42K03\\n …")
     'Path does not exist: f'
@@ -122,7 +126,7 @@ def _words(text: str) -> str:
     condition = _CONDITION.search(text)
     said = text[condition.end() :] if condition else text[_last_cause(text) :]
     line = _STATE.sub("", said).strip().partition("\n")[0]
-    return line.rstrip(".").strip()[:500] or "it failed without a word"
+    return line.rstrip(".").strip()[:500] or "it failed without a message"
 
 
 def _last_cause(text: str) -> int:

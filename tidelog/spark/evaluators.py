@@ -1,4 +1,4 @@
-"""The four evaluators on Spark: rules as joins, and all rules of an evaluation one job."""
+"""The four evaluators on Spark: rules as joins, and all rules of an evaluation as one job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Reading:
-    """What an evaluation reads: views, as lays and sources of relations once they are asked for."""
+    """The inputs of an evaluation: views, as lays and sources of relations, built on demand."""
 
     engine: Algebra
     within: View
@@ -44,7 +44,7 @@ class Reading:
 
     def source(self, name: str, lay: Lay) -> Source:
         if id(lay) not in self._sources:
-            self._lays[id(lay), ""] = lay  # so that its id is not given to another one
+            self._lays[id(lay), ""] = lay  # so that no other rule gets its id
             self._sources[id(lay)] = Source(self.engine.frame(name, lay), lay.most)
         return self._sources[id(lay)]
 
@@ -58,10 +58,10 @@ class Evaluators(Algebra):
         self.counts = Counts(self)
         self.instances = 0
         self.lasting = 0.0  # Spark makes no indexes
-        self._round = 0  # of the rules that are worked off
+        self._round = 0  # of the rules being evaluated
 
     def describe(self, what: str) -> None:
-        """What Spark's own pages call the jobs that follow."""
+        """The description of the following jobs on Spark's own pages."""
         self.spark.sparkContext.setJobDescription(what)
 
     def _describe_rules(self, found: Found) -> None:
@@ -157,7 +157,7 @@ class Evaluators(Algebra):
         negative: View | None = None,
         older: frozenset[str] | None = None,
     ) -> SparkSet:
-        assert older is None, "facts have no ages here"
+        assert older is None, "the Spark engine keeps no ages of facts"
         mine = spark_set(facts)
         reading = Reading(self, within, negative, {}, {})
         found = Found({}, [])
@@ -201,7 +201,7 @@ class Evaluators(Algebra):
         found.add(rule, rule.head.relation, heads, joined.faults)
 
     def _lays(self, rule: Rule, reading: Reading) -> dict[int, Lay] | None:
-        """What the body's literals read; None if there are no instances."""
+        """The sources of the body's literals; None if there are no instances."""
         lays: dict[int, Lay] = {}
         for place, part in enumerate(rule.body):
             if isinstance(part, Literal | Group):
@@ -227,8 +227,8 @@ class Evaluators(Algebra):
         lost: SparkSet | None,
         exact: bool,
     ) -> Iterator[tuple[Rule, Reads]]:
-        """The rule with one part that meets the change; where instances are counted, those
-        before it do not."""
+        """The rule with one part that meets the change; if instances are counted, the parts before
+        it do not."""
         lays = self._lays(rule, reading)
         if lays is None:
             return
@@ -279,7 +279,7 @@ class Evaluators(Algebra):
         few = F.broadcast(few) if change.small else few
         return Lay((), many.join(few, on=many.columns), min(change.most, lay.most), done=False)
 
-    # What evaluations find.
+    # Results of evaluations.
 
     def _evaluated(
         self,
@@ -321,7 +321,7 @@ class Evaluators(Algebra):
             found.frames[name] = [] if lay.empty else [self.frame(name, lay)]
 
     def _guard(self, facts: SparkSet, guard: View) -> None:
-        """Only facts of the guard stay."""
+        """Keep only facts of the guard."""
         wanted, unwanted = parts_of(guard)
         for views, keep in ((wanted, True), (unwanted, False)):
             for view in views:
@@ -339,7 +339,7 @@ class Evaluators(Algebra):
 
 
 def _touched(part: Group, keys: Sequence[Variable], source: Source) -> Source:
-    """Keys of the groups that facts belong to, each once."""
+    """The distinct keys of the groups that the facts belong to."""
     from pyspark.sql import functions as F
 
     rule = Rule(Literal("%keys", tuple(keys)), (Literal(part.relation, part.terms),))

@@ -1,10 +1,10 @@
 """Expressions of rules as Spark columns, with the language's own arithmetic.
 
-Integers wrap around at 64 bits, an unsigned is held by its bits, there is one NaN and no -0.0;
-all of it whether the session is in ANSI mode or not. What can go wrong (a division by zero, a
-string that is no number) is null, with a message beside it: it is data, and no exception in an
-executor. What Spark does otherwise than the language (`match`, `^`, `to_string` of a float)
-is a Python function that executors run.
+Integers wrap around at 64 bits, an unsigned is stored by its bits, and there is one NaN and no
+-0.0, whether the session is in ANSI mode or not. A failing expression (a division by zero, a string
+that is not a number) is null, with a message beside it: failures are data, not exceptions in an
+executor. Where Spark differs from the language (`match`, `^`, `to_string` of a float), executors
+run a Python function.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HALF, TOP = "9223372036854775808", "18446744073709551616"
 
 
 def can_fail(part: object) -> bool:
-    """May this have no value?"""
+    """Whether the expression may fail."""
     match part:
         case Constraint(op, left, right):
             return test_can_fail(op) or can_fail(left) or can_fail(right)
@@ -49,7 +49,7 @@ def can_fail(part: object) -> bool:
 
 
 def refuse_numbers(rules: Iterable[Rule]) -> None:
-    """Symbols have no numbers here: each executor, and each run, would give them others."""
+    """Refuse numbers of symbols: each executor and each run would assign others."""
     for rule in rules:
         for part in rule.body:
             for term in everything(*terms_of(part)):
@@ -60,7 +60,7 @@ def refuse_numbers(rules: Iterable[Rule]) -> None:
 
 
 def refuse_functors(rules: Iterable[Rule]) -> None:
-    """A function's results are remembered, which executors that work apart could not do."""
+    """Refuse functions whose results must be remembered: executors share no memory."""
     for rule in rules:
         for call in calls(rule):
             at = call.at
@@ -72,14 +72,14 @@ def refuse_functors(rules: Iterable[Rule]) -> None:
 
 
 def refuse_thinned(relations: Iterable[Relation]) -> None:
-    """Which facts are left out depends on rounds, and places of work have rounds of their own."""
+    """Refuse what depends on rounds: each placement has rounds of its own."""
     for relation in relations:
         if relation.thinned:
             at = relation.at
             where = f"{at.file}:{at.line}:{at.column}: " if at.line else ""
             raise TidelogError(
                 f"{where}error: {relation.name} has a subsumption or a choice-domain\n"
-                "    on Spark there are none: they need the local engine"
+                "    these need the local engine"
             )
 
 
@@ -94,10 +94,10 @@ def _no_numbers(term: Cast | Call) -> TidelogError:
 
 @dataclass(slots=True)
 class Maker:
-    """Makes columns of expressions, and notes what can go wrong in them."""
+    """Builds columns from expressions, and collects possible failures."""
 
     columns: Mapping[str, str]  # variables to names of columns
-    faults: list[Column]  # messages, null where there is none
+    faults: list[Column]  # messages, null if nothing failed
 
     def value(self, term: Expression) -> Column:
         from pyspark.sql import functions as F
@@ -238,7 +238,7 @@ def _ordered(op: str, a: Column, b: Column) -> Column:
 
 
 def flipped(value: Column) -> Column:
-    """Bits of unsigned numbers, so that they compare as these do."""
+    """Bits of unsigned numbers, mapped so that they compare as unsigned."""
     from pyspark.sql import functions as F
 
     return value.bitwiseXOR(F.lit(-(1 << 63)).cast("bigint"))
@@ -273,11 +273,11 @@ def extreme(op: str, args: Sequence[Column], kind: Kind) -> Column:
     pick = F.least if op == "min" else F.greatest
     if kind == "unsigned":
         return flipped(pick(*map(flipped, args)))
-    return pick(*args)  # Spark's order of floats is that of the language: NaN comes last
+    return pick(*args)  # Spark orders floats as the language does: NaN comes last
 
 
 def _exact(quick: Callable[[Column, Column], Column], op: str) -> Callable[..., Column]:
-    """Spark's own sum where it fits, and the long way round where it does not."""
+    """Spark's own sum if it fits, and a slower exact one otherwise."""
 
     def made(kind: Kind, a: Column, b: Column) -> Column:
         from pyspark.sql import functions as F
@@ -310,7 +310,7 @@ def _multiply(kind: Kind, a: Column, b: Column) -> Column:
 
 
 def _divided(functor: str, a: Column, b: Column, kind: Kind) -> Column:
-    """Rounded towards zero; null where b is."""
+    """Rounded towards zero; null where b is null."""
     from pyspark.sql import functions as F
 
     if kind == "unsigned":
@@ -393,8 +393,7 @@ STRINGS: dict[str, Callable[..., Any]] = {
 }
 
 
-# What executors run as Python. These are plain functions of this module, so that they travel
-# by name.
+# Python functions for executors: plain functions of this module, so that they are pickled by name.
 
 
 def _python(function: Callable[..., Any], kind: str) -> Callable[..., Column]:
@@ -434,7 +433,7 @@ def _float_rest(a: float, b: float) -> float:
 
 
 def _local(functor: str, *args: Any) -> Any:
-    """The result of the local engine's functor, as Spark holds it."""
+    """The result of the local engine's functor, in Spark's representation."""
     found = FUNCTORS[functor](*args)
     return _signed(found) if isinstance(found, int) else found
 
@@ -476,7 +475,7 @@ def _unsigned_rest(a: int, b: int | None) -> int | None:
 
 
 def _computed(functor: str, kinds: tuple[Kind, ...], *args: Any) -> Any:
-    """What the local engine's functor gives, or why it gives nothing."""
+    """The result of the local engine's functor, or why it has none."""
     from tidelog.local.string_functors import compute
 
     try:

@@ -14,7 +14,7 @@ def total(values: list[float]) -> float:
     """
     try:
         return math.fsum(values) + 0.0
-    except (OverflowError, ValueError):  # beyond all floats on the way, or inf - inf
+    except (OverflowError, ValueError):  # a partial sum beyond all floats, or inf - inf
         return _slowly(values)
 
 

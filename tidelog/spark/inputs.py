@@ -1,8 +1,8 @@
 """Facts from files and tables, for the Spark engine.
 
-Small files of text are read in the driver, as in one process. Large ones, which need no quotes
-and so can be cut at any line, are read in parallel: lines come from Spark, and their meaning
-from the same readers. Other formats are Spark's own business, checked as any frame is.
+The driver reads small text files, as in one process. Spark reads large ones in parallel: they need
+no quotes and can be split at any line, and the same readers parse the lines. Spark reads all other
+formats, and their frames are checked like any other.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 LARGE = 64 * 2**20  # bytes of text from which on Spark reads it
 BLOCK = 2**24  # bytes that are searched for an error at a time
-UNTYPED = ("csv", "json", "xml")  # formats that take their columns' types from us
+UNTYPED = ("csv", "json", "xml")  # formats whose column types we supply
 _TYPES = {"number": "bigint", "unsigned": "decimal(20,0)", "float": "double", "symbol": "string"}
 
 Lines = Iterator[pa.RecordBatch]
@@ -49,7 +49,7 @@ def read_inputs(
     *,
     sources: Sources | None = None,
 ) -> Iterator[tuple[str, Lay]]:
-    """Each relation and its facts, in order; what cannot be read is an error at its directive."""
+    """Each relation and its facts, in order; an unreadable input is an error at its directive."""
     for each in wanted:
         lead = f"no facts for `{each.relation.name}`"
         try:
@@ -65,7 +65,7 @@ def _read(engine: SparkEngine, each: Input, stdin: BinaryIO | None, sources: Sou
     relation, format_ = each.relation, each.format
     if format_ is None:
         way = each.way
-        # Rows that are quoted may be longer than a line; other ways are read as a whole.
+        # Quoted rows may span lines; other formats are read as a whole.
         if isinstance(way, Text) and way.plain and _is_large(each.path) and relation.arity:
             return _Text(each, Path(each.path or ""), way).read(engine)
         for name, table in directives.read_inputs([each], stdin, sources=sources):
@@ -89,7 +89,7 @@ def read_frame(spark: SparkSession, format_: Format, relation: Relation) -> Data
     """What Spark finds in a file, a folder or a table."""
     options = dict(format_.options)
     if format_.table is not None:
-        # It must be in a catalog: Spark would take some names for those of files.
+        # It must be in a catalog: Spark would take some names for file names.
         if not spark.catalog.tableExists(format_.table):
             raise FileFault(f"there is no table {format_.table}", "check the session's catalog")
         return spark.read.options(**options).table(format_.table)
@@ -111,8 +111,8 @@ def _signature(relation: Relation) -> str:
 
 
 def address(place: str) -> str:
-    """A place as Spark must be told it: local files whatever its own file system is, and letters
-    that it would take for patterns as they are.
+    """A path as Spark needs it: local files whatever Spark's default file system, and characters
+    that it would take for patterns escaped.
 
     >>> address("/data/a[1].parquet")
     'file:///data/a\\\\[1\\\\].parquet'
@@ -124,7 +124,7 @@ def address(place: str) -> str:
 
 
 def require_files(path: Path) -> None:
-    """A file, or a folder of files: nothing that hangs, nothing that leads elsewhere."""
+    """A file or a folder of files; pipes and links out of the folder are refused."""
     try:
         if not stat.S_ISDIR(os.stat(path).st_mode):
             _require_file(path, path.parent, path)
@@ -151,7 +151,7 @@ def _require_file(asked: Path, inside: Path, path: Path) -> None:
 
 
 def _is_large(path: Path | None) -> bool:
-    """Is this a plain file of much text? What is odd about any other, its reader says."""
+    """Whether this is a plain, large text file. Its reader reports anything unusual."""
     if path is None:
         return False
     try:
@@ -191,13 +191,13 @@ class _Text:
         return lay
 
     def _check_header(self) -> None:
-        """The first line is skipped, but it is text like the rest."""
+        """The first line is skipped, but must be valid text like the rest."""
         if self.way.headers:
             with open(self.path, "rb") as file:
                 list(whole_lines([file.readline(BLOCK)], str(self.path)))
 
     def _find_fault(self) -> None:
-        """Read the file here, piece by piece, to the line that an executor could not read."""
+        """Read the file here, piece by piece, up to the line that an executor could not read."""
         name, before = str(self.path), 0
         with open(self.path, "rb") as file:
             while block := file.read(BLOCK):
@@ -211,7 +211,7 @@ class _Text:
 
 
 def _lines(spark: SparkSession, place: str) -> DataFrame:
-    """Lines as bytes, with the file of each and where the piece of the file begins."""
+    """Lines as bytes, with their file and the offset of the piece."""
     from pyspark.sql import functions as F
 
     read = spark.read.option("lineSep", "\n").text(address(place))
@@ -227,7 +227,7 @@ def text_parser(
     """What executors do with lines of facts."""
 
     def parse(batches: Lines) -> Iterator[pa.RecordBatch]:
-        header = headers  # it has not come by yet; a byte-order mark, Spark leaves out itself
+        header = headers  # not seen yet; Spark itself skips a byte order mark
         for batch in batches:
             lines = batch.column("line").to_pylist()
             starts = batch.column("start").to_pylist() if header else []
@@ -242,13 +242,13 @@ def text_parser(
 
 
 def _begin(data: bytes, headers: bool) -> int:
-    """Where facts begin in a file: after its mark, and its header."""
+    """Where facts begin in a file: after a byte order mark and a header."""
     start = len(BOM) if data.startswith(BOM) else 0
     return data.find(b"\n", start) + 1 or len(data) if headers else start
 
 
 class _Json:
-    """Facts as objects, one a line, in a file or in a folder of files."""
+    """Facts as objects, one per line, in a file or in a folder of files."""
 
     def __init__(self, each: Input, format_: Format) -> None:
         self.relation, self.path, self.place = each.relation, each.path, format_.place
@@ -266,7 +266,7 @@ class _Json:
                 return engine.checked(relation, parsed)
         except DataError:
             for path in _data_files(self.path):
-                self._here(path)  # it is the one with the error, or one after it
+                self._here(path)  # this is the faulty line, or one after it
             raise
 
     def _here(self, path: Path) -> Table:
@@ -301,7 +301,7 @@ def json_parser(relation: Relation) -> Callable[[Lines], Iterator[pa.RecordBatch
 
 
 def _objects(line: bytes, file: str, relation: Relation) -> list[Any]:
-    """The fact of a line; which line it is of the file, nobody knows here."""
+    """The fact of a line; its number in the file is unknown here."""
     try:
         return list(json_changes.read_objects([line.decode()], file, relation))
     except UnicodeDecodeError:

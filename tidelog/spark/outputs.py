@@ -1,10 +1,10 @@
 """Facts into files and tables, from the Spark engine.
 
-Relations that the driver can hold are written by it: text, JSON Lines and Parquet as one file,
-sorted, equal facts as equal bytes. Large ones are not gathered: text is still one sorted file,
-which comes piece by piece; other formats are a folder of part files, which executors write.
-All files get their names at the end. Tables, and places outside the file system, are written
-just before: what they were cannot be brought back.
+The driver writes relations that it can hold: text, JSON Lines and Parquet as one sorted file; equal
+facts give equal bytes. Large relations are not gathered: text is still one sorted file, fetched
+piece by piece; other formats are a folder of part files, written by the executors. All files are
+renamed at the end. Tables, and places outside the file system, are written just before: their
+previous contents cannot be restored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ GATHERED = 1_000_000  # facts of a relation that the driver writes
 
 
 class Facts(Protocol):
-    """What a database is asked for."""
+    """What outputs need of a database."""
 
     def size(self, name: str) -> int: ...
 
@@ -58,7 +58,7 @@ def write_outputs(
     *,
     sources: Sources | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Write everything, or nothing, as far as there are no tables."""
+    """Write everything or nothing, tables excepted."""
     printed: list[bytes] = []
     warnings: list[Diagnostic] = []
     with Staged() as staged:
@@ -79,7 +79,7 @@ def require_lasting(spark: SparkSession, wanted: Iterable[Output]) -> None:
     """Refuse, before any work is done, tables that would end with the session."""
     tables = [each.format.table for each in wanted if each.format and each.format.table]
     warehouse = spark.conf.get("spark.sql.warehouse.dir") or ""
-    passing = [table for table in tables if table.count(".") < 2]  # of no catalog of its own
+    passing = [table for table in tables if table.count(".") < 2]  # not a catalog of its own
     if passing and PREFIX in warehouse:
         raise TidelogError(
             f"error: the table {passing[0]} would end with the session\n"
@@ -88,7 +88,7 @@ def require_lasting(spark: SparkSession, wanted: Iterable[Output]) -> None:
 
 
 class _placed:
-    """Errors in the block are shown at the directive."""
+    """Report errors in the block at the directive."""
 
     def __init__(self, each: Output, sources: Sources | None) -> None:
         self._each, self._sources = each, sources
@@ -201,13 +201,13 @@ class _Writing:
         order: list[Any] = []
         for name, kind in zip(spark_columns.names(relation), relation.kinds, strict=False):
             if kind == "unsigned":
-                order.append(F.col(name) < 0)  # by its bits, it is the larger half
+                order.append(F.col(name) < 0)  # it sorts by its bits, after all other numbers
             order.append(F.col(name))
         return self._frame(relation).orderBy(*order)
 
 
 def _tidy(folder: str) -> None:
-    """See to it that part files are on the disk, and alone."""
+    """Make sure that the part files, and nothing else, are on the disk."""
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         if name.endswith(".crc"):

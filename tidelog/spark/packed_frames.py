@@ -1,7 +1,7 @@
 """Facts of many relations in one frame, so that one job finds them all.
 
-A row has the relation's number and as many columns of each type as any of the relations
-needs; the others are null. Faults travel along, under a number that no relation has.
+A row has the relation's number, and as many columns of each type as any of the relations needs;
+unused ones are null. Faults travel along, under a number that no relation has.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ LETTERS = {"bigint": "n", "double": "d", "string": "s"}
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Which relations are packed, by number, and how."""
+    """The packed relations by number, and their columns."""
 
     relations: tuple[Relation, ...]
-    counted: bool = False  # there is a number for each fact
+    counted: bool = False  # each fact has a number
 
     @property
     def shape(self) -> dict[str, int]:
@@ -49,7 +49,7 @@ class Packing:
         return [*made, ("k", "bigint")] if self.counted else made
 
     def places(self, relation: Relation) -> list[str]:
-        """Where the relation's columns are."""
+        """The packed columns that hold the relation's columns."""
         used = dict.fromkeys(LETTERS, 0)
         found = []
         for kind in types(relation):
@@ -94,7 +94,7 @@ class Packing:
         return packed.filter(F.col("r") == number).select(*chosen)
 
     def split(self, packed: pa.Table) -> tuple[dict[int, pa.Table], list[str]]:
-        """Facts by the relations' numbers, and what went wrong."""
+        """Facts by the relations' numbers, and faults."""
         numbers = packed.column("r")
         found: dict[int, pa.Table] = {}
         for number in pc.unique(numbers).to_pylist():
@@ -115,7 +115,7 @@ class Packing:
 
 
 def union(frames: Sequence[DataFrame]) -> DataFrame:
-    """All rows of all frames; the tree is kept low."""
+    """All rows of all frames, as a balanced tree of unions."""
     made = list(frames)
     while len(made) > 1:
         made = [_pair(made[i : i + 2]) for i in range(0, len(made), 2)]

@@ -1,10 +1,9 @@
-"""Where each stratum is worked on: in the driver, inside partitions, or by frames.
+"""Where each stratum runs: in the driver, inside partitions, or as frames.
 
-*driver*: the stratum and what it reads are small; a local engine has them.
-*pivot*, *components*, *shuffle*: recursion inside partitions, where the local engine's kernels
-run (`strategies`). A small change of a pivot stratum is worked on in the driver, too: one job
-fetches the slices that it can reach.
-*frames*: rules as joins, a job a round: everything else.
+*driver*: the stratum and what it reads are small; a local engine holds them. *pivot*, *components*,
+*shuffle*: recursion inside partitions, by the local engine's kernels (`strategies`). A small change
+of a pivot stratum also runs in the driver: one job fetches the slices that it can reach. *frames*:
+everything else; rules are joins, with one job per round.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ if TYPE_CHECKING:
 DRIVER_FACTS = 2_000_000
 STRATEGIES = ("auto", "driver", "pivot", "components", "shuffle", "frames")
 MANY_RULES = 40  # of a stratum: too many plans for Spark's own planner
-MANY_STRATA = 8  # too many to be worked on one by one
-SMALL_PART = 0.01  # of a huge stratum: a change that is followed, and no reason to begin anew
-HUGE = 50_000_000  # facts: to derive them anew takes longer than the dozens of jobs of DRed
+MANY_STRATA = 8  # too many to be maintained one by one
+SMALL_PART = 0.01  # of a huge stratum: a larger change makes it derive anew
+HUGE = 50_000_000  # facts: deriving them anew takes longer than the dozens of jobs of DRed
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the Spark engine works, where a user wants to say so."""
+    """The user's options for the Spark engine."""
 
     strategy: str = "auto"
     driver_facts: int = DRIVER_FACTS
@@ -57,48 +56,48 @@ class Options:
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
             raise TidelogError(
-                f"error: there is no strategy {self.strategy!r}\n"
-                f"    there are {', '.join(STRATEGIES)}"
+                f"error: unknown strategy {self.strategy!r}\n"
+                f"    expected one of {', '.join(STRATEGIES)}"
             )
         if not isinstance(self.driver_facts, int) or self.driver_facts < 0:
             raise TidelogError(
-                f"error: driver_facts is a number of facts; {self.driver_facts!r} is none"
+                f"error: expected a number of facts for driver_facts, got {self.driver_facts!r}"
             )
 
 
 @dataclass(slots=True)
 class Kept:
-    """What a strategy made of a stratum: blobs, which slices can be fetched from."""
+    """A stratum derived by a strategy: blobs, from which slices can be fetched."""
 
     strategy: Strategy
     made: Mapping[str, Made]
-    lays: Mapping[str, Lay]  # the same for the engine
+    lays: Mapping[str, Lay]  # the same, as the engine has it
 
     def is_state(self, name: str, lay: Lay) -> bool:
-        """Is this what was made, but for what is laid over it?"""
+        """Whether these facts are the blobs, apart from overlaid changes."""
         return lay.shares(self.lays[name])
 
 
 class Placing:
-    """Decides for one database."""
+    """Chooses the placement of each stratum of one database."""
 
     def __init__(self, engine: SparkEngine, options: Options, modules: bool) -> None:
         self.engine = engine
         self.options = options
         most = options.driver_facts if options.strategy in ("auto", "driver") else 0
         self.driver = Driver(engine, most, modules)
-        self.told: dict[tuple[str, ...], str] = {}  # what was chosen for strata, and why
+        self.told: dict[tuple[str, ...], str] = {}  # the choice for each stratum, and the reason
         self._kept: dict[tuple[str, ...], Kept] = {}
-        self._of: dict[str, Kept] = {}  # by relation: where its facts were made
+        self._of: dict[str, Kept] = {}  # by relation: the part that holds its facts
 
     # From scratch.
 
     def materialise(self, strata: Sequence[Stratum], watch: Watch, memory: Memory) -> None:
-        """Derive all strata, of which the materialisation has the explicit facts."""
+        """Derive all strata from the explicit facts of the materialisation."""
         from tidelog.spark.strategies.fuse import fuse
 
         waiting: list[Stratum] = []
-        unknown: set[str] = set()  # relations of those that wait
+        unknown: set[str] = set()  # relations of the strata that wait
         for stratum in strata:
             if stratum.rules:
                 known = unknown.isdisjoint(reads(stratum))
@@ -124,7 +123,7 @@ class Placing:
         return done
 
     def evaluate(self, stratum: Stratum, watch: Watch) -> bool:
-        """Derive a stratum from scratch in a way of our own; False if frames are the way."""
+        """Derive a stratum from scratch by a strategy; False if frames must do it."""
         if self._by_driver(stratum, watch, self.driver.renew):
             return True
         if not stratum.recursive or self.options.strategy == "frames":
@@ -140,7 +139,7 @@ class Placing:
         wanted = None if forced in ("auto", "driver") else forced
         sizes = self._sizes(stratum)
         if wanted is not None and wanted != "shuffle" and not _fits(stratum, engine, wanted):
-            wanted = None  # it was asked for, for those that it fits
+            wanted = None  # a requested strategy applies to the strata that it fits
         chosen = strategies.choose(stratum, engine.kinds, wanted, sizes=sizes)
         made = strategies.materialise(
             *(chosen, engine.spark, stratum, engine.kinds),
@@ -153,7 +152,7 @@ class Placing:
         self._tell(stratum, f"{chosen.name}: {chosen.why}")
 
     def _read(self, stratum: Stratum) -> Callable[[str], DataFrame]:
-        """What a strategy reads: explicit facts of the stratum, and all lower ones."""
+        """The inputs of a strategy: explicit facts of the stratum, and all facts of lower ones."""
         return lambda name: self.engine.frame(name, self._given(stratum, name))
 
     def _given(self, stratum: Stratum, name: str) -> Lay:
@@ -166,7 +165,7 @@ class Placing:
     def _asked(self, stratum: Stratum, watch: Watch) -> StrategyOptions:
         from tidelog.spark import strategies
 
-        tables, blobs = {}, {}  # what the driver has anyway, and what strategies have made
+        tables, blobs = {}, {}  # what the driver has anyway, and the results of strategies
         for name in reads(stratum):
             lay = self._given(stratum, name)
             if lay.small:
@@ -186,8 +185,8 @@ class Placing:
         return replace(made, limits=watch.limits, show=show)
 
     def _put(self, stratum: Stratum, strategy: Strategy, made: Mapping[str, Made]) -> None:
-        """These are the stratum's facts now."""
-        # A frame for each relation of many would take longer than to derive their facts.
+        """Make these the stratum's facts."""
+        # With many relations, a frame for each would take longer than deriving their facts.
         lays = {
             name: Lay(size=found.count, make=partial(getattr, found, "frame"))
             if found.count
@@ -209,7 +208,7 @@ class Placing:
     # Updates.
 
     def placed(self, algorithm: Algorithm) -> Algorithm:
-        """The algorithm, where it should run."""
+        """The algorithm, wrapped so that it runs where it should."""
 
         def maintain(
             u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]
@@ -229,7 +228,7 @@ class Placing:
 
     def _by_slices(self, algorithm: Algorithm, u: Update, stratum: Stratum) -> bool:
         """Maintain just the slices of a pivot stratum that the change can reach: in the driver if
-        they are few, where they are otherwise."""
+        they are few, in the executors otherwise."""
         kept = self._kept.get(stratum.relations)
         if kept is None or kept.strategy.name != "pivot":
             return False
@@ -259,7 +258,7 @@ class Placing:
         if slices.is_square(kept.strategy) and any(
             engine.explicit.of(name).most for name in stratum.relations
         ):
-            return False  # its linear form takes no step by a fact that is given
+            return False  # its linear form has no step over an explicit fact
         tables = slices.affected(
             *(kept.strategy, engine.spark, stratum, engine.kinds, deltas, kept.made),
             overlays=overlays,
@@ -310,7 +309,7 @@ class Placing:
         return True
 
     def _deltas(self, u: Update, stratum: Stratum) -> dict[str, pa.Table] | None:
-        """What the change is for the stratum, if the driver has it."""
+        """The change of the stratum's inputs, if the driver has it."""
         found: dict[str, pa.Table] = {}
         inside = set(stratum.relations)
         for name in reads(stratum):
@@ -325,7 +324,7 @@ class Placing:
         return found
 
     def _overlays(self, stratum: Stratum, kept: Kept) -> dict[str, Overlay] | None:
-        """What has changed since the blobs were written; None if they are of another state."""
+        """Changes since the blobs were written; None if the blobs are of another state."""
         from tidelog.spark.strategies import slices
 
         found = {}
@@ -343,7 +342,8 @@ class Placing:
         return found
 
     def anew(self, u: Update, strata: Sequence[Stratum]) -> tuple[SparkSet, SparkSet]:
-        """Derive these strata from scratch, as few as can be; what went and what came."""
+        """Derive these strata from scratch, fused into as few as possible; returns what was deleted
+        and inserted."""
         from tidelog.spark.strategies.compare import difference
 
         engine = self.engine
@@ -376,8 +376,8 @@ class Placing:
     def _auto(
         self, u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]
     ) -> None:
-        """Few jobs matter more than few instances: one step where there is no recursion, DRed
-        where little of very much changes and rules are few, and the stratum anew otherwise."""
+        """Prefer few jobs to few instances: one step without recursion, DRed for a tiny change of
+        much data under few rules, and the stratum anew otherwise."""
         if not stratum.recursive:
             bf.maintain(u, stratum, gone, come)
             u.work.why = "no recursion"
@@ -401,8 +401,8 @@ class Placing:
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """`auto` for all strata at once: where many of them are too large for the driver, they are
-    derived anew, as few strata as can be."""
+    """`auto` for all strata at once: where many of them are too large for the driver, derive them
+    anew, fused into as few strata as possible."""
 
     placing: Placing
     name: str = "auto"
@@ -446,7 +446,7 @@ def _reached(names: Sequence[str], readers: Mapping[str, set[str]]) -> set[str]:
 
 
 def _is_made(of: Mapping[str, Kept], name: str, lay: Lay) -> bool:
-    """Are these facts blobs, and nothing but them?"""
+    """Whether these facts are blobs and nothing else."""
     kept = of.get(name)
     return (
         kept is not None
@@ -458,7 +458,7 @@ def _is_made(of: Mapping[str, Kept], name: str, lay: Lay) -> bool:
 
 
 def _blobs(of: Mapping[str, Kept], names: Sequence[str]) -> list[DataFrame]:
-    """The frames of blobs that have facts of these relations, each once."""
+    """The distinct frames of blobs that contain facts of these relations."""
     found = {id(of[name]): of[name].made[name].blobs for name in names}
     return list(found.values())
 

@@ -1,4 +1,4 @@
-"""What the Spark engine would do with a stratum, before there are any facts."""
+"""What the Spark engine would do with a stratum, before facts are loaded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidelog.spark.strategies import Strategy, choose
 
 
 def planned(stratum: Stratum, relations: Mapping[str, Relation], options: Options) -> str:
-    """Where the work would be done, and why."""
+    """Where the stratum would run, and why."""
     driver = options.driver_facts if options.strategy in ("auto", "driver") else 0
     beyond = _beyond(stratum, relations, options)
     return f"driver up to {plural(driver, 'fact')}; beyond, {beyond}" if driver else beyond
@@ -21,7 +21,7 @@ def _beyond(stratum: Stratum, relations: Mapping[str, Relation], options: Option
     if not stratum.recursive:
         return "frames: no recursion"
     if options.strategy == "frames":
-        return "frames: it was asked for"
+        return "frames: requested"
     forced = None if options.strategy in ("auto", "driver") else options.strategy
     chosen = _chosen(stratum, relations, forced)
     return f"{chosen.name}: {chosen.why}"
@@ -30,12 +30,12 @@ def _beyond(stratum: Stratum, relations: Mapping[str, Relation], options: Option
 def _chosen(stratum: Stratum, relations: Mapping[str, Relation], forced: str | None) -> Strategy:
     try:
         return choose(stratum, relations, forced)
-    except TidelogError:  # what is asked for is for strata that it fits
+    except TidelogError:  # a requested strategy applies to the strata that it fits
         return choose(stratum, relations)
 
 
 def told_of(told: Mapping[tuple[str, ...], str], stratum: Stratum) -> str:
-    """What was told of a stratum, which may have been worked on together with others."""
+    """The reported placement of a stratum, which may have been fused with others."""
     mine = set(stratum.relations)
     return next((what for names, what in told.items() if mine <= set(names)), "nothing to do")
 

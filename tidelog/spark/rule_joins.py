@@ -1,8 +1,8 @@
 """Rules as joins of frames.
 
-A body is put together literal by literal: those that are small or share a variable first, tests
-as soon as their variables are bound, what can go wrong last. Rows of the joined frame are the
-rule's instances, one each; so a bag of heads counts them.
+A body is joined literal by literal: small ones and those that share a variable first, tests as soon
+as their variables are bound, and what can fail last. The rows of the joined frame are the rule's
+instances, so a bag of heads counts them.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from tidelog.spark.expressions import Maker, can_fail, flipped, literal, wrapped
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-FEW = 100_000  # rows of a frame that every executor may have whole
+FEW = 100_000  # rows of a frame that may be broadcast
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Facts that a literal reads, and at most how many there are."""
+    """The facts that a literal reads, and an upper bound of their number."""
 
     frame: DataFrame
     size: int
 
     @property
     def shared(self) -> DataFrame:
-        """The frame, for the side of a join that may be sent to every executor."""
+        """The frame, marked for broadcast where it is small enough."""
         from pyspark.sql import functions as F
 
         return F.broadcast(self.frame) if self.size <= FEW else self.frame
@@ -51,17 +51,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What a rule's body reads."""
+    """The inputs of a rule's body."""
 
-    literals: Mapping[int, Source]  # by place in the body
-    spared: Mapping[int, Source] = field(default_factory=dict)  # what groups and negated literals
-    # must not meet, either
-    head: Source | None = None  # facts that must be heads
+    literals: Mapping[int, Source]  # by position in the body
+    # changes that groups and negated literals must not meet, either
+    spared: Mapping[int, Source] = field(default_factory=dict)
+    head: Source | None = None  # facts to which heads are restricted
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A body's instances; `faults` are messages of what went wrong."""
+    """A body's instances; `faults` are error messages."""
 
     frame: DataFrame
     columns: dict[str, str]
@@ -86,7 +86,7 @@ class Joined:
 
 
 def named(rule: Rule) -> Rule:
-    """The rule with variables for `_` in positive literals: their values are asked for."""
+    """The rule with variables for `_` in positive literals, because their values are needed."""
     fresh = count()
 
     def term(simple: Simple) -> Simple:
@@ -114,7 +114,7 @@ class _Join:
         self.frame: DataFrame | None = None
         self.columns: dict[str, str] = {}
         self.faults: list[DataFrame] = []
-        self.small = True  # whether the joined frame should be, as far as is known
+        self.small = True  # an estimate for the joined frame
 
     def run(self) -> Joined:
         if self.reads.head is not None:
@@ -185,7 +185,8 @@ class _Join:
         return self.columns.setdefault(variable, f"x{len(self.columns)}")
 
     def _pattern(self, terms: Sequence[Simple], frame: DataFrame, more: bool = False) -> DataFrame:
-        """Facts that fit the terms; columns of variables, and with `more` the facts' too."""
+        """Facts that match the terms; columns of variables, and with `more` also those of the
+        facts."""
         from pyspark.sql import functions as F
 
         tests: list[Column] = []
@@ -210,7 +211,7 @@ class _Join:
         before = set(self.columns)
         found = self._pattern(terms, source.frame)
         mine = dict.fromkeys(t.name for t in terms if isinstance(t, Variable))
-        if not mine:  # a test whether there are such facts, one instance for each
+        if not mine:  # a test for existence gives one instance each
             found = found.select(*[found[c].alias(f"_{c}") for c in found.columns])
         if self.frame is None:
             self.frame = found
@@ -231,7 +232,7 @@ class _Join:
         return self.frame if self.frame is not None else _one_row()
 
     def _meets(self, terms: Sequence[Simple], source: Source, how: str) -> None:
-        """Instances whose variables fit some fact of the source, or none."""
+        """Instances whose variables match some fact of the source, or none."""
         from pyspark.sql import functions as F
 
         frame = self._so_far()
@@ -261,7 +262,7 @@ class _Join:
         return Maker(self.columns, [])
 
     def _note_faults(self, made: Maker) -> None:
-        """What goes wrong is told, and gives no instance."""
+        """Record failures, which give no instance."""
         from pyspark.sql import functions as F
 
         if made.faults:
@@ -343,7 +344,7 @@ class _Join:
 
 
 def group_keys(rule: Rule, group: Group) -> list[Variable]:
-    """Variables of the group's literal that occur elsewhere in the rule, each once."""
+    """The distinct variables of the group's literal that occur elsewhere in the rule."""
     others = {v.name for term in rule.head.terms for v in variables(term)}
     for part in rule.body:
         if part is not group:
@@ -391,7 +392,7 @@ def aggregate(op: str, value: Column, kind: Kind) -> Column:
 
 
 def _total(values: list[float]) -> float | None:
-    """Exactly, and rounded once: it depends on no order."""
+    """Exact, and rounded once, so that it does not depend on order."""
     from tidelog.spark.float_sums import total
 
     return total(values) if values else None

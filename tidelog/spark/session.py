@@ -1,6 +1,6 @@
-"""A Spark session: the one that is there, or a local one that is quiet and leaves nothing behind.
+"""A Spark session: the active one, or a local one that is quiet and leaves nothing behind.
 
-PySpark is imported when a session is asked for, never before.
+PySpark is imported when a session is requested, never before.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 PARTITIONS = "spark.sql.shuffle.partitions"
 PREFIX = "tidelog-spark-"  # of folders that end with a session
-GRACE = 3.0  # seconds for a Java that is not wanted any more
+GRACE = 3.0  # seconds for a Java that is no longer needed
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set by `spark-submit`, which has started Java already
 
-# What holds in every session that is started here, unless Spark was told otherwise.
+# Settings of every session started here, unless Spark was configured otherwise.
 USUAL = {
     "spark.sql.adaptive.enabled": "false",  # it replans every job, which costs more than a round
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.limit.initialNumPartitions": "1000000",  # `take` is one job, not one and four times
+    # `take` is one job, and not several that read four times as much each
+    "spark.sql.limit.initialNumPartitions": "1000000",
     "spark.sql.session.timeZone": "UTC",
 }
 QUIET = {
-    "spark.ui.retainedJobs": "10000",  # as many as `Jobs` can tell of
+    "spark.ui.retainedJobs": "10000",  # as many as `Jobs` can look up
     "spark.ui.retainedStages": "10000",
     "spark.ui.showConsoleProgress": "false",
 }
-# Facts travel in large blobs; Java would hold on to the last hundred that went through a stream.
+# Facts travel in large blobs; Java would keep the last hundred that went through a stream.
 LEAN = {"spark.serializer.objectStreamReset": "1"}
 # On this machine alone, a session serves nobody else.
 LOCAL = {
@@ -55,8 +56,8 @@ LOCAL = {
     "spark.ui.enabled": "false",
 }
 
-# Errors only. The gateway's level must be named, or Spark announces that it sets it. What fails in
-# a task comes back as an exception: nobody need print it as well, with Java's stack.
+# Errors only. The gateway's level must be named, or Spark announces that it sets it. A failure in a
+# task comes back as an exception, so nothing else needs to print it with Java's stack.
 LOGGING = """\
 rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
@@ -83,10 +84,10 @@ _starting = threading.Lock()
 def session(
     master: str | None = None, name: str = "tidelog", options: Mapping[str, str] = NO_OPTIONS
 ) -> SparkSession:
-    """The active session as it is; if there is none, a new one, which ends with the process.
+    """The active session unchanged; if there is none, a new one, which ends with the process.
 
     Without `master` it runs on this machine's cores, or, under `spark-submit`, where that says.
-    `options` are Spark's own (`spark.driver.memory`, ...) and win over all defaults.
+    `options` are Spark's own (`spark.driver.memory`, ...) and override all defaults.
     """
     pyspark = _pyspark()
     with _starting:
@@ -103,7 +104,7 @@ def session(
 
 
 def _cancel_at_interrupts(spark: SparkSession) -> None:
-    """A Ctrl-C that is noted ends the job that runs; whoever waits for it sees that it failed."""
+    """Cancel the running job when a Ctrl-C is noted; whoever waits for it sees the job fail."""
     noted = threading.Event()
 
     def cancel() -> None:
@@ -130,8 +131,8 @@ def _pyspark() -> Any:
 
 
 def _hush() -> None:
-    """Keep PySpark's own side from printing what it raises as well, and what does not concern us:
-    nothing goes through pandas on its way to Spark."""
+    """Keep PySpark from also printing what it raises, and warnings that do not apply: nothing goes
+    through pandas on its way to Spark."""
     from pyspark.logger import PySparkLogger
 
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
@@ -140,7 +141,7 @@ def _hush() -> None:
 
 
 def _active(pyspark: Any) -> SparkSession:
-    """The thread's own session, or else the process's."""
+    """The thread's own session, else the process's."""
     sessions = pyspark.sql.SparkSession
     found: SparkSession = sessions.getActiveSession() or sessions.builder.getOrCreate()
     return found
@@ -152,7 +153,7 @@ def _launch(pyspark: Any, master: str, name: str, options: Mapping[str, str]) ->
     atexit.register(_remove, folder, os.getpid())
     logging = folder / "log4j2.properties"
     logging.write_text(LOGGING)
-    # A user's options for Java come after ours, so that they win.
+    # A user's options for Java come after ours, so that they override them.
     for_java = f"-Dlog4j2.configurationFile={logging.as_uri()} {options.get(JAVA_OPTIONS, '')}"
     told = {**QUIET, **LEAN, **options, JAVA_OPTIONS: for_java.strip()}
     around = {"JAVA_HOME": str(java.home(java.find()))}
@@ -173,7 +174,7 @@ def _launch(pyspark: Any, master: str, name: str, options: Mapping[str, str]) ->
 
 
 def _leave_nothing(spark: SparkSession, *folders: Path) -> None:
-    """Spark removes these as it ends, which it does even if this process is killed."""
+    """Spark removes these folders when it ends, even if this process is killed."""
     jvm: Any = spark.sparkContext._jvm
     for folder in folders:
         if folder.name.startswith("tidelog-"):  # and is not Java's own home
@@ -193,7 +194,7 @@ def _create(
     try:
         with _ctrl_c_as_it_was(), _java_ends_with_us():
             made: SparkSession = builder.getOrCreate()
-    except Exception as error:  # of PySpark's or Java's, by what went wrong
+    except Exception as error:  # an error of PySpark's or Java's, whatever went wrong
         raise TidelogError(f"Spark did not start: {_reason(error)}") from error
     told = _told(made)
     for key, value in USUAL.items():
@@ -203,7 +204,7 @@ def _create(
 
 
 def _told(spark: SparkSession) -> set[str]:
-    """Names of the options that were given, here or in Spark's own files."""
+    """Names of the options that were set, here or in Spark's own files."""
     return {key for key, _ in spark.sparkContext.getConf().getAll()}
 
 
@@ -216,8 +217,8 @@ def _reason(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _ctrl_c_as_it_was() -> Iterator[None]:
-    """PySpark puts a handler of its own in place, for ever, which raises in the middle of anything:
-    a change could be left half done (see `limits.Interrupts`)."""
+    """PySpark installs a signal handler for good, which raises at any point: a change could be left
+    half done (see `limits.Interrupts`)."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -228,8 +229,8 @@ def _ctrl_c_as_it_was() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _java_ends_with_us() -> Iterator[None]:
-    """A Java that is starting does not look whether anybody is there: if this process is told to
-    end meanwhile, it tells Java, and tidies up. A handler that is there already stays."""
+    """A starting Java does not notice that its parent ends: if this process is terminated
+    meanwhile, it terminates Java and cleans up. An existing handler stays."""
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -250,7 +251,7 @@ def _java_ends_with_us() -> Iterator[None]:
 
 
 def _end(process: int) -> None:
-    """A child is told to end, which Java does with its folders, and is ended if it does not."""
+    """Terminate a child, so that Java can remove its folders; kill it if it does not end."""
     os.kill(process, signal.SIGTERM)
     late = time.monotonic() + GRACE
     while os.waitpid(process, os.WNOHANG)[0] == 0:
@@ -260,7 +261,7 @@ def _end(process: int) -> None:
 
 
 def _children() -> set[int]:
-    """Processes that this one has started, where the system tells."""
+    """Child processes of this one, where the system reports them."""
     found: set[int] = set()
     for file in Path("/proc/self/task").glob("*/children"):
         with contextlib.suppress(OSError):
@@ -270,7 +271,7 @@ def _children() -> set[int]:
 
 @contextlib.contextmanager
 def _surroundings(values: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables for what is started meanwhile; afterwards they are as they were."""
+    """Set environment variables for processes started in the block, and restore them afterwards."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -284,9 +285,9 @@ def _surroundings(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def _stop(spark: SparkSession, owner: int) -> None:
-    """At exit: a session that its user has stopped, or that a forked child sees, is left alone."""
+    """At exit: leave alone a session that its user has stopped, or that a forked child sees."""
     if os.getpid() == owner and spark.sparkContext._jsc is not None:
-        with contextlib.suppress(Exception):  # Java may have gone before
+        with contextlib.suppress(Exception):  # Java may have ended already
             spark.stop()
 
 

@@ -1,7 +1,7 @@
 """Sets of facts on Spark: a large part in a frame, small changes to it in the driver.
 
-A `Lay` holds the facts of one relation: `base` without `minus`, and `plus`. A set that is small
-is all `plus`; the materialisation of a large relation is a base, and what updates changed since.
+A `Lay` holds the facts of one relation: `base` without `minus`, and `plus`. A small set is all
+`plus`; the materialisation of a large relation is a base with the changes of later updates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Lay:
     """Facts of one relation: base - minus - plus, and plus.
 
-    A base that the driver could make of what it has is made when someone needs it.
+    A base that the driver can build from its rows is built on demand.
     """
 
     __slots__ = ("_base", "_count", "_made", "_make", "done", "held", "minus", "plus", "size")
@@ -38,9 +38,9 @@ class Lay:
     ) -> None:
         self._base = base
         self._make = make
-        self.held = held  # the base as the driver has it, if it does
+        self.held = held  # the base's rows in the driver, if it has them
         self.size = size  # of base, at most
-        self.done = done  # whether the base is computed, and its size is right
+        self.done = done  # whether the base is computed, and its size exact
         self.plus: set[Row] = set(plus)
         self.minus: set[Row] = set()
         self._made: DataFrame | None = None
@@ -59,7 +59,7 @@ class Lay:
         return self._base
 
     def shares(self, other: Lay) -> bool:
-        """Have both the same base?"""
+        """Whether both have the same base."""
         if self._make is not None or other._make is not None:
             return self._make is other._make
         return self._base is other._base
@@ -79,7 +79,7 @@ class Lay:
 
     @property
     def over(self) -> set[Row]:
-        """Rows that are not taken from the base."""
+        """Rows that are not deleted from the base."""
         return self.plus | self.minus
 
     def add(self, rows: Iterable[Row]) -> None:
@@ -107,15 +107,15 @@ class SparkSet(FactSet):
     def __init__(self, engine: Algebra) -> None:
         self.engine = engine
         self.lays: dict[str, Lay] = {}
-        self.frozen: set[str] = set()  # relations whose lays someone else holds, too
+        self.frozen: set[str] = set()  # relations whose lays are shared with another set
 
     def of(self, name: str) -> Lay:
-        """The facts of a relation, to be looked at."""
+        """The facts of a relation, for reading."""
         lay = self.lays.get(name)
         return Lay() if lay is None else lay
 
     def own(self, name: str) -> Lay:
-        """The facts of a relation, to be changed."""
+        """The facts of a relation, for changing."""
         lay = self.lays.get(name)
         if lay is None:
             lay = self.lays[name] = Lay()
@@ -125,12 +125,12 @@ class SparkSet(FactSet):
         return lay
 
     def put(self, name: str, lay: Lay) -> None:
-        """The relation has these facts now, and no others."""
+        """Replace the facts of a relation."""
         self.lays[name] = lay
         self.frozen.discard(name)
 
     def names(self) -> list[str]:
-        """Relations of which there may be facts."""
+        """Relations that may have facts."""
         return [name for name, lay in self.lays.items() if not lay.empty]
 
     def __ior__(self, other: View) -> Self:

@@ -1,4 +1,4 @@
-"""Programs that Spark cannot keep, told before it starts."""
+"""Programs that Spark does not support, refused before it starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidelog.spark.expressions import refuse_functors, refuse_numbers, refuse_th
 def check_algorithm(name: str) -> None:
     if name not in ON_SPARK:
         raise TidelogError(
-            f"error: on Spark there is no algorithm {name!r}\n    there are {', '.join(ON_SPARK)}"
+            f"error: no algorithm {name!r} on Spark\n    expected one of {', '.join(ON_SPARK)}"
         )
 
 
@@ -23,9 +23,9 @@ def check_program(types: Iterable[TypeDecl], checked: CheckedProgram, sources: S
     for declared in types:
         if declared.branches:
             found = Diagnostic(
-                f"type {declared.name} is of records or branches, which Spark does not take",
+                f"type {declared.name} has records or branches, which Spark does not support",
                 declared.at,
-                "leave out the engine, or give relations one column per field",
+                "use the local engine, or give relations one column per field",
             )
             raise ProgramError([found], sources)
     refuse_numbers(checked.rules)

@@ -76,9 +76,9 @@ def test_forced() -> None:
     with pytest.raises(TidelogError) as caught:
         choose(stratum, program.relations, "components")
     assert str(caught.value) == (
-        "error: the strategy components does not fit p: its recursive rules are no "
+        "error: the strategy components does not fit p: its recursive rules are not a "
         "symmetric-transitive closure\n"
         "    use shuffle, which fits all rules, or leave the choice to Tidelog"
     )
-    with pytest.raises(TidelogError, match="there is no strategy star; there are pivot"):
+    with pytest.raises(TidelogError, match="unknown strategy star; expected one of pivot"):
         choose(stratum, program.relations, "star")

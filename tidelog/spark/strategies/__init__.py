@@ -1,4 +1,4 @@
-"""Strategies for recursive strata: see `choose` for which there are."""
+"""Strategies for recursive strata; `choose` lists them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def materialise(
 ) -> dict[str, Made]:
     """All facts of a stratum's relations.
 
-    `read` gives the explicit facts of a relation of the stratum, and all facts of a lower one.
+    `read` returns the explicit facts of a relation of the stratum, and all facts of a lower one.
     """
     from tidelog.spark.strategies import components, pivot, shuffle
 

@@ -1,4 +1,4 @@
-"""An accumulator of what tasks tell: by part, so that a task that runs twice counts once."""
+"""An accumulator of the tasks' reports, by part, so that a task that runs twice counts once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Facts on their way between executors: blobs of columns, and the part where each fact is at home.
+"""Facts on their way between executors: blobs of columns, and the home of each fact.
 
-A blob is a row of a frame: a few of them carry what millions of rows would, and Spark need not
-look inside. A value is at home in the same part in every process and on every machine.
+A blob is a row of a frame: a few of them carry what millions of rows would, and Spark need not look
+inside. The *home* of a value is a part, the same in every process and on every machine.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tidelog.program.table import Column, SymbolColumn, Table
 
 CHUNK = (
     1 << 16
-)  # facts of a blob, at most: a megabyte or two. Spark takes 16 before it looks at memory
+)  # facts of a blob, at most: a megabyte or two. Spark takes 16 before it checks its memory
 
 Mask = NDArray[np.bool_]
 Parts = NDArray[np.int64]
 
 
 def pack(relation: Relation, table: Table) -> bytes:
-    """A table as an Arrow stream. Strings go by code: each of them once."""
+    """A table as an Arrow stream, with each distinct string once."""
     arrays = [_packed(column) for column in table.columns]
     if not arrays:
         arrays = [pa.array(np.zeros(min(1, table.size), dtype=np.int64))]
@@ -47,7 +47,7 @@ def unpack(relation: Relation, blob: bytes) -> Table:
 
 
 def unpack_arrow(relation: Relation, blob: bytes) -> pa.Table:
-    """The facts of a blob as Spark's frames have them."""
+    """The facts of a blob in the form of Spark's frames."""
     return from_bytes(blob).cast(spark_columns.arrow_schema(relation))
 
 
@@ -64,7 +64,7 @@ def from_bytes(blob: bytes) -> pa.Table:
 
 
 def chunks(table: Table, size: int = CHUNK) -> Iterator[Table]:
-    """The table in pieces that are blobs of a good size."""
+    """The table in pieces of the size of blobs."""
     if table.size <= size:
         if table.size:
             yield table
@@ -74,7 +74,7 @@ def chunks(table: Table, size: int = CHUNK) -> Iterator[Table]:
 
 
 def select(table: Table, rows: NDArray[Any]) -> Table:
-    """Rows of a table, by number or by mask; of strings, those that they need."""
+    """Rows of a table, by number or by mask, with only the strings that they use."""
     if rows.dtype == np.bool_:
         rows = np.flatnonzero(rows)
     columns = tuple(_selected(column, rows) for column in table.columns)
@@ -89,7 +89,7 @@ def _selected(column: Column, rows: NDArray[Any]) -> Column:
 
 
 def after(table: Table, start: int) -> Table:
-    """The rows from one on; nothing is copied."""
+    """The rows from one on, without a copy."""
     columns = tuple(
         SymbolColumn(column.codes[start:], column.words)
         if isinstance(column, SymbolColumn)
@@ -122,7 +122,7 @@ def _joined(parts: list[Column]) -> Column:
 
 
 def home(column: Column, parts: int) -> Parts:
-    """Of each value, the part where it is at home.
+    """The home of each value.
 
     >>> home(np.array([1, 2, 3, 4]), 3).tolist()
     [2, 1, 0, 1]
@@ -138,7 +138,7 @@ def home(column: Column, parts: int) -> Parts:
 
 
 def _mixed(words: NDArray[np.uint64], parts: int) -> Parts:
-    """Neighbours come to different parts (the mixing function of SplitMix64)."""
+    """Spread neighbours over different parts (the mixing function of SplitMix64)."""
     x = words + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -146,7 +146,7 @@ def _mixed(words: NDArray[np.uint64], parts: int) -> Parts:
 
 
 def equal(column: Column, value: Value) -> Mask:
-    """Of each row, whether it has this value."""
+    """Whether each row has this value."""
     if isinstance(column, SymbolColumn):
         same = np.array([word == value for word in column.words], dtype=np.bool_)
         return same[column.codes] if len(same) else np.zeros(0, dtype=np.bool_)
@@ -159,7 +159,7 @@ def equal(column: Column, value: Value) -> Mask:
 
 
 def keys(parts: int) -> list[int]:
-    """A number for each part which `repartition` over so many parts sends to that very part.
+    """For each part a number that `repartition` over so many parts sends to that part.
 
     >>> keys(4)
     [12, 6, 2, 0]
@@ -173,7 +173,7 @@ def keys(parts: int) -> list[int]:
 
 
 def _murmur(number: int, seed: int = 42) -> int:
-    """Spark's hash of an int: MurmurHash3 of one word, with a sign."""
+    """Spark's hash of an int: MurmurHash3 of one word, signed."""
     word = (1 << 32) - 1
 
     def turned(x: int, by: int) -> int:

@@ -1,9 +1,9 @@
 """Which strategy suits a recursive stratum, and why.
 
 - *components*: the recursive rules are one symmetric-transitive closure.
-- *pivot*: every recursive rule keeps an argument, so that what follows from a fact stays in the
-  part where that argument is at home; or they are one transitive closure, which has a linear
-  form that does.
+- *pivot*: every recursive rule keeps an argument, so that the consequences of a fact stay in the
+  part that is the home of that argument; or the rules are one transitive closure, which has a
+  linear form that does.
 - *shuffle*: everything else. Facts travel between parts, round by round.
 """
 
@@ -20,7 +20,7 @@ from tidelog.program.syntax import Variable
 
 Name = Choice["pivot", "components", "shuffle"]
 NAMES: tuple[Name, ...] = ("pivot", "components", "shuffle")
-BROADCAST = 20_000_000  # facts that every executor may be asked to hold
+BROADCAST = 20_000_000  # facts that may be sent to every executor
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Strategy:
     name: Name
     why: str  # a sentence for `tidelog plan`
     pivots: Mapping[str, int] = field(default_factory=dict)  # relation to column
-    closure: Closure | None = None  # that the recursive rules are, all in all
+    closure: Closure | None = None  # the closure that the recursive rules form
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,8 @@ def choose(
     *,
     sizes: Mapping[str, int] | None = None,
 ) -> Strategy:
-    """The strategy for a stratum, or the one that is asked for.
-
-    Where the sizes of lower relations are known, none is chosen that would broadcast too much.
-    """
+    """The strategy for a stratum, or the requested one. None is chosen that would broadcast too
+    much, where the sizes of lower relations are known."""
     if forced is not None:
         return _forced(stratum, relations, forced)
     found = _components(stratum, relations)
@@ -63,9 +61,9 @@ def choose(
 
 def _forced(stratum: Stratum, relations: Mapping[str, Relation], forced: str) -> Strategy:
     if forced == "shuffle":
-        return Strategy("shuffle", "it was asked for")
+        return Strategy("shuffle", "requested")
     if forced not in NAMES:
-        raise TidelogError(f"error: there is no strategy {forced}; there are {', '.join(NAMES)}")
+        raise TidelogError(f"error: unknown strategy {forced}; expected one of {', '.join(NAMES)}")
     found = (_pivot if forced == "pivot" else _components)(stratum, relations)
     if isinstance(found, Unfit):
         names = ", ".join(stratum.relations)
@@ -77,7 +75,7 @@ def _forced(stratum: Stratum, relations: Mapping[str, Relation], forced: str) ->
 
 
 def _only_closure(stratum: Stratum) -> Closure | None:
-    """The closure that all recursive rules are, if they are one."""
+    """The closure that the recursive rules form, if they form one."""
     found = modules(stratum) if len(stratum.relations) == 1 else None
     if found is None or found.generic or len(found.closures) != 1:
         return None
@@ -87,7 +85,7 @@ def _only_closure(stratum: Stratum) -> Closure | None:
 def _components(stratum: Stratum, relations: Mapping[str, Relation]) -> Strategy | Unfit:
     closure = _only_closure(stratum)
     if closure is None or closure.kind != "symmetric-transitive":
-        return Unfit("its recursive rules are no symmetric-transitive closure")
+        return Unfit("its recursive rules are not a symmetric-transitive closure")
     why = f"{closure.relation} is symmetric and transitive: its facts are connected components"
     return Strategy("components", why, closure=closure)
 
@@ -110,8 +108,8 @@ def _pivot(stratum: Stratum, relations: Mapping[str, Relation]) -> Strategy | Un
 
 
 def pivots_of(stratum: Stratum, relations: Mapping[str, Relation]) -> dict[str, int] | None:
-    """A column for each relation such that a rule's head and all its atoms of the stratum have one
-    variable there; None if there are no such columns.
+    """A column for each relation such that a rule's head and all its atoms of the stratum have the
+    same variable there; None if there are no such columns.
 
     >>> from tidelog.plan import analyse
     >>> from tidelog.text import parse
@@ -126,7 +124,7 @@ def pivots_of(stratum: Stratum, relations: Mapping[str, Relation]) -> dict[str, 
     return _settled(links, columns)
 
 
-# Two relations, and the columns of the one that go with columns of the other.
+# Pairs of relations, and which columns of the one match columns of the other.
 Link = tuple[str, str, frozenset[tuple[int, int]]]
 Columns = dict[str, frozenset[int]]
 
@@ -147,7 +145,7 @@ def _links(rule: Rule, inside: frozenset[str]) -> Iterator[Link]:
 
 
 def _settled(links: list[Link], columns: Columns) -> dict[str, int] | None:
-    """Leave out what links do not allow, then try the columns of a relation that has several."""
+    """Drop columns that the links rule out, then try the columns of a relation that has several."""
     columns = _narrowed(links, columns)
     if not all(columns.values()):
         return None
@@ -175,12 +173,12 @@ def _narrowed(links: list[Link], columns: Columns) -> Columns:
     return columns
 
 
-# Where a pivot strategy needs lower relations.
+# What a pivot strategy needs of lower relations.
 
 
 def apart(stratum: Stratum, strategy: Strategy) -> dict[str, int]:
-    """Lower relations that can be divided as the stratum is, and the column that says how: each
-    rule that reads one has the head's pivot in it."""
+    """Lower relations that can be divided like the stratum, each with the dividing column: every
+    rule that reads the relation has the head's pivot in it."""
     inside = frozenset(stratum.relations)
     if strategy.closure is not None and strategy.closure.kind == "transitive":
         return {}
@@ -196,7 +194,7 @@ def apart(stratum: Stratum, strategy: Strategy) -> dict[str, int]:
 
 
 def whole(stratum: Stratum, strategy: Strategy) -> list[str]:
-    """Lower relations that every part needs all of."""
+    """Lower relations that every part needs in full."""
     divided = apart(stratum, strategy)
     read = {name: None for rule in stratum.rules for name, _ in rule.reads()}
     return [name for name in read if name not in stratum.relations and name not in divided]

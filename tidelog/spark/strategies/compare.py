@@ -1,7 +1,7 @@
-"""What became true and what stopped being true, of relations that were derived anew.
+"""The facts inserted and deleted in relations that were derived anew.
 
-Blobs of before and after are compared part by part, by one job. A fact may have another home than
-before: then it is told as gone and as come, and whoever asks takes out what is both.
+One job compares the blobs of before and after, part by part. A fact may have moved to another home:
+then it is reported as both deleted and inserted, and the caller cancels the two.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def difference(
     names: Collection[str],
     relations: Mapping[str, Relation],
 ) -> tuple[Facts, Facts]:
-    """Facts of these relations that only the blobs of before have, and only those of after."""
+    """Facts of these relations that are only in the blobs of before, and only in those of after."""
     from pyspark.sql import functions as F
 
     sides = []
@@ -67,7 +67,7 @@ def _comparer(relations: Mapping[str, Relation]) -> Any:
 def _differing(
     relation: Relation, old: Sequence[bytes], new: Sequence[bytes]
 ) -> Iterator[tuple[str, Table]]:
-    """Facts that came and that went, found in the tables of a local engine."""
+    """Inserted and deleted facts, found in the tables of a local engine."""
     engine = LocalEngine()
     engine.declare(relation)
     O = engine.none()

@@ -1,8 +1,8 @@
 """Components: a symmetric-transitive closure by union-find.
 
-Each part unites what its share of the edges connects, and keeps a spanning forest of it: no more
+Each part unites what its share of the edges connects, and keeps a spanning forest of it, with fewer
 edges than nodes. The driver unites the forests and numbers the components, and the parts write
-their pairs out. Two jobs, however long the ways are.
+their pairs. Two jobs, however long the paths are.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def labels(
     read: Read,
     options: Options | None = None,
 ) -> DataFrame:
-    """Each node (c0) and one of its component that stands for it (c1), instead of all pairs."""
+    """Each node (c0) with its component's representative (c1), instead of all pairs."""
     relation = relations[stratum.relations[0]]
     classes = Classes.of(forests(spark, stratum, relations, read, options or Options()))
     first = classes.bounds[:, 0]
@@ -89,11 +89,11 @@ def labels(
 
 
 class Classes:
-    """Nodes, component by component: each stands beside those that it is connected with."""
+    """Nodes ordered by component: each stands beside those that it is connected with."""
 
     def __init__(self, nodes: Any, bounds: Numbers) -> None:
         self.nodes = nodes  # Arrow
-        self.bounds = bounds  # of each node, where its component begins and ends
+        self.bounds = bounds  # the range of each node's component
         self.sizes = bounds[:, 1] - bounds[:, 0]
         self.pairs = int(self.sizes.sum())  # each node with each of its component
 

@@ -1,9 +1,9 @@
-"""A round of one part: what was sent to it comes in, and what follows for others goes out.
+"""One round of one part: take messages in, derive, and send to others what they need.
 
-Nothing but messages travels, and only what is new: so nothing is sent twice, and what a part has
-derived stays where it is until all are done. A worker that has not followed a part so far makes up
-for it by the messages of all rounds: to derive facts again takes less than to send them along in
-every round, lest a worker should need them.
+Only messages travel, and only new facts: nothing is sent twice, and what a part has derived stays
+in its worker until all are done. A worker that has not followed a part catches up from the messages
+of all rounds: deriving facts again takes less time than sending them along in every round in case a
+worker needs them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ENGINES = 4  # that a worker keeps
 
 
 class Piece(NamedTuple):
-    """Facts of one relation, for a part to take in in a round, the first of which is number 0."""
+    """Facts of one relation that a part takes in in a round; the first round is 0."""
 
     round: int
     name: str
@@ -35,13 +35,13 @@ class Kept(NamedTuple):
     share: Share
 
 
-_kept: dict[tuple[str, int], Kept] = {}  # by run and part: engines that this worker has
+_kept: dict[tuple[str, int], Kept] = {}  # by run and part: this worker's engines
 
 
 def step(
     cargo: Cargo, part: int, number: int, pieces: Iterable[Piece], told: Told
 ) -> Iterator[Sent]:
-    """What a part sends in a round; `pieces` are all that it has been sent so far."""
+    """The messages of a part in a round; `pieces` are all messages sent to it so far."""
     try:
         share = _followed(cargo, part, number, pieces, new=True)
         yield from _leave(cargo, share, number, told)
@@ -65,7 +65,7 @@ def result(
 
 
 def _followed(cargo: Cargo, part: int, number: int, pieces: Iterable[Piece], new: bool) -> Share:
-    """The part's engine at its fixpoint in a round; `new` if it must tell what is new in it."""
+    """The part's engine at its fixpoint in a round; `new` if it must report its new facts."""
     kept = _kept.pop((cargo.run, part), None)
     if kept is not None and kept.round > number - new:
         kept = None
@@ -85,7 +85,7 @@ def _sent(cargo: Cargo, pieces: Sequence[Piece], rounds: range) -> Tables:
 
 
 def _leave(cargo: Cargo, share: Share, number: int, told: Told) -> Iterator[Sent]:
-    """What others need of what is new here."""
+    """The new facts that other parts need."""
     for name, owned, outward in share.news():
         if name in cargo.stratum.relations:
             told.facts[name] = owned
@@ -96,12 +96,12 @@ def _leave(cargo: Cargo, share: Share, number: int, told: Told) -> Iterator[Sent
 
 
 def forget() -> None:
-    """Let go of what this worker has kept; rounds go on without it."""
+    """Drop what this worker has kept; the rounds can continue without it."""
     _kept.clear()
 
 
 def _keep(cargo: Cargo, part: int, number: int, share: Share) -> None:
-    """For the next round, should it come to this worker; engines of other runs are let go."""
+    """Keep the engine, in case this worker gets the next round; drop engines of other runs."""
     for key in [key for key in _kept if key[0] != cargo.run]:
         del _kept[key]
     while len(_kept) >= ENGINES:

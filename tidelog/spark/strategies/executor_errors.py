@@ -1,7 +1,7 @@
-"""What goes wrong in an executor reaches the user as it would in one process.
+"""Errors in an executor reach the user as they would in one process.
 
-An executor does not raise: Spark would try again and print a traceback. It tells what happened
-beside its facts, and the driver raises.
+An executor does not raise: Spark would retry and print a traceback. It reports the error beside its
+facts, and the driver raises it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Fault:
 
 @dataclass(slots=True)
 class Told:
-    """What one task tells the driver."""
+    """What one task reports to the driver."""
 
-    facts: dict[str, int] = field(default_factory=dict)  # that are new, by relation
+    facts: dict[str, int] = field(default_factory=dict)  # new facts, by relation
     sent: int = 0  # facts for other parts
     instances: int = 0
     fault: Fault | None = None

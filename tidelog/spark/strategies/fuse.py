@@ -1,7 +1,8 @@
 """Strata that are materialised together.
 
-A program of many small strata, as ontologies are, would need some jobs for each of them. Strata
-are there for negation and aggregates; where none comes between, all rules can run at once.
+A program of many small strata, such as an ontology, would need some jobs for each of them. Strata
+separate negation and aggregates from what they read; where neither comes between, all rules can run
+at once.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from tidelog.program.rules import Rule, Stratum
 
 
 def fuse(strata: Iterable[Stratum]) -> list[Stratum]:
-    """As few strata as can be, in order; relations without rules are in none of them.
+    """As few strata as possible, in order; relations without rules are in none of them.
 
     >>> from tidelog.plan import analyse
     >>> from tidelog.text import parse

@@ -1,7 +1,7 @@
-"""How many facts there are to begin with: what is small goes to every part.
+"""The number of input facts: small relations go to every part.
 
-Of an atom with constants, such as `triple(c, 1, d)`, those facts count that match it. What rules
-will add is not known: a wrong guess costs time, and nothing else.
+For an atom with constants, such as `triple(c, 1, d)`, the facts that match it count. What rules
+will add is unknown: a wrong guess costs time and nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tidelog.spark.strategies.partition_state import Options, Read, by_signature
 from tidelog.spark.strategies.partitioning import Route, Where, where
 
 Pattern = tuple[str, Where]
-TOGETHER = 10  # times the facts of one small relation that all of them may have
+TOGETHER = 10  # how many times that many facts all small relations together may have
 
 
 @dataclass(slots=True)
@@ -28,12 +28,12 @@ class Sizes:
     most: int
 
     def few(self, atom: Literal) -> bool:
-        """Atoms with constants only: of others, rules may derive any number of facts."""
+        """Whether few facts match the atom; without constants, rules may derive any number."""
         pattern = where(atom)
         return bool(pattern) and self._count((atom.relation, pattern)) <= self.most
 
     def _count(self, pattern: Pattern) -> int:
-        """Facts that match, explicit ones and those that rules copy from lower relations."""
+        """Facts that match: explicit ones, and those that rules copy from lower relations."""
         name, constants = pattern
         found = self.counts.get(pattern, 0)
         for rule in self.stratum.nonrecursive:
@@ -44,7 +44,7 @@ class Sizes:
 
 
 def matched(rule: Rule, constants: Where) -> Pattern | None:
-    """The pattern in a rule's first atom of facts that give such heads; None if none can."""
+    """The pattern, in a rule's first atom, of facts that yield such heads; None if none can."""
     bound: dict[str, Any] = {}
     for column, value in constants:
         term = rule.head.terms[column]
@@ -54,7 +54,7 @@ def matched(rule: Rule, constants: Where) -> Pattern | None:
             bound[term.name] = value
     atoms = [atom for atom in rule.literals() if not atom.negated]
     if len(atoms) != 1:
-        return ("", ())  # how many is not known
+        return ("", ())  # unknown
     found = []
     for column, other in enumerate(atoms[0].terms):
         if isinstance(other, Constant):
@@ -67,8 +67,8 @@ def matched(rule: Rule, constants: Where) -> Pattern | None:
 def measured(
     stratum: Stratum, relations: Mapping[str, Relation], read: Read, options: Options
 ) -> Sizes:
-    """What there is of each relation, and of what atoms with constants match. No job is needed
-    where the sizes are known and there are no such atoms."""
+    """The number of facts of each relation, and of those that match atoms with constants. No job
+    runs if the sizes are known and there are no such atoms."""
     patterns = _patterns(stratum)
     inside = frozenset(stratum.relations)
     lower = {n for rule in stratum.rules for n, _ in rule.reads()} - inside
@@ -87,7 +87,7 @@ def measured(
 
 
 def _together(sizes: Mapping[str, int], small: int) -> frozenset[str]:
-    """Relations that are small, as many of them as are small together: many small ones are large.
+    """Relations that are small, and small together: many small ones are large.
 
     >>> sorted(_together({"a": 7, "b": 90, "c": 50, "d": 101}, small=100))
     ['a', 'b', 'c']
@@ -103,7 +103,7 @@ def _together(sizes: Mapping[str, int], small: int) -> frozenset[str]:
 
 
 def _known(pattern: Pattern, relations: Mapping[str, Relation], options: Options) -> int | None:
-    """The count, if the driver can tell."""
+    """The count, if the driver knows it."""
     name, constants = pattern
     size = options.size(name)
     if not constants or size == 0:
@@ -116,7 +116,7 @@ def _known(pattern: Pattern, relations: Mapping[str, Relation], options: Options
 
 
 def _patterns(stratum: Stratum) -> set[Pattern]:
-    """Those of atoms that have a partner to meet, and of what rules copy to them."""
+    """The patterns of atoms that are joined with others, and of facts that rules copy to them."""
     atoms = {
         (atom.relation, where(atom))
         for rule in stratum.rules

@@ -1,4 +1,4 @@
-"""Where compiled loops of Spark's strategies are kept between runs."""
+"""The cached kernels of Spark's strategies."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What runs inside executors: a share of the facts in a local engine of its own.
+"""What runs inside executors: a local engine for each part's share of the facts.
 
-Only what is broadcast comes along. A part's engine starts from the facts that are at home there,
-derives what follows, and says which of it is new and who else needs it.
+A part's engine starts from the facts whose home is the part, derives their consequences, and
+reports which of them are new and who else needs them. It knows only what is broadcast.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ Tables = dict[str, list[Table]]
 
 @dataclass(frozen=True, slots=True)
 class Cargo:
-    """All that executors must know of a stratum, broadcast once."""
+    """All that executors need to know of a stratum, broadcast once."""
 
-    run: str  # no other evaluation has the same
+    run: str  # different for every evaluation
     stratum: Stratum
     relations: Mapping[str, Relation]
     placing: Placing
     parts: int
-    whole: Blobs = field(default_factory=dict)  # facts of the relations that are broadcast
+    whole: Blobs = field(default_factory=dict)  # facts of the broadcast relations
     limits: Limits = field(default_factory=Limits)
     closure: Closure | None = None
 
 
 class Share:
-    """One part's facts and the engine that holds them."""
+    """One part's facts, and the engine that holds them."""
 
     def __init__(self, cargo: Cargo, part: int) -> None:
         self.cargo = cargo
         self.part = part
-        self.only: Any = None  # of what is at home here, an Arrow array of pivots that matter
+        self.only: Any = None  # of the facts at home here, an Arrow array of the pivots that matter
         self.engine = engine = LocalEngine()
         self.watch = Watch(cargo.limits, engine.facts)
         engine.watch(self.watch.tick)
@@ -64,7 +64,7 @@ class Share:
         self._before = self._arrived = self._sizes()
 
     def begin(self, arrived: Tables) -> None:
-        """From the facts that are at home here to all that follows from them."""
+        """Derive all consequences of the facts at home here."""
         engine, placing = self.engine, self.cargo.placing
         self.take_in(arrived)
         self._arrived = self._sizes()
@@ -72,14 +72,14 @@ class Share:
         self._spread(N)
 
     def take_in(self, arrived: Tables) -> None:
-        """The facts to begin with. Seeds may ask whether there is no fact of a lower relation."""
+        """The initial facts. Seeds may test the absence of a fact of a lower relation."""
         inside = self.cargo.stratum.relations
         self.load({name: tables for name, tables in arrived.items() if name not in inside})
         self.load(self._seeds())
         self.load({name: tables for name, tables in arrived.items() if name in inside})
 
     def go_on(self, arrived: Tables) -> None:
-        """What follows from facts that arrive now."""
+        """Derive the consequences of arriving facts."""
         engine = self.engine
         self._before = self._sizes()
         N = engine.none()
@@ -91,7 +91,7 @@ class Share:
         self._spread(N)
 
     def load(self, tables: Tables) -> None:
-        """Take facts in, without what follows from them."""
+        """Take facts in, without deriving their consequences."""
         for name, each in tables.items():
             for table in each:
                 self.engine.load(name, table, (self.engine.all,))
@@ -107,8 +107,8 @@ class Share:
         self.watch.tick(None)
 
     def _seeds(self) -> Tables:
-        """What follows from broadcast facts alone: every part finds it, and keeps what is at home
-        there."""
+        """Derive the consequences of broadcast facts alone: every part finds them and keeps those
+        at home there."""
         engine, placing = self.engine, self.cargo.placing
         found: Tables = {}
         if not placing.seeds:
@@ -126,7 +126,7 @@ class Share:
         return found
 
     def matters(self, name: str, table: Table) -> NDArray[np.bool_]:
-        """Of each fact, whether its pivot is one of those that matter."""
+        """Whether each fact's pivot is one of those that matter."""
         pivot = self.cargo.placing.routes[name][0].column
         if self.only is None or pivot is None:
             return np.ones(table.size, dtype=np.bool_)
@@ -140,8 +140,8 @@ class Share:
         return {name: store.size(numbers[name]) for name in self.names}
 
     def news(self) -> Iterator[tuple[str, int, Iterator[tuple[int, Table]]]]:
-        """By relation: how many of the facts that were not here before this part owns, and what was
-        derived here, for each other part where it is at home."""
+        """By relation: how many facts that are new here this part owns, and the facts derived here
+        for each other part that is a home of theirs."""
         parts = self.cargo.parts
         for name, size in self._sizes().items():
             before = self._before[name]
@@ -175,7 +175,7 @@ class Share:
 
 
 def gathered(cargo: Cargo, pieces: Iterable[tuple[str, bytes]]) -> Tables:
-    """Blobs as tables, one for each relation: loading many small ones takes longer."""
+    """Blobs as tables, one per relation: loading many small ones takes longer."""
     found: Tables = {}
     for name, blob in pieces:
         found.setdefault(name, []).append(unpack(relation_of(cargo, name), blob))

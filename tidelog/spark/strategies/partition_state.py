@@ -1,8 +1,8 @@
-"""What strategies are given and what they make: frames in, blobs of facts out.
+"""The inputs and results of strategies: frames in, blobs of facts out.
 
-Executors leave facts as blobs in the parts where they were derived; a frame of rows is opened
-from them when someone reads it. So a stratum is materialised without its facts ever being rows
-of Spark, which would take longer than to derive them.
+Executors leave facts as blobs in the parts where they were derived; a frame of rows is opened from
+them on demand. A stratum is thus materialised without turning its facts into rows of Spark, which
+would take longer than deriving them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Round:
 
     relation: str
     round: int
-    facts: int  # that were new in it
+    facts: int  # new facts of the round
     seconds: float
 
 
@@ -50,31 +50,33 @@ class Round:
 class Options:
     """How a stratum is materialised; the defaults suit a session with few, large parts."""
 
-    parts: int | None = None  # as many as the session has cores unless given
+    parts: int | None = None  # by default as many as the session has cores
     limits: Limits = field(default_factory=Limits)  # on the facts of the stratum, and on time
-    sizes: Mapping[str, int] = field(default_factory=dict)  # what `read` gives, where known
-    tables: Mapping[str, pa.Table] = field(default_factory=dict)  # what the driver has of it
-    blobs: Mapping[str, DataFrame] = field(default_factory=dict)  # where it is blobs already
+    sizes: Mapping[str, int] = field(default_factory=dict)  # what `read` returns, where known
+    # the same, where the driver has it
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    # the same, where it is already blobs
+    blobs: Mapping[str, DataFrame] = field(default_factory=dict)
     small: int = 100_000  # facts of a relation that may be sent to every part
     show: Callable[[Round], None] | None = None
 
     def size(self, name: str) -> int | None:
-        """How many facts `read` would give, if that is known."""
+        """How many facts `read` would return, if known."""
         held = self.tables.get(name)
         return self.sizes.get(name) if held is None else len(held)
 
 
 @dataclass
 class Made:
-    """A relation's facts, each once; no plan stands behind them."""
+    """A relation's distinct facts, computed."""
 
     relation: Relation
     count: int
-    blobs: DataFrame  # of all relations of the stratum, in the parts where they are at home
+    blobs: DataFrame  # of all relations of the stratum, in their home parts
 
     @cached_property
     def frame(self) -> DataFrame:
-        """The facts as rows, opened when someone reads them."""
+        """The facts as rows, opened on demand."""
         return opened(self.blobs, self.relation)
 
 
@@ -84,7 +86,7 @@ def parts_of(spark: SparkSession, options: Options) -> int:
 
 @contextmanager
 def described(spark: SparkSession, text: str) -> Iterator[None]:
-    """Jobs of the block carry this text in Spark's own pages."""
+    """Describe the jobs of the block with this text in Spark's own pages."""
     context = spark.sparkContext
     before = context.getLocalProperty("spark.job.description")
     context.setJobDescription(text)
@@ -106,8 +108,9 @@ def title(stratum: Stratum) -> str:
 def by_signature(
     names: Sequence[str], relations: Mapping[str, Relation], read: Read, options: Options
 ) -> list[DataFrame]:
-    """Frames with a column `r`, the number of the relation among `names`, before its columns: one
-    for each list of types, since a plan for every relation would take longer than its facts."""
+    """Frames with a column `r` before the relation's columns, which numbers the relation among
+    `names`: one frame per list of types, because a plan for every relation would take longer than
+    its facts."""
     from pyspark.sql import functions as F
 
     alike: dict[tuple[str, ...], list[DataFrame]] = {}
@@ -170,7 +173,7 @@ def batch(part: int, name: str, size: int, blob: bytes | None) -> pa.RecordBatch
 def frames(
     blobs: DataFrame, counts: Mapping[str, int], names: Sequence[str], kinds: Mapping[str, Relation]
 ) -> dict[str, Made]:
-    """Every relation's facts, out of blobs that are there already."""
+    """Every relation's facts from existing blobs."""
     return {name: Made(kinds[name], counts.get(name, 0), blobs) for name in names}
 
 
@@ -188,7 +191,7 @@ def opened(blobs: DataFrame, relation: Relation) -> DataFrame:
 
 
 def opened_together(blobs: DataFrame, relations: Mapping[int, Relation]) -> DataFrame:
-    """Facts of relations with the same types, each with the relation's number before it."""
+    """Facts of relations with the same types, with the relation's number as the first column."""
     from pyspark.sql.types import IntegerType, StructType
 
     numbers = {relation.name: i for i, relation in relations.items()}
@@ -208,23 +211,23 @@ def opened_together(blobs: DataFrame, relations: Mapping[int, Relation]) -> Data
 
 
 def named(names: Iterable[str]) -> Column:
-    """Whether a blob is of one of these relations: one literal, however many they are."""
+    """Whether a blob belongs to one of these relations: one literal, however many they are."""
     from pyspark.sql import functions as F
 
     wanted = F.from_json(F.lit(json.dumps(list(names))), "array<string>")
     return F.array_contains(wanted, F.col("name"))
 
 
-# What tasks told.
+# Reports of tasks.
 
 
 def check(
     tally: Mapping[int, Told], parts: int, limits: Limits, stratum: Stratum, before: int = 0
 ) -> dict[str, int]:
-    """New facts by relation; raises what a task would have raised, and looks at the limit on all
-    facts, of which a task knows its own part only."""
+    """New facts by relation. Raises a task's error, and checks the limit on all facts, of which a
+    task knows only its own part."""
     if len(tally) != parts:
-        raise RuntimeError(f"{len(tally)} of {parts} parts told what they did")
+        raise RuntimeError(f"{len(tally)} of {parts} parts reported")
     counts: dict[str, int] = {}
     faults: list[Fault] = []
     for one in tally.values():
@@ -247,7 +250,7 @@ def too_many(most: int, stratum: Stratum) -> LimitError:
 
 
 def check_time(seconds: float, limits: Limits, stratum: Stratum, number: int) -> None:
-    """Between rounds; within one, its tasks look at the time themselves."""
+    """Check the time between rounds; within one, its tasks check it themselves."""
     most = limits.max_seconds
     if most is not None and seconds > most:
         where = f"in round {number} of {title(stratum)}"

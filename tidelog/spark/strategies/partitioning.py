@@ -1,10 +1,11 @@
 """Where facts must be so that every rule instance is found in some part.
 
-Facts of a relation are sent to the parts of its *routes*: those where the value of a column is at
-home, or all of them. A rule can be evaluated part by part if its body atoms share a variable and
-each has a route by it; atoms of relations that are everywhere do not matter, and one that is
-alone has no partner to meet. A longer body without a common variable is divided: the facts
-that two of its atoms give are a relation of their own, whose name starts with `%part:`.
+Facts of a relation are sent to the parts of its *routes*: the homes of the values of a column, or
+all parts. A rule can be evaluated part by part if its body atoms share a variable and each has a
+route by it; atoms of relations that are everywhere do not matter, and a single atom needs no
+partner. A longer body without a common variable is split: the facts that two of its atoms yield
+become a relation of their own, whose name starts with `%part:`. Negated literals and aggregates
+need their relation in full, so it is broadcast.
 
 Negated literals and aggregates need their relation whole, so that is broadcast.
 """
@@ -38,14 +39,14 @@ NOWHERE_ELSE = -1  # the column of a route to the first part, for relations with
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Facts with these values in these columns are sent to the home of another column's value,
-    or everywhere."""
+    """Facts with these values in these columns are sent to the home of another column's value, or
+    everywhere."""
 
     column: int | None  # None is everywhere
     where: Where = ()
 
     def meets(self, table: Table) -> Mask:
-        """Of each fact, whether the route is for it."""
+        """Whether the route applies to each fact."""
         found = np.ones(table.size, dtype=np.bool_)
         for column, value in self.where:
             found &= equal(table.columns[column], value)
@@ -59,19 +60,19 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """The rules as parts evaluate them, and where facts have to be for that."""
+    """The rules as parts evaluate them, and where their facts must be."""
 
-    seeds: tuple[Rule, ...]  # they read what is broadcast, and nothing else
+    seeds: tuple[Rule, ...]  # they read only what is broadcast
     rules: tuple[Rule, ...]
-    relations: dict[str, Relation]  # those that the division of rules made
+    relations: dict[str, Relation]  # relations that split rules
     broadcast: frozenset[str]
-    routes: dict[str, tuple[Route, ...]]  # of the others; the first one is that of the owner
+    routes: dict[str, tuple[Route, ...]]  # of the others; the first one is the owner's
 
 
 def targets(
     routes: Sequence[Route], table: Table, parts: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Facts, by number, and parts that they are sent to; each pair once, in the order of parts."""
+    """Facts, by number, and the parts that they are sent to; distinct pairs, ordered by part."""
     everywhere = np.zeros(table.size, dtype=np.bool_)
     for route in routes:
         if route.column is None:
@@ -103,7 +104,7 @@ def by_part(routes: Sequence[Route], table: Table, parts: int) -> Iterator[tuple
         yield part, select(table, rows[bounds[part] : bounds[part + 1]])
 
 
-Few = Callable[[Literal], bool]  # are facts that match the atom so few that all parts can have them
+Few = Callable[[Literal], bool]  # whether so few facts match the atom that all parts can have them
 
 
 def place(
@@ -112,9 +113,9 @@ def place(
     small: frozenset[str],
     few: Few = lambda atom: False,
 ) -> Placing:
-    """A placing in which every instance of the stratum's rules is found.
+    """A partitioning in which every instance of the stratum's rules is found.
 
-    `small` are lower relations that are broadcast though nothing but their size asks for it.
+    `small` are lower relations that are broadcast only because they are small.
     """
     whole = {name for rule in stratum.rules for name, complete in rule.reads() if complete}
     inside = frozenset(stratum.relations)
@@ -184,7 +185,7 @@ class _Plan:
         shared = set.intersection(*(_variables(atom) for atom in atoms))
         if not shared:
             return False
-        # A variable by which the relations are sent already costs nothing more.
+        # A variable by which the relations are already sent costs nothing more.
         best = max(sorted(shared), key=lambda name: sum(self._has(a, name) for a in atoms))
         for atom in atoms:
             self._route(atom, _column(atom, best))
@@ -249,7 +250,7 @@ def _variables(*atoms: Literal) -> set[str]:
 
 
 def _compares(part: BodyLiteral, bound: set[str]) -> bool:
-    """A comparison of these variables and constants: the sooner it is made, the better."""
+    """Evaluate a comparison as soon as its variables and constants are bound."""
     if not isinstance(part, Constraint) or part.op not in ("=", "!=", "<", "<=", ">", ">="):
         return False
     sides = (part.left, part.right)

@@ -1,7 +1,7 @@
 """Changes written into the blobs of a pivot stratum, part by part, by one job.
 
-Only slices that have changed are looked into; the blobs around them are copied as they are. Blobs
-that have become small are put together, so that they stay few.
+Only changed slices are opened; the other blobs are copied as they are. Blobs that have become small
+are merged, so that they stay few.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tidelog.spark.strategies.slices import Overlay, changed, plain
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SMALL = CHUNK >> 4  # facts of a blob that is put together with others
+SMALL = CHUNK >> 4  # smaller blobs are merged with others
 
 
 def patched(
@@ -44,7 +44,7 @@ def patched(
     state: Mapping[str, Made],
     overlays: Mapping[str, Overlay],
 ) -> dict[str, Made]:
-    """The state with the overlays in it."""
+    """The state with the overlays applied."""
     from tidelog.spark.strategies.accumulator import ByPart
 
     context = spark.sparkContext
@@ -68,13 +68,13 @@ class Patches:
     parts: int
 
     def at_home(self, name: str, part: int) -> pa.Table:
-        """Facts that came, and are at home in a part."""
+        """Inserted facts whose home is a part."""
         table = self.overlays[name].added
         column = spark_columns.from_arrow(self.relations[name], table).columns[self.pivots[name]]
         return table.filter(pa.array(home(column, self.parts) == part))
 
     def touched(self, name: str) -> Any:
-        """Pivots of slices that have changed."""
+        """Pivots of changed slices."""
         overlay, pivot = self.overlays[name], self.pivots[name]
         ends = [overlay.removed.column(pivot), overlay.added.column(pivot)]
         return pa.chunked_array([c for end in ends for c in end.chunks], ends[0].type).unique()
@@ -82,7 +82,7 @@ class Patches:
 
 @dataclass(slots=True)
 class _Sorted:
-    """Facts of a relation in one part that are not in a blob of their own any more."""
+    """Facts of a relation in one part that no longer have a blob of their own."""
 
     small: list[pa.Table] = field(default_factory=list)
     slices: list[pa.Table] = field(default_factory=list)
@@ -106,7 +106,7 @@ def _patcher(sent: Any, tally: Any) -> Any:
 def rewritten(
     patches: Patches, part: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[str, int, bytes]]:
-    """The blobs of a part with what has changed in them."""
+    """The blobs of a part with the changes applied."""
     found = {name: _Sorted() for name in patches.relations}
     for rows in batches:
         for row in rows.to_pylist():
@@ -133,7 +133,7 @@ def _opened(patches: Patches, name: str, blob: bytes) -> pa.Table:
 
 
 def _apart(patches: Patches, name: str, blob: bytes, found: _Sorted) -> pa.Table:
-    """What of a blob stays; the slices that have changed are taken out."""
+    """The rest of a blob without the changed slices."""
     table = _opened(patches, name, blob)
     mask = pc.is_in(table.column(patches.pivots[name]), value_set=patches.touched(name))
     found.slices.append(table.filter(mask))

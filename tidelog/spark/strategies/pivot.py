@@ -1,8 +1,8 @@
-"""Pivot: parts of a stratum that never meet, each taken to its fixpoint by a local engine.
+"""Pivot: parts of a stratum that never meet, each closed by a local engine.
 
-Every recursive rule keeps an argument, so what follows from a fact is at home where the fact is.
-Facts are divided by that argument once, lower relations that do not have it are broadcast, and one
-job does the rest. Facts stay in the part where they were derived: see `slices` for updates.
+Every recursive rule keeps an argument, so the consequences of a fact have the same home. Facts are
+divided by that argument once, lower relations without it are broadcast, and one job does the rest.
+Facts stay in the part where they were derived; `slices` handles updates.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _cargo(
 ) -> Cargo:
     names = whole(stratum, strategy)
     if strategy.closure is not None and strategy.closure.kind == "transitive":
-        names += stratum.relations  # every part goes on by the same facts
+        names += stratum.relations  # every part continues with the same facts
     with described(spark, f"{title(stratum)}: facts for every part"):
         broadcast = collected(spark, names, relations, read, options)
     used = {name for rule in stratum.rules for name, _ in rule.reads()} | {*stratum.relations}
@@ -126,7 +126,7 @@ def _fixpoint(sent: Any, tally: Any) -> Any:
 
 
 def derived(cargo: Cargo, part: int, arrived: Tables) -> Iterator[tuple[str, Table]]:
-    """All facts of the stratum that are at home in a part, by relation, in pieces."""
+    """All facts of the stratum at home in a part, by relation, in pieces."""
     share = Share(cargo, part)
     if cargo.closure is not None:
         for table in reached(share, cargo.closure, arrived):

@@ -1,8 +1,8 @@
-"""A change of a pivot stratum where the facts are: slices that it reaches are derived anew.
+"""A change of a pivot stratum inside the executors: slices that it reaches are derived anew.
 
-Every part finds its slices that the change can reach, derives them from the lower relations as they
-are now, and compares. So the difference is exact, nothing but it comes to the driver, and an
-update costs at most what it costs to materialise the stratum: one job, and one to fetch the
+Every part finds the slices that the change can reach, derives them from the current lower
+relations, and compares. The difference is therefore exact, only the difference goes to the driver,
+and an update costs at most what it costs to materialise the stratum: one job, and one to fetch the
 difference.
 """
 
@@ -49,7 +49,7 @@ CAME, WENT = "+", "-"  # before the names of relations, in blobs of the differen
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """The state after a change, and what became true and what stopped being true."""
+    """The state after a change, and the inserted and deleted facts."""
 
     state: dict[str, Made]
     added: Facts
@@ -58,10 +58,10 @@ class Renewed:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What executors must know of a change."""
+    """What executors need to know of a change."""
 
     cargo: Cargo
-    explicit: dict[str, list[bytes]]  # facts of the stratum, as they are now
+    explicit: dict[str, list[bytes]]  # current facts of the stratum
     strategy: Strategy
     reach: Reach
     direct: Any
@@ -77,14 +77,14 @@ def renewed(
     state: Mapping[str, Made],
     options: Options,
 ) -> Renewed | None:
-    """The stratum after a change. `read` gives facts as they are after it, `deltas` has what comes
-    and goes (see `slices.affected`); None if the rules do not tell which slices are reached."""
+    """The stratum after a change. `read` returns facts after it, and `deltas` has the inserted and
+    deleted ones (see `slices.affected`); None if the rules do not say which slices are reached."""
     from pyspark.sql import functions as F
 
     from tidelog.spark.strategies.accumulator import ByPart
 
     lower = {
-        # What has gone leads to slices as well, beside what else has gone.
+        # Deleted facts lead to slices, too, joined with other deleted facts.
         name: pa.concat_tables([table, deltas[name]]) if name in deltas else table
         for name, table in options.tables.items()
     }
@@ -113,7 +113,7 @@ def renewed(
 def facts(
     sign: str, rows: Sequence[Any], names: Iterable[str], relations: Mapping[str, Relation]
 ) -> Facts:
-    """Facts of these relations in blobs with this sign before the relation's name."""
+    """Facts of these relations in blobs, with this sign before the relation's name."""
     mine: dict[str, list[pa.Table]] = {name: [] for name in names}
     for row in rows:
         if row.name[0] == sign:
@@ -204,7 +204,7 @@ def renewal(
 
 
 def _anew(change: Change, part: int, wanted: Any) -> Share:
-    """The slices as they are now."""
+    """The current slices."""
     cargo = change.cargo
     share = Share(cargo, part)
     share.only = wanted
@@ -230,7 +230,7 @@ def _anew(change: Change, part: int, wanted: Any) -> Share:
 def _compared(
     change: Change, share: Share, old: dict[str, list[pa.Table]], small: dict[str, list[pa.Table]]
 ) -> Iterator[tuple[str, int, bytes]]:
-    """The slices, and how they differ from what they were."""
+    """The slices, and their difference from before."""
     engine, relations = share.engine, change.cargo.relations
     O = engine.none()
     for name, tables in old.items():
@@ -247,5 +247,5 @@ def _compared(
 
 
 def _with(relation: Relation, table: Table, small: list[pa.Table]) -> Table:
-    """The slices, and facts that were left in small blobs."""
+    """The slices, and facts left over in small blobs."""
     return concat(relation, [table, *(spark_columns.from_arrow(relation, one) for one in small)])

@@ -1,4 +1,4 @@
-"""Facts on their way to the parts where they are at home, as blobs."""
+"""Facts on their way to their home parts, as blobs."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ def divide(
     parts: int,
     options: Options,
 ) -> DataFrame:
-    """Blobs with the part that each is for, wherever they are. Each part has a row, if only an
-    empty one. What the driver has, it divides itself."""
+    """Blobs with the part that each is for, wherever they are; the driver divides its own facts."""
     held = [name for name in names if name in options.tables]
     rows = [(part, "", b"") for part in range(parts)]
     for name in held:
@@ -48,7 +47,7 @@ def divide(
 
 
 def at_home(divided: DataFrame, parts: int) -> DataFrame:
-    """The blobs, each in the partition that is its part, or one of its parts if those are more."""
+    """The blobs, each in the partition of its part (partitions may have several parts)."""
     from pyspark.sql import functions as F
 
     numbers = F.array(*(F.lit(number) for number in keys(parts)))
@@ -57,7 +56,7 @@ def at_home(divided: DataFrame, parts: int) -> DataFrame:
 
 
 def arrivals(batches: Iterator[pa.RecordBatch]) -> dict[int, list[tuple[str, bytes]]]:
-    """Blobs by part: most often there is one part."""
+    """Blobs by part: usually there is one part."""
     found: dict[int, list[tuple[str, bytes]]] = {}
     for batch in batches:
         for row in batch.to_pylist():

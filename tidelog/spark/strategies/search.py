@@ -1,7 +1,7 @@
-"""Linear closures inside an executor: a search from each source that is at home there.
+"""Linear closures inside an executor: a search from each source whose home is the part.
 
-A join would look every fact up in a table of all of them; a search needs one mark a node, and
-hands out the facts of a source as soon as it has them, so memory does not grow with the facts.
+A join would look up every fact in a table of all of them; a search needs one mark per node and
+hands out the facts of a source at once, so memory does not grow with the facts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def reached(share: Share, closure: Closure, arrived: Tables) -> Iterator[Table]:
 
 
 def _graph(share: Share, closure: Closure) -> tuple[Ids, Ids]:
-    """Facts that the closure starts from, and those by which it goes on."""
+    """The initial facts of the closure, and those of its steps."""
     engine = share.engine
     X = engine.apply(share.cargo.stratum.nonrecursive, within=engine.all)
     X |= engine.collect(engine.all, (closure.relation,))
@@ -64,7 +64,7 @@ def _at_home(share: Share, closure: Closure, seeds: Ids) -> Ids:
 
 
 def searched(seeds: Ids, steps: Ids) -> Iterator[Ids]:
-    """Pairs of a source and what it leads to, a chunk or more at a time, but for the last."""
+    """Pairs of a source and a node that it reaches, at least a chunk at a time, except the last."""
     order = np.argsort(seeds[:, 0], kind="stable")
     sources, starts = np.unique(seeds[order, 0], return_index=True)
     starts = np.append(starts, len(seeds))
@@ -73,7 +73,7 @@ def searched(seeds: Ids, steps: Ids) -> Iterator[Ids]:
     begin = _numbered(nodes, seeds[order, 1])
     seen = np.full(len(nodes), -1, dtype=np.int64)
     queue = np.empty(len(nodes), dtype=np.int64)
-    # Any source may lead to all nodes: with room for no more than these, each would come alone.
+    # Any source may reach all nodes: with room for no more than these, each would come alone.
     out = np.empty((CHUNK + len(nodes) - 1, 2), dtype=np.int64)
     source = 0
     while source < len(sources):

@@ -1,14 +1,14 @@
 """Shuffle: parts that exchange facts, round by round.
 
-Facts are at home in several parts, so that each rule instance is found in one (see `placing`).
-A round is one job: every part takes in what was sent to it, goes on to its own fixpoint, and sends
-what it has derived to the other parts where that is at home. Parts run ahead of each other, so
-rounds are few. When nothing is sent any more, the facts that each part owns are the result.
+Facts have several homes, so that each rule instance is found in some part (see `partitioning`). A
+round is one job: every part takes its messages in, derives its own fixpoint, and sends new facts to
+their other homes. Parts run ahead of each other, so rounds are few. When nothing is sent any more,
+the facts that the parts own are the result.
 
-Messages of all rounds are kept in shuffle files, which Spark makes again should they be lost. A
-part reads all of them in every round, for its worker need not be the one that it had before (see
-`exchange`). `partitionBy` with one and the same function lets a union put the messages to a part
-side by side, whatever round they are of, without sending them again.
+Messages of all rounds are kept in shuffle files, which Spark recomputes if they are lost. A part
+reads all of them in every round, because its worker may be another than before (see `exchange`).
+Because `partitionBy` always uses the same function, a union puts all messages to a part side by
+side, whatever their round, without sending them again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from tidelog.spark.strategies.workers import by_own_workers
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-LONG = 16  # rounds after which their blobs are put together
+LONG = 16  # rounds after which their blobs are merged
 
 
 def materialise(
@@ -108,11 +108,11 @@ def _cargo(
 def _rounds(
     spark: SparkSession, sent: Any, first: Any, stratum: Stratum, options: Options
 ) -> tuple[list[Any], dict[str, int], int]:
-    """Rounds until nothing is sent: all messages, how many facts there are, and the last round."""
+    """Rounds until nothing is sent: all messages, the number of facts, and the last round."""
     from tidelog.spark.strategies.accumulator import ByPart
 
     context, parts = spark.sparkContext, first.getNumPartitions()
-    known: list[Any] = [first]  # what parts were sent
+    known: list[Any] = [first]  # messages to the parts
     counts: dict[str, int] = {}
     started = time.perf_counter()
     N, number = 1, 0
@@ -140,7 +140,7 @@ def _rounds(
 
 
 def _outbox(sent: Any, tally: Any, number: int, parts: int, inbox: Any, first: int) -> Any:
-    """Messages of a round, by the part that they are sent to."""
+    """Messages of a round, by receiving part."""
     run = _round(sent, tally, number, first)
     return inbox.mapPartitionsWithIndex(run).partitionBy(parts, _part)
 

@@ -1,9 +1,9 @@
 """Small changes of a pivot stratum: the slices that a change can reach, fetched by one job.
 
-A slice is all facts with one value of the pivot; rules never lead from one to another. A slice can
-change only if explicit facts of it do, if a change of a lower relation derives a fact of it, or
-if a fact of it joins the change. What is found holds all of these and may hold more; whoever
-maintains it finds out what really changes.
+A slice is all facts with one value of the pivot; rules never lead from one slice to another. A
+slice can change only if its explicit facts do, if a change of a lower relation derives one of its
+facts, or if one of its facts joins the change. The slices found include all of these and perhaps
+more; maintaining them shows what changes.
 
 Facts that came and went since the blobs were written may be laid over them, so that not every
 update has to write them anew.
@@ -36,7 +36,7 @@ Atom = Literal | Group
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """Facts of a relation that went and came since its blobs were written."""
+    """Facts of a relation that were deleted and inserted since its blobs were written."""
 
     removed: pa.Table
     added: pa.Table
@@ -60,7 +60,7 @@ class Reach:
     def known(
         self, strategy: Strategy, relations: Mapping[str, Relation], more: Iterable[Any] = ()
     ) -> Any:
-        """All pivots that the driver knows of, each once."""
+        """All distinct pivots that the driver knows."""
         none = pa.array([], type=spark_columns.ARROW[pivot_kind(strategy, relations)])
         return pa.concat_arrays([none, *self.values, *more]).unique()
 
@@ -77,13 +77,13 @@ def affected(
     overlays: Mapping[str, Overlay] | None = None,
     most: int = 1_000_000,
 ) -> Facts | None:
-    """The facts, as they are before the change, of every slice that it can reach.
+    """The facts, before the change, of every slice that it can reach.
 
-    `deltas` has, for lower relations and for those of the stratum, the facts that come or go
-    (the explicit ones, of the stratum); `lower` what the driver has of lower relations, with the
-    facts that come and those that go. None if there are more than `most` facts, or if a rule does
-    not tell which slices are reached: a lower atom stands between that the driver does not have.
-    A transitive closure's slices are those of its linear form: maintain them by `linear_form`.
+    `deltas` has the facts that are inserted or deleted in lower relations, and explicitly in those
+    of the stratum; `lower` has the driver's facts of lower relations, including inserted and
+    deleted ones. None if there are more than `most` facts, or if a rule does not say which slices
+    are reached because the driver lacks a lower atom in between. A transitive closure's slices are
+    those of its linear form: maintain them by `linear_form`.
     """
     if is_square(strategy) and any(len(deltas.get(name, ())) for name in stratum.relations):
         return None
@@ -115,7 +115,7 @@ def reached_by(
     deltas: Mapping[str, pa.Table],
     lower: Mapping[str, pa.Table],
 ) -> Reach | None:
-    """Where the change can matter, as far as the driver can tell; None if it may be anywhere."""
+    """Where the change can matter, as far as the driver can tell; None if anywhere."""
     found = Reach()
     for name in stratum.relations:
         if name in deltas:
@@ -136,7 +136,7 @@ def reached_by(
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """From facts of a lower atom of a rule to the pivots of heads that they have to do with."""
+    """From facts of a lower atom of a rule to the pivots of heads that they contribute to."""
 
     strategy: Strategy
     rule: Rule
@@ -146,7 +146,7 @@ class _Way:
     found: Reach
 
     def follow(self, part: Atom, table: pa.Table, behind: tuple[Atom, ...]) -> bool:
-        """Note where these facts lead; False if nobody can tell."""
+        """Note where these facts lead; False if that is unknown."""
         table = _matching(part, self.relations[part.relation], table)
         if not table.num_rows:
             return True
@@ -171,7 +171,7 @@ class _Way:
     def _pass(
         self, atom: Literal, both: list[tuple[int, int]], table: pa.Table, behind: tuple[Atom, ...]
     ) -> bool:
-        """Go on by what the driver has of another lower atom."""
+        """Continue with the driver's facts of another lower atom."""
         held = self.lower.get(atom.relation)
         if atom.negated or held is None or any(atom is one for one in behind):
             return False
@@ -189,7 +189,7 @@ def _shared(atom: Literal, part: Atom) -> list[tuple[int, int]]:
 
 
 def _matching(part: Atom, relation: Relation, table: pa.Table) -> pa.Table:
-    """Facts that have the constants of an atom."""
+    """Facts that match the constants of an atom."""
     for column, value in where(part):
         held = spark_columns.inner(relation.kinds[column], value)
         scalar = pa.scalar(held, type=spark_columns.ARROW[relation.kinds[column]])
@@ -220,7 +220,7 @@ def _joined(scan: Scan, table: pa.Table) -> Any:
 
 
 def is_square(strategy: Strategy) -> bool:
-    """Is it a transitive closure, which has a pivot in its linear form alone?"""
+    """Whether it is a transitive closure, which has a pivot only in its linear form."""
     return strategy.closure is not None and strategy.closure.kind == "transitive"
 
 
@@ -258,7 +258,7 @@ def _finder(strategy: Strategy, reach: Reach, direct: Any, most: int) -> Any:
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """Strings as strings: Arrow compares them with others only so."""
+    """Strings as strings: Arrow compares them with others only in that form."""
     for i, column in enumerate(table.schema):
         if pa.types.is_dictionary(column.type):
             table = table.set_column(i, column.name, table.column(i).cast(column.type.value_type))
@@ -275,7 +275,7 @@ def _overlaid(
     overlays: Mapping[str, Overlay],
     direct: Any,
 ) -> Facts:
-    """The slices as they are now."""
+    """The current slices."""
     known = [_column(table, strategy.pivots[name]) for name, table in tables.items()]
     pivots = pa.concat_arrays([direct, *known]).unique()
     found = dict(tables)
@@ -287,7 +287,7 @@ def _overlaid(
 
 
 def changed(relation: Relation, table: pa.Table, removed: pa.Table, added: pa.Table) -> pa.Table:
-    """A table with some rows less and some more, each once."""
+    """A table with some rows removed and others added, each once."""
     if "float" not in relation.kinds:  # Arrow does not find a NaN again
         columns = table.column_names
         over = pa.concat_tables([removed, added]).group_by(columns).aggregate([])
@@ -303,8 +303,8 @@ def changed(relation: Relation, table: pa.Table, removed: pa.Table, added: pa.Ta
 
 
 def linear_form(stratum: Stratum, closure: Closure, kind: Kind) -> Stratum:
-    """The same closure, of facts that only nonrecursive rules give: `R(x, z) :- R(x, y), …` with
-    the body of each such rule, which goes from y to z. `kind` is that of the first column."""
+    """The same closure, from the facts of nonrecursive rules only: `R(x, z) :- R(x, y), …` with the
+    body of each such rule, which leads from y to z. `kind` is the type of the first column."""
     made = []
     fresh = Variable("%from", kind=kind)
     for rule in stratum.nonrecursive:

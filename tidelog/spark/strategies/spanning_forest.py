@@ -1,7 +1,7 @@
 """Spanning forests of the edges of a symmetric-transitive closure.
 
-Each part unites what its share of the edges connects, and keeps the edges that united two
-classes: fewer than there are nodes. What the driver has, it does itself, without a job.
+Each part unites what its share of the edges connects, and keeps the edges that united two classes:
+fewer than nodes. The driver handles its own edges itself, without a job.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tidelog.spark.strategies.route import by_number
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FOREST = "kind string, blob binary"  # of a fault its kind and its message, of a forest no kind
+FOREST = "kind string, blob binary"  # of a fault its kind and message; of a forest no kind
 _SCHEMA = pa.schema([("kind", pa.string()), ("blob", pa.binary())])
 
 
@@ -51,7 +51,7 @@ def forests(
 ) -> pa.Table:
     """Edges that connect what all edges connect, in the driver."""
     far, near = divided(stratum)
-    # Rules that join read little here as a rule: the driver does them.
+    # Rules that join usually read little here: the driver evaluates them.
     whole = {name: None for rule in near for name, _ in rule.reads()}
     with described(spark, f"{title(stratum)}: facts of rules that join"):
         blobs = collected(spark, whole, relations, read, options)
@@ -89,8 +89,8 @@ def _opened(kind: str | None, blob: bytes) -> pa.Table:
 
 
 def divided(stratum: Stratum) -> tuple[list[Rule], list[Rule]]:
-    """Rules that any share of their only atom's facts can be given to, and all others; none of
-    the former reads what one of the latter needs whole."""
+    """Rules that can be given any share of their only atom's facts, and all others; none of the
+    former reads what one of the latter needs in full."""
     alone = [rule for rule in stratum.nonrecursive if _has_one_atom(rule)]
     near = [rule for rule in stratum.nonrecursive if not _has_one_atom(rule)]
     whole = {name for rule in near for name, _ in rule.reads()}
@@ -123,7 +123,7 @@ def _row(kind: str | None, blob: bytes) -> pa.RecordBatch:
 
 
 def edges(cargo: Cargo, tables: Mapping[str, list[pa.Table]]) -> pa.Table:
-    """The edges that facts are or give, perhaps several times."""
+    """The edges that the facts are or yield, perhaps repeatedly."""
     (name,) = cargo.stratum.relations
     relation = cargo.relations[name]
     schema = spark_columns.arrow_schema(relation)
@@ -148,7 +148,7 @@ def edges(cargo: Cargo, tables: Mapping[str, list[pa.Table]]) -> pa.Table:
 
 
 def _copied(rule: Rule) -> tuple[int, int] | None:
-    """The columns that the rule copies, if that is all it does."""
+    """The columns that the rule copies, if it does nothing else."""
     if len(rule.body) != 1 or not isinstance(rule.body[0], Literal):
         return None
     terms = rule.body[0].terms
@@ -159,7 +159,7 @@ def _copied(rule: Rule) -> tuple[int, int] | None:
 
 
 def spanning(table: pa.Table) -> pa.Table:
-    """Of the edges, those that a forest needs. A node with an edge to itself alone is a tree."""
+    """The edges that a forest needs. A node with an edge to itself alone is a tree."""
     nodes, pairs = numbered(table)
     parent = np.arange(len(nodes), dtype=np.int64)
     kept = np.empty(len(pairs), dtype=np.int64)

@@ -1,8 +1,8 @@
 """Parts that stay with their Python workers from round to round.
 
 A worker that has followed a part needs only what is new; another one has to derive everything
-again. Spark gives a task to the worker that has waited longest, and so would give parts to each
-other's workers whenever one is done before another.
+again. Spark gives a task to the worker that has waited longest, and so would swap the workers of
+parts whenever one finishes before another.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ PINNED = 32  # parts: with more of them, stages of one task each would take long
 
 
 def by_own_workers(parts: Parts, make: Callable[[Parts, int], T]) -> list[T]:
-    """What is made of each part, to be worked on by a Python worker that has this part alone; of
-    all parts at once if they are many. `make` is given parts, and the number of the first."""
+    """The result of each part, by a Python worker that has this part alone, or of all parts at once
+    if they are many. `make` is given parts, and the number of the first."""
     context = parts.context
     count = parts.getNumPartitions()
     if count > PINNED:
@@ -38,8 +38,8 @@ def by_own_workers(parts: Parts, make: Callable[[Parts, int], T]) -> list[T]:
 
 @contextmanager
 def _workers(context: SparkContext, name: str) -> Iterator[None]:
-    """Tasks that are made in the block come to Python workers of this name only."""
-    context.environment[WORKERS] = name  # workers of other surroundings are others
+    """Tasks created in the block run in Python workers of this name only."""
+    context.environment[WORKERS] = name  # workers with another environment are others
     try:
         yield
     finally:
@@ -51,6 +51,6 @@ def _alone(parts: Parts, part: int) -> Parts:
 
     context = parts.context
     java: Any = context._jvm
-    only = java.PythonUtils.toSeq([part]).toSet()  # a set of Scala is a function, too
+    only = java.PythonUtils.toSeq([part]).toSet()  # a Scala set is a function, too
     pruned = java.org.apache.spark.rdd.PartitionPruningRDD.create(parts._jrdd.rdd(), only)
     return RDD(pruned.toJavaRDD(), context, parts._jrdd_deserializer)
