@@ -293,7 +293,10 @@ class _Guard:
 
     def finish(self) -> None:
         """Raise no stop from here on; one that the thread has already sent is raised here at the
-        latest."""
+        latest.
+
+        It is not cleared instead: CPython looks for a cleared asynchronous exception at every call.
+        """
         with self._lock:
             self.done = True
 

@@ -1,9 +1,10 @@
 """Where each stratum runs: in the driver, inside partitions, or as frames.
 
-*driver*: the stratum and what it reads are small; a local engine holds them. *pivot*, *components*,
-*shuffle*: recursion inside partitions, by the local engine's kernels (`strategies`). A small change
-of a pivot stratum also runs in the driver: one job fetches the slices that it can reach. *frames*:
-everything else; rules are joins, with one job per round.
+- *driver*: the stratum and what it reads are small; a local engine holds them.
+- *pivot*, *components*, *shuffle*: recursion inside partitions, by the local engine's kernels
+  (`strategies`). A small change of a pivot stratum also runs in the driver: one job fetches the
+  slices that it can reach.
+- *frames*: everything else; rules are joins, with one job per round.
 """
 
 from __future__ import annotations
