@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import zlib
 from collections.abc import Container, Iterator
@@ -17,6 +18,8 @@ from tests.spark import quick
 settings.register_profile("tidelog", deadline=None)
 settings.load_profile("tidelog")
 os.environ.update(quick.environment())
+# A shell ignores Ctrl-C for what it runs in the background, and all processes inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Parts of a test's name, and what all tests with it share.
