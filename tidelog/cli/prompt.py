@@ -42,7 +42,7 @@ NOTATION = """\
 +edge(1, 2).                            insert a fact
 -edge(2, 3).                            delete a fact
 +path(x, z) :- path(x, y), edge(y, z).  add a rule
--path(x, y) :- edge(x, y).              remove a rule; or by its name: -rule "path.3fa2c1".
+-path(x, y) :- edge(x, y).              remove a rule; or by name: -rule "NAME".
 commit.                                 apply the changes, and show the delta
 ?path(1, x), x > 2.                     query what is committed"""
 

@@ -161,7 +161,7 @@ class Transaction:
     +path(1, 3).
     >>> with db.transaction() as tx:
     ...     tx.remove_rule(name)
-    'path.ebf846'
+    'path.fb6ab4a45a472548'
     >>> print(tx.delta)
     -path(1, 3).
     """
