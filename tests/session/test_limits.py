@@ -171,3 +171,11 @@ def test_an_interrupted_functor_is_asked_again(monkeypatch: pytest.MonkeyPatch) 
         db.query('s(x), y = cat(x, "!")')
     monkeypatch.undo()
     assert db.query('s(x), y = cat(x, "!")') == [("1", "1!"), ("2", "2!"), ("3", "3!")]
+
+
+def test_a_query_that_does_not_end_is_called_a_query() -> None:
+    db = Database("s(1).", limits=Limits(max_seconds=0.2))
+    for demand in (False, True):
+        with pytest.raises(LimitError) as stopped:
+            db.query("s(a), x = range(0, 100000), y = range(0, 100000), x + y < 0", demand=demand)
+        assert "query'" not in str(stopped.value)

@@ -438,7 +438,8 @@ class Watch:
     def _stop(self, what: str, rule: Rule | None, option: str) -> None:
         if not self._relation:
             raise limit_error(what, option)
-        message = f"stopped at {what}, in round {self.in_round} of {self._relation}"
+        relation = "the query" if self._relation.startswith("query'") else self._relation
+        message = f"stopped at {what}, in round {self.in_round} of {relation}"
         if rule is not None:
             where = f"{rule.at.file}:{rule.at.line}:{rule.at.column}: " if rule.at.line else ""
             message = f"{where}error: {message}, in the rule\n    {rule.text}"
