@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tidelog import Commit, Database, FactChange
@@ -71,6 +72,27 @@ def test_rows_inserted_without_an_end(make: Callable[[], Iterator[tuple[int]]]) 
     with db.transaction() as tx:
         tx.insert("q", ((n % 7,) for n in range(5000)))
     assert db.size("p") == 7
+
+
+def test_batches_without_an_end() -> None:
+    schema = pa.schema([("x", pa.int64())])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for n in itertools.count():
+            assert n < 1000, "read to the end before any fact is counted"
+            yield pa.record_batch({"x": range(n * 100, n * 100 + 100)})
+
+    def reader() -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+    with pytest.raises(LimitError) as stopped:
+        Database(PROGRAM, {"q": reader()}, limits=LIMITS)
+    assert str(stopped.value) == f"{FACTS}the facts of `q` were read"
+    db = Database(PROGRAM, limits=LIMITS)
+    with pytest.raises(LimitError) as stopped, db.transaction() as tx:
+        tx.insert("q", reader())
+    assert str(stopped.value) == f"{FACTS}the changes of `q` were read"
+    assert db.size("q") == 0
 
 
 def test_changes_one_by_one_without_an_end() -> None:

@@ -10,8 +10,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -49,14 +50,21 @@ class Position:
 
 Show = Callable[[Position], None]
 
+# where Linux tells the limit of a container: control groups, version 2 and 1
+CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
 
 def default_memory() -> int | None:
-    """Nine tenths of the machine's memory, so that a runaway program ends before the machine runs
-    out."""
+    """Nine tenths of the memory of the machine, or of the container, so that a runaway program ends
+    before that runs out."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
         return None
+    for file in CONTAINER:
+        with suppress(OSError, ValueError):  # ValueError: "max"
+            memory = min(memory, int(Path(file).read_text()))
+    return memory * 9 // 10
 
 
 def used_memory() -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -47,8 +48,29 @@ def rereadable(name: str, data: Any, max_facts: int | None) -> Any:
     batches once, such as a reader of Arrow, as a table."""
     if is_stream(data):
         return listed(data, max_facts)
-    whole = _home(data) in ("pandas", "polars") or not hasattr(data, "__arrow_c_stream__")
-    return data if whole else _arrow(data, name)
+    if not hasattr(data, "__arrow_c_stream__") or isinstance(data, Sized):
+        return data
+    with _readable(name):
+        return _whole(data, Distinct(max_facts))
+
+
+def _whole(data: Any, distinct: Distinct) -> pyarrow.Table:
+    """All batches of a reader, which need not end."""
+    import pyarrow as pa
+
+    reader = pa.RecordBatchReader.from_stream(data)
+    batches: list[pyarrow.RecordBatch] = []
+    size = 0
+    for batch in reader:
+        poll()
+        batches.append(batch)
+        size += batch.num_rows
+        distinct.look(size, lambda: _facts(pa.Table.from_batches(batches)))
+    return pa.Table.from_batches(batches, reader.schema)
+
+
+def _facts(rows: pyarrow.Table) -> int:
+    return int(rows.group_by(rows.column_names).aggregate([]).num_rows)
 
 
 def listed(rows: Iterable[Any], max_facts: int | None) -> list[Any]:
@@ -181,19 +203,29 @@ def _arrow(data: Any, name: str) -> Any:
     """Any frame as an Arrow table; DataError where Arrow cannot take it."""
     import pyarrow as pa
 
+    with _readable(name):
+        try:
+            if hasattr(data, "to_frame"):  # a Series or an Index: one column
+                data = data.to_frame()
+            if hasattr(data, "collect") and not hasattr(data, "__arrow_c_stream__"):
+                data = data.collect()  # a lazy frame
+            if isinstance(data, pa.Array | pa.ChunkedArray):
+                return pa.table([data], names=["0"])
+            if _home(data) == "pandas":
+                return _pandas_to_arrow(data)
+            return data if isinstance(data, pa.Table) else pa.table(data)
+        except AttributeError:  # another kind of object of these libraries
+            found = f"expected rows, a frame or a series, got a {type(data).__name__}"
+            raise DataError(f"error: {name}: {found}") from None
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Errors of Arrow as errors of the relation's data."""
+    import pyarrow as pa
+
     try:
-        if hasattr(data, "to_frame"):  # a Series or an Index: one column
-            data = data.to_frame()
-        if hasattr(data, "collect") and not hasattr(data, "__arrow_c_stream__"):
-            data = data.collect()  # a lazy frame
-        if isinstance(data, pa.Array | pa.ChunkedArray):
-            return pa.table([data], names=["0"])
-        if _home(data) == "pandas":
-            return _pandas_to_arrow(data)
-        return data if isinstance(data, pa.Table) else pa.table(data)
-    except AttributeError:  # another kind of object of these libraries
-        kind = type(data).__name__
-        raise DataError(f"error: {name}: expected rows, a frame or a series, got a {kind}") from None
+        yield
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = "; ".join(map(str, error.args))
         raise DataError(f"error: {name}: the frame cannot be read: {reason}") from None
