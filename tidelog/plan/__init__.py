@@ -61,8 +61,9 @@ def analyse(program: Program, unfold: bool = False, states: bool = True) -> Anal
     """Check a program, and bring it to the core form if nothing is wrong with it.
 
     `unfold` puts the rules of inline relations where these are used, wherever that can be done and
-    does not expand to too much; without it only those that have no other meaning. Clauses such as `p(1 + 1).` state facts,
-    unless `states` is False: they are rules then, as those that are added later.
+    does not expand to too much; without it only those that have no other meaning. Clauses such as
+    `p(1 + 1).` state facts, unless `states` is False: they are rules then, as those that are added
+    later.
 
     >>> from tidelog.text import parse
     >>> analysis = analyse(parse("p(x, z) :- e(x, y), e(y, z). e(1, 2). e(2, 3).").program)
