@@ -281,6 +281,7 @@ class _Guard:
         self.done = False
         self.error: BaseException | None = None
         self._check = check
+        self._checking = False
         self._stop_at = 0.0  # no stop is raised before this time
         self._thread: threading.Thread | None = None
         self._timed = False
@@ -316,11 +317,19 @@ class _Guard:
 
     def _stops(self) -> bool:
         """Whether the block must stop now."""
+        if self._checking:  # on a busy machine the next alarm arrives before a check is over
+            return False
         if self.error is None:
+            self._checking = True
             try:
                 self._check()
+            except _Stop:
+                if self.error is None:  # the stop is not this guard's own
+                    raise
             except BaseException as error:
                 self.error = error
+            finally:
+                self._checking = False
         if self.error is None or self.done or time.perf_counter() < self._stop_at:
             return False
         self._stop_at = time.perf_counter() + AGAIN
