@@ -357,7 +357,7 @@ def test_an_alarm_in_the_midst_of_a_check() -> None:
             signal.raise_signal(signal.SIGALRM)
         raise LimitError("error: stopped")
 
-    with pytest.raises(LimitError, match="^error: stopped$"), guarded(check):
+    with pytest.raises(LimitError, match=r"^error: stopped$"), guarded(check):
         spin(1)
 
 
@@ -374,5 +374,5 @@ def test_a_stop_of_an_outer_block_in_the_midst_of_a_check() -> None:
         with guarded(outer), guarded(inner):
             poll()
 
-    with pytest.raises(LimitError, match="^error: outer$"):
+    with pytest.raises(LimitError, match=r"^error: outer$"):
         work()
