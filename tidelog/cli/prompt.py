@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FILE = "<input>"
 _COMMAND = re.compile(r"\s*:[a-z]")  # a rule may continue with `:- …` on the next line
+EXAMPLE = "write `+edge(1, 2).`, `-edge(1, 2).`, `commit.`, or `?edge(1, x).` to query"
 SHOWN = 100  # lines of a delta or an answer at a terminal
 
 COMMANDS = {
@@ -65,7 +66,7 @@ class Session:
         self.pending = PendingUpdate(database)
         self.failed = False
         self._shown = shown
-        self._changes = Changes(FILE, self.pending.relations)
+        self._changes = Changes(FILE, self.pending.relations, EXAMPLE)
         self._query: str | None = None
         self._past: list[Past] = []
         self._undoable: list[Past] = []

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.cli import arguments
 from tidelog.cli.terminal import Interrupted, Unread, fault, out, say, stdin, stdout
+from tidelog.control.limits import Limits, Watch, guarded
 from tidelog.control.progress import Progress
 from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.formats.line_reader import pieces_of, whole_lines
-from tidelog.program.diagnostics import TidelogError, plural
+from tidelog.program.diagnostics import TidelogError, during, plural
 from tidelog.rdf import generate, writers
-from tidelog.rdf.patch import Form, PatchReader, form_of, text_of
+from tidelog.rdf.patch import Form, PatchReader, Update, form_of, text_of
 from tidelog.rdf.profiles import PROFILES, short
 from tidelog.rdf.readers import BLANK_NODES, FORMATS, expand
 from tidelog.rdf.triple_columns import Columns
@@ -201,7 +202,8 @@ def _apply(options: argparse.Namespace) -> int:
     source = _stdin() if changes == "-" else changes
     reader = PatchReader("<stdin>" if changes == "-" else changes)
     with _deltas(options.deltas) as report, _noting_updates(stats, options.output is not None):
-        for update in reader.updates(whole_lines(pieces_of(source), reader.file)):
+        updates = reader.updates(whole_lines(pieces_of(source), reader.file))
+        while (update := _next(updates, reader.file, options)) is not None:
             delta = graph.update(update, strict=options.strict)
             stats.add(delta, graph)
             report(delta, reader.form or "patch")
@@ -212,6 +214,13 @@ def _apply(options: argparse.Namespace) -> int:
         say("warning: nothing is written\n    -o writes all triples, --deltas writes what changes")
     stats.save(options.stats, graph)
     return 0
+
+
+def _next(updates: Iterator[Update], file: str, options: argparse.Namespace) -> Update | None:
+    """The next update, if there is one; waiting for it takes no time from its limit."""
+    memory = Limits(max_memory=arguments.limits(options).max_memory)
+    with guarded(Watch(memory, lambda: 0).look), during(f"changes were read from {file}"):
+        return next(updates, None)
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -37,6 +37,7 @@ from tidelog.formats.byte_source import (
     Source,
     is_path,
     name_of,
+    pieces,
     read_bytes,
 )
 from tidelog.formats.cells import Fault, float_text, shown
@@ -96,20 +97,39 @@ def read_portions(
     """The same in portions, each twice as large as the one before it, where there may be more
     facts than `bounds` has: so that whoever takes them can stop."""
     _check_delimiter(delimiter)
-    data = read_bytes(source, max_bytes=bounds.max_bytes, max_ratio=bounds.max_ratio)
-    name, size, start, before = name_of(source), FIRST, 0, 0
-    few = bounds.max_facts is None or data.count(b"\n") <= bounds.max_facts
-    while not start or start < len(data):
-        end = len(data) if few else data.find(b"\n", start + size) + 1 or len(data)
-        portion = data[start:end] if start or end < len(data) else data
-        if not start:
-            yield _table(name, portion, relation, delimiter, headers)
+    name, before = name_of(source), 0
+    for number, lines in enumerate(_portions(source, bounds)):
+        if number:
+            yield read_lines(lines, relation, delimiter, name, before)
         else:
-            yield read_lines(portion, relation, delimiter, name, before)
-        before += portion.count(b"\n")
+            yield _table(name, lines, relation, delimiter, headers)
+        before += lines.count(b"\n")
+
+
+def _portions(source: Source, bounds: Bounds) -> Iterator[bytes]:
+    """Whole lines; a stream with a limit on facts need not end, so it is read as they are taken."""
+    size = FIRST
+    if bounds.max_facts is not None and not is_path(source):
+        waiting = bytearray()
+        for piece in pieces(source):
+            waiting += piece
+            end = waiting.rfind(b"\n", len(waiting) - len(piece)) + 1
+            if end >= size:
+                yield bytes(waiting[:end])
+                del waiting[:end]
+                size *= 2
+        if waiting or size == FIRST:
+            yield bytes(waiting)
+        return
+    data = read_bytes(source, max_bytes=bounds.max_bytes, max_ratio=bounds.max_ratio)
+    if bounds.max_facts is None or data.count(b"\n") <= bounds.max_facts:
+        yield data
+        return
+    start = 0
+    while not start or start < len(data):
+        end = data.find(b"\n", start + size) + 1 or len(data)
+        yield data[start:end]
         start, size = end, 2 * size
-        if not start:
-            return
 
 
 def read_lines(

@@ -60,15 +60,24 @@ class Analysis:
 def analyse(program: Program, unfold: bool = False, states: bool = True) -> Analysis:
     """Check a program, and bring it to the core form if nothing is wrong with it.
 
-    `unfold` puts the rules of inline relations where these are used, wherever that can be done;
-    without it only those that have no other meaning. Clauses such as `p(1 + 1).` state facts,
-    unless `states` is False: they are rules then, as those that are added later.
+    `unfold` puts the rules of inline relations where these are used, wherever that can be done and
+    does not expand to too much; without it only those that have no other meaning. Clauses such as
+    `p(1 + 1).` state facts, unless `states` is False: they are rules then, as those that are added
+    later.
 
     >>> from tidelog.text import parse
     >>> analysis = analyse(parse("p(x, z) :- e(x, y), e(y, z). e(1, 2). e(2, 3).").program)
     >>> [stratum.relations for stratum in analysis.checked.strata]
     [('e',), ('p',)]
     """
+    found = _analyse(program, unfold, states)
+    inlines = any("inline" in each.qualifiers for each in program.relations)
+    if unfold and inlines and found.checked is None:
+        return _analyse(program, False, states)
+    return found
+
+
+def _analyse(program: Program, unfold: bool, states: bool) -> Analysis:
     draft = Draft(program, unfold=unfold, states=states)
     try:
         with uncollected():

@@ -113,6 +113,7 @@ def _own(found: Diagnostic, lines: list[str]) -> Diagnostic:
     if at is not None and at.file == _FILE:
         line = at.line - 1
         if not 1 <= line <= len(lines):
+            message = message.removesuffix(": `.` follows `:-`")  # which are not the query's own
             return replace(found, message=message, at=None, advice=_ADVICE, notes=notes)
         at = at._replace(line=line)
     return replace(found, message=message, at=at, advice=advice, notes=notes)

@@ -199,7 +199,9 @@ class _Resolver:
             columns = plural(len(decl.attributes), "column")
             message = f"relation {name} has {columns}, but {arity} {_are(arity)} given here"
             form = ", ".join(f"{a.name}: {a.type_name}" for a in decl.attributes)
-            note = f"declared at {place(decl.at)}"
+            note = "its facts show these columns"
+            if decl.at.line:
+                note = f"declared at {place(decl.at)}"
             self.found.append(Diagnostic(message, at, f"declared {name}({form})", notes=(note,)))
 
     def unknown(self, name: str, at: Span) -> None:

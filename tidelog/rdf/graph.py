@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tidelog.control.limits import Limits, Show
+from tidelog.control.limits import Limits, Show, Watch, guarded
 from tidelog.formats.byte_source import Source, is_path
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.rdf import writers
@@ -69,6 +69,7 @@ class Graph:
         self.profile = profile
         self.compiled = compiled
         self.prefixes: dict[str, str] = {}
+        self._limits = limits or Limits()
         self._reader = Reader()
         self._open: GraphTransaction | None = None
         self._delta: GraphDelta | None = None
@@ -181,14 +182,18 @@ class Graph:
 
     @contextmanager
     def reading(self, **options: Any) -> Iterator[Reader]:
-        """A reader whose blank nodes differ from those of all sources before it."""
+        """A reader whose blank nodes differ from those of all sources before it.
+
+        The limits on seconds and memory hold while it is used.
+        """
         known = ("format", "base", "graph", "blank_nodes")
         if unknown := [name for name in options if name not in known]:
             raise TidelogError(
                 f"error: unknown option {unknown[0]!r}\n    expected one of {', '.join(known)}"
             )
         reader = Reader(**options, sources=self._reader.sources)
-        yield reader
+        with guarded(Watch(self._limits, lambda: 0).look):
+            yield reader
         self._reader.sources = max(self._reader.sources, reader.sources)
         self.prefixes.update(reader.prefixes)
 

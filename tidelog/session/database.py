@@ -18,7 +18,7 @@ from tidelog.control.limits import Interrupts, Limits, Show, Watch, guarded
 from tidelog.engine import Measure, Store
 from tidelog.formats.change_files import Format
 from tidelog.formats.directives import inputs
-from tidelog.formats.frames import is_stream, kinds_of, listed, to_table
+from tidelog.formats.frames import kinds_of, rereadable, to_table
 from tidelog.formats.row_order import sorted_table
 from tidelog.maintain.memory import Memory
 from tidelog.plan.accept import Accepted, accept
@@ -585,7 +585,7 @@ class Database:
 
 
 def _given(facts: Mapping[str, Any] | str | Path | None, max_facts: int | None) -> dict[str, Any]:
-    """Facts by relation. Iterators become lists, because they are looked at twice."""
+    """Facts by relation, as they can be looked at twice."""
     if facts is None or isinstance(facts, str | Path):
         return {}
     if not isinstance(facts, Mapping):
@@ -595,12 +595,11 @@ def _given(facts: Mapping[str, Any] | str | Path | None, max_facts: int | None) 
     for name in facts:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise TidelogError(f"error: {name!r} cannot be the name of a relation")
-    return {name: _listed(name, d, max_facts) if is_stream(d) else d for name, d in facts.items()}
-
-
-def _listed(name: str, rows: Iterable[Any], max_facts: int | None) -> list[Any]:
-    with during(f"the facts of `{name}` were read"):
-        return listed(rows, max_facts)
+    given = {}
+    for name, data in facts.items():
+        with during(f"the facts of `{name}` were read"):
+            given[name] = rereadable(name, data, max_facts)
+    return given
 
 
 def _declare_given(program: Program, given: Mapping[str, Any]) -> Program:
@@ -612,7 +611,7 @@ def _declare_given(program: Program, given: Mapping[str, Any]) -> Program:
     for name, data in given.items():
         if name in declared:
             continue
-        kinds = kinds_of(data)
+        kinds = kinds_of(name, data)
         if kinds is None and name not in defined:
             raise DataError(
                 f"error: {name}: its facts do not show the types of its columns\n"

@@ -49,7 +49,8 @@ Relations = Callable[[], Mapping[str, Relation]]
 class Changes:
     """Changes out of text that arrives piece by piece; what cannot be read is a ProgramError.
 
-    `relations` returns the current relations: a rule may add one.
+    `relations` returns the current relations: a rule may add one. `example` is shown where
+    something else stands than a change.
 
     >>> edge = Relation("edge", ("x", "y"), ("number", "number"))
     >>> changes = Changes("<stdin>", lambda: {"edge": edge})
@@ -63,8 +64,9 @@ class Changes:
     FactChange(op='-', relation='edge', row=(2, 3))
     """
 
-    def __init__(self, file: str, relations: Relations) -> None:
+    def __init__(self, file: str, relations: Relations, example: str = _EXAMPLE) -> None:
         self.file = file
+        self._example = example
         self._relations = relations
         self._ended = False
         self._show("", 1, 0)
@@ -165,7 +167,7 @@ class Changes:
         if len(tokens) == 2 and signed is not None:
             raise _directive(signed[0], self._cursor.source.span(signed.start(), len(signed[0])))
         if first.kind not in ("+", "-", "bad") and first.text != "commit":
-            advice = "did you mean `commit.`?" if first.text.lower() == "commit" else _EXAMPLE
+            advice = "did you mean `commit.`?" if first.text.lower() == "commit" else self._example
             raise Fault("a change starts with `+` or `-`", at(first), advice)
         if last.kind == "." or comment:
             return not comment

@@ -15,7 +15,7 @@ from typing import Any, Self
 from tidelog.control.limits import Interrupts, Limits, Show, Watch, guarded, naming
 from tidelog.engine import FactSet, Saved
 from tidelog.formats.byte_source import Distinct
-from tidelog.formats.frames import is_stream, listed, to_table
+from tidelog.formats.frames import rereadable, to_table
 from tidelog.maintain.driver.algorithms import ALGORITHMS
 from tidelog.maintain.driver.marking import Marks
 from tidelog.maintain.driver.update_loop import update
@@ -321,9 +321,8 @@ class Transaction:
         data = rows
         if not self._engine.reads(rows):
             with self.reading(), guarded(self._reading.check), during(what):
-                if is_stream(rows):
-                    rows = listed(rows, self._limits.max_facts if op == "+" else None)
-                data = to_table(relation, rows)
+                most = self._limits.max_facts if op == "+" else None
+                data = to_table(relation, rereadable(name, rows, most))
 
         def be_strict(row: Row) -> None:
             self._be_strict(FactChange(op, name, row))
