@@ -1,4 +1,4 @@
-"""Tables of the documents that are generated from registries in the code.
+"""Tables and lists of the documents that are generated from registries in the code.
 
 `<!-- table: NAME -->` in a document is followed by the table of that name and
 `<!-- end of table -->`; `docs/generate.py` puts the current table between them.
@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from tidelog.maintain.driver.algorithms import REGISTRY
 from tidelog.program.builtin_functors import GROUPS, Builtin
 from tidelog.program.kind_masks import BITS, NUMERIC, SYMBOL
+from tidelog.program.qualifiers import QUALIFIERS
+from tidelog.text.operator_table import RESERVED
 
 PLACE = re.compile(r"(<!-- table: (.*?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
@@ -55,8 +57,22 @@ def _algorithms() -> str:
     return _table(("name", "how it works"), rows)
 
 
+def _qualifiers() -> str:
+    alike: dict[str, list[str]] = {}
+    for name, qualifier in QUALIFIERS.items():
+        alike.setdefault(qualifier.meaning, []).append(f"`{name}`")
+    rows = ((", ".join(names), meaning) for meaning, names in alike.items())
+    return _table(("qualifier", "meaning"), rows)
+
+
+def _reserved() -> str:
+    return ", ".join(f"`{word}`" for word in sorted(RESERVED)) + "\n"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "functors": _functors,
     "string functors": _strings,
     "algorithms": _algorithms,
+    "qualifiers": _qualifiers,
+    "reserved words": _reserved,
 }

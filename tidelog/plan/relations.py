@@ -8,6 +8,7 @@ from dataclasses import replace
 from tidelog.plan.draft import Draft, Type, did_you_mean, place
 from tidelog.program.diagnostics import Diagnostic, plural
 from tidelog.program.formula_walk import clause_nodes, everything, flat, relations_of
+from tidelog.program.qualifiers import QUALIFIERS
 from tidelog.program.syntax import (
     Atom,
     Attribute,
@@ -105,8 +106,8 @@ def unknown_type(name: str, at: Span, draft: Draft) -> Diagnostic:
 
 
 def _closure_faults(decl: RelationDecl, draft: Draft) -> Iterator[Diagnostic]:
-    for qualifier in ("eqrel", "transitive"):
-        if qualifier not in decl.qualifiers:
+    for qualifier in sorted(decl.qualifiers):
+        if not QUALIFIERS[qualifier].rules:
             continue
         types: list[Type] = [draft.types[a.type_name] for a in decl.attributes]
         if len(types) != 2:

@@ -51,11 +51,4 @@ RESERVED = (
     | frozenset(word for word in (*BINARY, *PREFIX) if word.isalpha())
 ) - UNRESERVED
 
-# Words after a declaration. The first three are short for directives.
-# fmt: off
-QUALIFIERS = frozenset({
-    "input", "output", "printsize", "eqrel", "btree", "btree_delete", "brie", "inline",
-    "no_inline", "magic", "no_magic", "overridable", "override", "transitive",
-})
-# fmt: on
 ACTIONS = ("input", "output", "printsize")

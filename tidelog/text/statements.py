@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Literal, cast
 
+from tidelog.program.qualifiers import QUALIFIERS
 from tidelog.program.syntax import (
     KINDS,
     And,
@@ -39,7 +40,7 @@ from tidelog.text.expressions import Expressions
 from tidelog.text.functor_declarations import functor_declaration
 from tidelog.text.lexer import DIRECTIVES, Fault, Token
 from tidelog.text.literals import unescape
-from tidelog.text.operator_table import ACTIONS, QUALIFIERS, RESERVED, UNRESERVED
+from tidelog.text.operator_table import ACTIONS, RESERVED, UNRESERVED
 from tidelog.text.subsumption_clauses import Subsumption, as_clause, choices
 from tidelog.text.unsupported import refused
 
@@ -249,7 +250,7 @@ def _qualifiers(
         elif token.text in DIRECTIVES:
             break  # a forgotten dot, reported where statements are read
         else:
-            close = get_close_matches(token.text, QUALIFIERS, 1)
+            close = get_close_matches(token.text, (*ACTIONS, *QUALIFIERS), 1)
             raise Fault(
                 f"unknown qualifier `{token.text}`",
                 cursor.at(token),
