@@ -53,8 +53,11 @@ def _strings() -> str:
 
 
 def _algorithms() -> str:
-    rows = ((f"`{name}`", algorithm.summary) for name, algorithm in REGISTRY.items())
-    return _table(("name", "how it works"), rows)
+    rows = (
+        (f"`{name}`", algorithm.summary, "yes" if algorithm.on_spark else "no")
+        for name, algorithm in REGISTRY.items()
+    )
+    return _table(("name", "how it works", "on Spark"), rows)
 
 
 def _qualifiers() -> str:

@@ -11,7 +11,7 @@ from tidelog.changes import NAMES as POLICIES
 from tidelog.cli.arguments import STRATEGIES
 from tidelog.formats.change_files import CHANGE_FORMATS, FORMATS
 from tidelog.formats.io_kinds import ALWAYS, IO
-from tidelog.maintain.driver.algorithms import ALGORITHMS, ON_SPARK
+from tidelog.maintain.driver.algorithms import ALGORITHMS
 from tidelog.spark.placement import STRATEGIES as PLACED
 
 
@@ -30,12 +30,6 @@ def _row(command: str, option: str) -> list[str]:
 def test_algorithms(command: str) -> None:
     (shown,) = re.findall(r"are maintained: (.*?); auto unless", told(command), flags=re.DOTALL)
     assert _listed(re.sub(r"-\s+", "-", shown)) == list(ALGORITHMS)
-    assert _row(command, "algorithm") == list(ALGORITHMS)
-
-
-def test_algorithms_on_spark() -> None:
-    (line,) = re.findall(r"^- Algorithms: (.*?)\. ", read("docs/spark.md"), flags=re.MULTILINE)
-    assert re.findall(r"`([a-z-]+)`", line) == list(ON_SPARK)
 
 
 def test_policies() -> None:

@@ -42,26 +42,6 @@ def add_facts(parser: argparse.ArgumentParser, default: str | None) -> None:
     )
 
 
-class _Algorithms:
-    """The names of the registry, which takes a second to load: for `--help` only."""
-
-    def __str__(self) -> str:
-        from tidelog.maintain.driver.algorithms import ALGORITHMS
-
-        *names, last = ALGORITHMS
-        return f"{', '.join(names)} or {last}"
-
-
-def add_algorithm(parser: argparse.ArgumentParser) -> None:
-    option = parser.add_argument(
-        "--algorithm",
-        metavar="NAME",
-        default="auto",
-        help="how consequences are maintained; unless given, auto: %(algorithms)s",
-    )
-    option.algorithms = _Algorithms()  # type: ignore[attr-defined]
-
-
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Options for how the program's text is read."""
     parser.add_argument(
