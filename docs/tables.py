@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from tidelog.formats.fact_formats import IO, PARAMETERS, Io
 from tidelog.maintain.driver.algorithms import REGISTRY
 from tidelog.program.builtin_functors import GROUPS, Builtin
 from tidelog.program.kind_masks import BITS, NUMERIC, SYMBOL
@@ -72,10 +73,29 @@ def _reserved() -> str:
     return ", ".join(f"`{word}`" for word in sorted(RESERVED)) + "\n"
 
 
+def _format(name: str, io: Io) -> list[str]:
+    inputs, outputs = (f"`NAME{ending}`" for ending in io.ending or ("", ""))
+    directives = ", ".join(f"`.{action}`" for action in io.actions)
+    names = inputs if inputs == outputs else f"{inputs}; for outputs {outputs}"
+    return [f"`{name}`", directives, io.summary, names if io.ending and not io.or_file else ""]
+
+
+def _formats() -> str:
+    header = ("`IO`", "for", "what is read or written", "default file name")
+    return _table(header, (_format(name, io) for name, io in IO.items()))
+
+
+def _parameters() -> str:
+    rows = ([f"`{name}`", each.values, each.default] for name, each in PARAMETERS.items())
+    return _table(("parameter", "values", "default"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "functors": _functors,
     "string functors": _strings,
     "algorithms": _algorithms,
     "qualifiers": _qualifiers,
+    "formats": _formats,
+    "parameters of directives": _parameters,
     "reserved words": _reserved,
 }

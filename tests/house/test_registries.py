@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from tests.house.test_documents import described, read, section, told
+from tests.house.test_documents import described, told
 from tidelog.changes import NAMES as POLICIES
 from tidelog.cli.arguments import STRATEGIES
 from tidelog.formats.change_files import CHANGE_FORMATS, FORMATS
-from tidelog.formats.io_kinds import ALWAYS, IO
+from tidelog.formats.fact_formats import ALWAYS, IO, PARAMETERS
 from tidelog.maintain.driver.algorithms import ALGORITHMS
 from tidelog.spark.placement import STRATEGIES as PLACED
 
@@ -45,17 +45,8 @@ def test_strategies() -> None:
     assert _row("apply", "strategy") == list(PLACED)
 
 
-def test_formats_of_directives() -> None:
-    text = section(read("docs/language.md"), "Input and output")
-    (row,) = re.findall(r"^\| `IO` \| (.*?) \|", text, flags=re.MULTILINE)
-    assert set(re.findall(r"`(\w+)`", row)) == IO.keys()
-    documented = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
-    assert documented == {
-        "columns",
-        "attributeNames",
-        *ALWAYS,
-        *(k for io in IO.values() for k in io.takes),
-    }
+def test_every_parameter_of_a_directive_is_taken_by_a_format() -> None:
+    assert PARAMETERS.keys() == {*ALWAYS, *(key for io in IO.values() for key in io.takes)}
 
 
 def test_every_format_of_changes_is_registered() -> None:
