@@ -182,6 +182,13 @@ def test_passes_equal_the_documented_ones() -> None:
     assert re.findall(r"^\| `(\w+)`", table, re.M) == [each.__name__ for each in PASSES]
 
 
+def test_every_file_of_maintenance_is_described() -> None:
+    table = section(read("docs/architecture.md"), "Maintenance")
+    files = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("tidelog/maintain/**/*.py")}
+    named = set(re.findall(r"`(tidelog/maintain/[\w/]+\.py)`", table))
+    assert named == {name for name in files if not name.endswith("__init__.py")}
+
+
 def test_every_decision_is_listed() -> None:
     folder = ROOT / "docs" / "decisions"
     pages = sorted(path.name for path in folder.glob("[0-9]*.md"))
