@@ -58,14 +58,15 @@ class FactFormat(ABC):
     @abstractmethod
     def of(cls, given: Given, relation: Relation) -> FactFormat: ...
 
-    @abstractmethod
-    def read(self, source: Source, relation: Relation, bounds: Bounds) -> Iterator[Table]: ...
+    def read(self, source: Source, relation: Relation, bounds: Bounds) -> Iterator[Table]:
+        raise FileFault("this format cannot be read", "choose another `IO`")
 
-    @abstractmethod
     def save(
         self, staged: Staged, path: str, relation: Relation, facts: Table, compress: bool
     ) -> Iterable[Diagnostic]:
         """Write a file, and give a warning if it would not read back as the same facts."""
+        staged.write(path, self.printed("", relation, facts), compress=compress)
+        return ()
 
     def printed(self, name: str, relation: Relation, facts: Table) -> Iterator[bytes]:
         """What the standard output shows, under a name."""
@@ -168,12 +169,6 @@ class Json(FactFormat):
 
     def read(self, source: Source, relation: Relation, bounds: Bounds) -> Iterator[Table]:
         yield read_json(source, relation, self.names, self.shape, bounds)
-
-    def save(
-        self, staged: Staged, path: str, relation: Relation, facts: Table, compress: bool
-    ) -> Iterable[Diagnostic]:
-        staged.write(path, self.printed("", relation, facts), compress=compress)
-        return ()
 
     def printed(self, name: str, relation: Relation, facts: Table) -> Iterator[bytes]:
         return json_pieces(relation, facts, self.names, self.shape or "list")
