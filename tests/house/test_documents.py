@@ -219,6 +219,12 @@ def test_code_that_is_named_is_there(page: str) -> None:
             assert re.search(defined, read(path), re.MULTILINE), f"{page}: {path}::{name}"
 
 
+def test_pages_that_the_code_names_are_there() -> None:
+    for path in sorted(ROOT.glob("tidelog/**/*.py")):
+        for page in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
+            assert (ROOT / page).exists(), f"{path.relative_to(ROOT)}: {page}"
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if p != "CHANGELOG.md"])
 def test_names_in_the_package_are_there(page: str) -> None:
     for name in re.findall(r"`@?(tidelog(?:\.\w+)+)[`(]", FENCE.sub("", read(page))):

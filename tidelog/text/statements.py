@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Literal, cast
 
 from tidelog.program.qualifiers import QUALIFIERS
 from tidelog.program.syntax import (
     KINDS,
+    Action,
     And,
     Atom,
     Attribute,
@@ -43,8 +43,6 @@ from tidelog.text.literals import unescape
 from tidelog.text.operator_table import ACTIONS, RESERVED, UNRESERVED
 from tidelog.text.subsumption_clauses import Subsumption, as_clause, choices
 from tidelog.text.unsupported import refused
-
-Action = Literal["input", "output", "printsize", "limitsize"]
 
 _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -241,7 +239,7 @@ def _qualifiers(
     while cursor.peek().kind == "name" and cursor.peek(1).kind not in ("(", "."):
         token = cursor.peek()
         if token.text in ACTIONS:
-            actions.append(token.text)  # type: ignore[arg-type]
+            actions.append(ACTIONS[token.text])
         elif token.text in QUALIFIERS:
             found.add(token.text)
         elif token.text == "choice" and cursor.peek(1).kind == "-":
@@ -324,7 +322,7 @@ def _action(cursor: Cursor, keyword: Token, draft: Draft) -> None:
             if parameters:
                 cursor.expect(",", "expected `,` or `)` after a parameter")
             parameters.append(_parameter(cursor))
-    action = cast(Action, keyword.text[1:])
+    action = ACTIONS.get(keyword.text[1:], "limitsize")
     for name in names:
         draft.directives.append(Directive(action, name.text, tuple(parameters), cursor.at(name)))
 
