@@ -70,7 +70,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class Reading(TypedDict):
+class ReadingOptions(TypedDict):
     """How the text of a program is read, as `read_program` takes it."""
 
     allow_paths: bool
@@ -78,9 +78,11 @@ class Reading(TypedDict):
     macros: dict[str, str]
 
 
-def reading(options: argparse.Namespace) -> Reading:
+def reading(options: argparse.Namespace) -> ReadingOptions:
     given = {name: value for each in options.macro for name, value in each.items()}
-    return Reading(allow_paths=options.allow_paths, include=options.include_dir, macros=given)
+    return ReadingOptions(
+        allow_paths=options.allow_paths, include=options.include_dir, macros=given
+    )
 
 
 def folder(text: str) -> Path:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tidelog.control.limits import poll
 from tidelog.formats.byte_source import Distinct
-from tidelog.formats.cells import Fault, shown
+from tidelog.formats.cells import CellFault, shown
 from tidelog.formats.term_cells import in_text, parse_term
 from tidelog.program.diagnostics import DataError, plural
 from tidelog.program.rules import Relation
@@ -236,7 +236,7 @@ def _terms(relation: Relation, kind: TermKind, name: str, values: list[Any]) -> 
     codes = np.empty(len(values), dtype=np.int64)
     for number, value in enumerate(values):
         found = parse_term(kind, value) if isinstance(value, str) else value
-        if isinstance(found, Fault):
+        if isinstance(found, CellFault):
             message = found.message.format(cell=shown(str(value)), column=f"column {name}")
             raise _fault(relation, message, number)
         try:

@@ -27,7 +27,7 @@ from tidelog.program.syntax import Kind, Span, Value
 from tidelog.program.terms import Branch, Misfit, TermKind, fit, leaves
 from tidelog.text.change_notation import RULE_NAME, Excerpt, Relations, rule_of
 from tidelog.text.fact_rows import BOUNDS, fitting, known_alike, signature
-from tidelog.text.lexer import Source
+from tidelog.text.lexer import SourceText
 from tidelog.text.writer import to_text
 
 _FACT = '{"op": "+", "relation": "edge", "args": [1, 2]}'
@@ -166,7 +166,7 @@ class _Line:
         return RuleChange(op, rule, rule.at), self.sources
 
 
-class _Inside(Source):
+class _Inside(SourceText):
     """The text of a rule inside a record: its places are those in the record's line."""
 
     def __init__(self, at: Span, line: str, text: str) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 from tidelog.formats import json_changes
 from tidelog.formats.byte_source import Bounds, Source, name_of, read_bytes
 from tidelog.formats.cells import shown
-from tidelog.formats.fact_files import ROWS, Reader, check_encodable
+from tidelog.formats.fact_files import ROWS, FieldReader, check_encodable
 from tidelog.formats.parameters import Shape
 from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import in_text
@@ -58,7 +58,7 @@ def read_json(
     return Table.from_rows(relation.kinds, rows)
 
 
-class _Document(Reader):
+class _Document(FieldReader):
     """A list of facts, one after the other, so that each has its place."""
 
     def __init__(self, name: str, data: bytes, relation: Relation) -> None:

@@ -23,7 +23,7 @@ from urllib.parse import quote
 from tidelog.control.limits import poll
 from tidelog.formats.atomic_files import Staged
 from tidelog.formats.byte_source import Bounds, Distinct, FileFault, Source, opened
-from tidelog.formats.cells import Fault, shown
+from tidelog.formats.cells import CellFault, shown
 from tidelog.formats.fact_files import check_encodable, count
 from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import in_text, parser_of
@@ -122,7 +122,7 @@ def _column(
     found = []
     for i, value in enumerate(values):
         taken = _taken(kind, value)
-        if isinstance(taken, Fault):
+        if isinstance(taken, CellFault):
             cell = shown(value) if isinstance(value, str) else str(value)
             column = f"column {relation.attributes[j]} of {relation.name}"
             message = taken.message.format(cell=cell, column=column)
@@ -134,12 +134,14 @@ def _column(
 def _taken(kind: Kind, value: Any) -> Any:
     """A SQLite value as a value of the kind, or why it has none."""
     if value is None:
-        return Fault("NULL in {column}", "leave the row out, or replace the value")
+        return CellFault("NULL in {column}", "leave the row out, or replace the value")
     if isinstance(value, bytes):
-        return Fault(f"a BLOB in {{column}}, which is {kind}", "store text or numbers")
+        return CellFault(f"a BLOB in {{column}}, which is {kind}", "store text or numbers")
     if kind == "symbol":
         if isinstance(value, float):
-            return Fault("{cell} is not text, but {column} is symbol", "declare the column float")
+            return CellFault(
+                "{cell} is not text, but {column} is symbol", "declare the column float"
+            )
         return str(value)
     if kind == "float" and isinstance(value, int | float):
         return float(value) + 0.0

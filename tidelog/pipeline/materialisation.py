@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Applied:
+class AppliedBatch:
     """What a batch did: `said` are the changes of explicit facts that texts held."""
 
     delta: Any
@@ -73,7 +73,7 @@ class Materialisation:
         facts: Mapping[str, pa.Table],
         rules: Sequence[tuple[Op, str]] = (),
         texts: Sequence[tuple[str, str]] = (),
-    ) -> Applied:
+    ) -> AppliedBatch:
         """Apply a batch as one transaction: all of it, or nothing and an error."""
         said: dict[str, list[FactChange]] = {}
 
@@ -97,7 +97,7 @@ class Materialisation:
 
         before = self._database.rules
         (done,) = apply([batch], self._database.transaction)
-        return Applied(done.delta, said, before != self._database.rules)
+        return AppliedBatch(done.delta, said, before != self._database.rules)
 
     def sizes(self) -> dict[str, int]:
         """How many facts each relation has."""
@@ -107,7 +107,7 @@ class Materialisation:
         """All facts of a relation, as changes that brought them."""
         return _signed(self.schema[name], self._database.table(name), 1)
 
-    def changed(self, applied: Applied, name: str) -> pa.Table:
+    def changed(self, applied: AppliedBatch, name: str) -> pa.Table:
         """The facts of a relation that came and went, in their order."""
         relation = self.schema[name]
         if name not in applied.delta.counts:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidelog.plan.closure_demand import GIVEN, is_closure, reach
-from tidelog.plan.sideways_passing import Step, group_keys, in_order, is_plain
+from tidelog.plan.sideways_passing import PassingStep, group_keys, in_order, is_plain
 from tidelog.plan.strata import strata
 from tidelog.program.formula_walk import names_of
 from tidelog.program.rules import (
@@ -58,7 +58,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class AskedProgram:
     """The program that is asked: all relations, its strata, and which relations have facts."""
 
     relations: Mapping[str, Relation]
@@ -85,7 +85,7 @@ class Source:
         return found
 
 
-def demand(source: Source, wanted: Sequence[str], *, keep: bool = False) -> Demand:
+def demand(source: AskedProgram, wanted: Sequence[str], *, keep: bool = False) -> Demand:
     """Rules that derive the relations `wanted`, and of others only what those need.
 
     Relations that are derived whole are called `%name^`; with `keep` they keep their names, for
@@ -135,7 +135,7 @@ def _faults(made: Iterable[Stratum]) -> set[str]:
 class _Demands:
     """One attempt, in which the relations `whole` are known to be needed whole."""
 
-    def __init__(self, source: Source, whole: Collection[str], keep: bool) -> None:
+    def __init__(self, source: AskedProgram, whole: Collection[str], keep: bool) -> None:
         self.source = source
         self.whole = whole
         self.keep = keep
@@ -247,7 +247,7 @@ class _Demands:
         self.rules.setdefault(replace(rule, head=head, body=tuple(body)))
 
     def asked(
-        self, rule: Rule, name: str, step: Step, handed: Sequence[BodyLiteral] | None
+        self, rule: Rule, name: str, step: PassingStep, handed: Sequence[BodyLiteral] | None
     ) -> BodyLiteral:
         """A part over the relation that has what it asks for, which is demanded from now on.
 

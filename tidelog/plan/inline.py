@@ -19,7 +19,7 @@ from dataclasses import replace
 from tidelog.plan.components import components
 from tidelog.plan.draft import Draft
 from tidelog.plan.safety import check_safety, is_safe
-from tidelog.plan.substitution import MAX_NODES, TooMuch, Unfolding
+from tidelog.plan.substitution import MAX_NODES, ExpansionTooLong, Unfolding
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.formula_walk import all_names, clause_nodes, relations, relations_of
 from tidelog.program.syntax import UNDER, And, Atom, Call, Clause, Directive, RelationDecl
@@ -109,7 +109,7 @@ def unfold(draft: Draft) -> Draft:
     while waiting:
         try:
             own, clauses, unchecked = _unfolded(draft, waiting)
-        except TooMuch as stop:
+        except ExpansionTooLong as stop:
             message = f"inline relations expand to more than {MAX_NODES:,} conditions and terms"
             advice = f"declare {stop.atom.relation} without inline"
             fault = Diagnostic(message, stop.atom.at, advice)

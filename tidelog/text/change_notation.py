@@ -23,10 +23,10 @@ from tidelog.program.syntax import And, Atom, Clause, Fact, Span
 from tidelog.text.cursor import Cursor
 from tidelog.text.expressions import Expressions
 from tidelog.text.fact_rows import fitting, row_of, unknown_relation
-from tidelog.text.lexer import Fault, Lexer, Source, Token
+from tidelog.text.lexer import Fault, Lexer, SourceText, Token
 from tidelog.text.literals import unescape
 from tidelog.text.operator_table import AGGREGATES, FUNCTORS
-from tidelog.text.statements import Draft, clause
+from tidelog.text.statements import Statements, clause
 from tidelog.text.writer import to_text, value_text
 
 MAX_STATEMENT = 2**24  # characters
@@ -72,7 +72,7 @@ class Changes:
     def _show(self, text: str, first: int, position: int) -> None:
         """Make this text the one that is read, from its line `first` on."""
         self._found: list[Diagnostic] = []
-        source = Source(self.file, text, first)
+        source = SourceText(self.file, text, first)
         self._cursor = Cursor(source, self._report, None, None)
         self._lexer = self._cursor.lexer
         self._lexer.position = position
@@ -186,7 +186,7 @@ class Changes:
         op = _op(first.kind)
         if tokens[1].text == "rule" and tokens[2].kind != "(":
             return self._named_rule(op)
-        draft = Draft()
+        draft = Statements()
         clause(cursor, draft)
         if draft.clauses and draft.clauses[0].body != And(()):
             return RuleChange(op, draft.clauses[0], draft.clauses[0].at)
@@ -274,7 +274,7 @@ def begins_another(line: str, before: str) -> bool:
     found = _ANOTHER.match(line)
     if found is None or found["name"] in (*FUNCTORS, *AGGREGATES, "as"):
         return False
-    tokens = Lexer(Source("", before), lambda *_: None).statement()[:-1]
+    tokens = Lexer(SourceText("", before), lambda *_: None).statement()[:-1]
     if any(token.kind == "bad" and token.text == "/*" for token in tokens):
         return False
     return not found["variable"] or (bool(tokens) and tokens[-1].kind in _OPERANDS)
@@ -282,15 +282,15 @@ def begins_another(line: str, before: str) -> bool:
 
 def read_rule(text: str, file: str) -> Clause:
     """The one rule in a text; raises ProgramError if it is not exactly one."""
-    source = Source(file, text)
+    source = SourceText(file, text)
     return rule_of(source, {file: source.lines})
 
 
-def rule_of(source: Source, sources: Sources) -> Clause:
+def rule_of(source: SourceText, sources: Sources) -> Clause:
     """The same of a source; `sources` has the lines that messages show."""
     found: list[Diagnostic] = []
     cursor = Cursor(source, lambda *fault: found.append(Diagnostic(*fault)), None, None)
-    draft = Draft()
+    draft = Statements()
     facts: list[Fact] = []  # a reader takes plain facts on its way
     try:
         if cursor.at_end(facts) or facts or cursor.peek().kind == "directive":

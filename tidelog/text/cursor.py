@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tidelog.program.syntax import Fact, Span
-from tidelog.text.lexer import WRONG_SIGNS, Fault, Lexer, Report, Source, Token
+from tidelog.text.lexer import WRONG_SIGNS, Fault, Lexer, Report, SourceText, Token
 from tidelog.text.operator_table import RESERVED
 
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
@@ -16,7 +16,7 @@ class Cursor:
     """Reads one file. `folder` is where its includes are looked for, `path` the file itself."""
 
     def __init__(
-        self, source: Source, report: Report, folder: Path | None, path: Path | None
+        self, source: SourceText, report: Report, folder: Path | None, path: Path | None
     ) -> None:
         self.source = source
         self.folder = folder

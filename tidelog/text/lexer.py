@@ -117,7 +117,7 @@ class Fault(Exception):
         self.resume = resume
 
 
-class Source:
+class SourceText:
     """A text with its name; turns offsets into lines and columns.
 
     It may be a part of a longer one, from the line that is `first` there.
@@ -159,7 +159,7 @@ _WORD_OPERATORS = {word: word for word in (*BINARY, *PREFIX) if word.isalpha()}
 class Lexer:
     """Reads one source from front to back. What it cannot read becomes a `bad` token."""
 
-    def __init__(self, source: Source, report: Report) -> None:
+    def __init__(self, source: SourceText, report: Report) -> None:
         self.source = source
         self.report = report
         self.position = 0

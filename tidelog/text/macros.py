@@ -52,7 +52,7 @@ class Misused(Exception):
         self.advice = advice
 
 
-class TooMuch(Misused):
+class MacroTooLong(Misused):
     """Macros that expand to too much text; the rest of the file is not read."""
 
 
@@ -101,7 +101,7 @@ class Expansion:
         """
         self._count(0)
         if len(hidden) >= MAX_DEPTH:
-            raise TooMuch(f"macros nested more than {MAX_DEPTH} deep", "nest fewer macros")
+            raise MacroTooLong(f"macros nested more than {MAX_DEPTH} deep", "nest fewer macros")
         body = macro.body
         if macro.parameters is not None:
             opened = _OPEN.match(text, end)
@@ -135,7 +135,9 @@ class Expansion:
         self._steps += 1
         self._size += size
         if self._steps > MAX_STEPS or self._size > MAX_SIZE:
-            raise TooMuch("a macro expands to too much text", "write part of it without macros")
+            raise MacroTooLong(
+                "a macro expands to too much text", "write part of it without macros"
+            )
 
     def _filled(self, macro: Macro, given: list[str], hidden: frozenset[str]) -> str:
         """The body with arguments for parameters: `#x` in quotes, `##` as glue."""
