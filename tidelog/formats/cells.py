@@ -30,7 +30,7 @@ class CellFault:
 
 
 def shown(text: str, room: int = 40) -> str:
-    """A field as messages quote it: in one line and not too long."""
+    """A field as messages quote it: one short line."""
     quoted = json.dumps(text[:room], ensure_ascii=False)
     return quoted if len(text) <= room else quoted[:-1] + '…"'
 

@@ -25,7 +25,7 @@ def read_parameters(directive: Directive) -> Given:
     given: Given = {}
     for key, value in directive.parameters:
         if key == "attributeNames" and directive.action == "input":
-            continue  # what a header says is not looked at
+            continue  # the header of an input is ignored
         if key not in known:
             if key in _OTHERS:
                 raise Wrong(f"{action} has no parameter `{key}`", _OTHERS[key])

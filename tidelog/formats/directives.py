@@ -1,6 +1,6 @@
 """What a program reads and writes: its `.input`, `.output` and `.printsize` directives.
 
-`inputs` and `outputs` only decide, and refuse what they do not know; `read_inputs` and
+`inputs` and `outputs` only check and decide; `read_inputs` and
 `write_outputs` act. As in Soufflé, the output folder `-` prints every output with headers,
 and `name` replaces the relation's name in default file names and printed output.
 """
@@ -35,7 +35,7 @@ from tidelog.program.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Facts to read, in a format of ours, or in one that Spark reads."""
+    """Facts to read, in a format of Tidelog or of Spark."""
 
     relation: Relation
     path: Path | None
@@ -70,7 +70,7 @@ def inputs(
     sources: Sources | None = None,
     spark: bool = False,
 ) -> tuple[Input, ...]:
-    """What `.input` directives ask for; raises ProgramError with all that is wrong in them.
+    """What `.input` directives ask for; raises ProgramError with all errors in them.
 
     With `spark` they may name formats that Spark knows.
     """
@@ -170,7 +170,7 @@ def write_outputs(
 
 
 def stage(each: Output, table: Table, staged: Staged, printed: list[bytes]) -> Iterable[Diagnostic]:
-    """Write one output, or note what is to be printed."""
+    """Stage one output, or collect it for printing."""
     if each.form == "size":
         printed.append(f"{each.name}\t{table.size}\n".encode())
         return ()
@@ -183,13 +183,13 @@ def stage(each: Output, table: Table, staged: Staged, printed: list[bytes]) -> I
 
 
 def placed(lead: str, fault: FileFault, at: Span, sources: Sources | None) -> DataError:
-    """A file that is at fault, shown at its directive."""
+    """An error about a file, shown at its directive."""
     diagnostic = Diagnostic(f"{lead}: {fault.message}", at, fault.advice)
     return DataError(render(diagnostic, sources or {}))
 
 
 class _Directives:
-    """Directives one after another, with what is wrong in them and what is already taken."""
+    """Checks directives in order; collects errors, and the files that are already written."""
 
     def __init__(
         self,

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 _BOUNDS = {"number": (-(1 << 63), (1 << 63) - 1), "unsigned": (0, (1 << 64) - 1)}
 
 
-_PORTION = 2**14  # rows between two looks at their number
+_PORTION = 2**14  # rows between two checks of their number
 
 
 def is_stream(data: object) -> bool:
-    """Rows that come one by one, and need not end?"""
+    """Is it an iterator of rows, which may never end?"""
     return isinstance(data, Iterable) and not (isinstance(data, Sized) or _is_frame(data))
 
 
@@ -94,7 +94,7 @@ def _is_row(row: object) -> bool:
 
 
 def kinds_of(data: Any) -> tuple[Kind, ...] | None:
-    """Kinds of columns as the data shows them; None where it does not."""
+    """The kinds of columns that the data implies; None where it implies none."""
     if isinstance(data, Table):
         return data.kinds
     if isinstance(data, np.ndarray) and data.ndim in (1, 2):
@@ -143,7 +143,7 @@ def _is_frame(data: Any) -> bool:
 
 
 def is_spark(data: object) -> bool:
-    """Is this a frame of Spark? Asked without a need for Spark."""
+    """Is this a Spark frame? Works without PySpark."""
     return type(data).__module__.startswith("pyspark.sql.") and hasattr(data, "sparkSession")
 
 

@@ -269,7 +269,7 @@ def object_text(relation: Relation, row: tuple[Value, ...]) -> str:
 
 
 def plain(value: Value) -> object:
-    """As JSON has it: a record is an array, nil is null, a branch an object of one key.
+    """The value in JSON: a record is an array, nil is null, a branch an object of one key.
 
     >>> plain(Branch("A", (1, None)))
     {'A': [1, None]}

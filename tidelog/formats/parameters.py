@@ -22,7 +22,7 @@ def truth(given: Given, key: str) -> bool:
 
 
 def delimiter_of(given: Given, quoted: bool) -> str:
-    """What separates fields; a comma where they may be quoted."""
+    """The delimiter of fields; by default a comma where they may be quoted."""
     delimiter = given.get("delimiter", "," if quoted else "\t")
     if not is_delimiter(delimiter):
         raise Wrong(
@@ -66,7 +66,7 @@ def header_of(given: Given) -> str | None:
 
 
 def shape_of(given: Given) -> Shape | None:
-    """Whether facts are lists or objects in JSON, if that is said."""
+    """Whether facts are lists or objects in JSON, if `format` says so."""
     match given.get("format"):
         case None:
             return None

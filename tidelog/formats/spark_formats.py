@@ -5,7 +5,7 @@
     .input edge(IO=iceberg, table="lake.edges")
     .output path(IO=table, table="paths")
 
-What they say is only read here, and nothing of Spark is needed for that.
+Directives are only parsed here, which does not need PySpark.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _table(given: dict[str, str]) -> str:
 
 
 def _refuse_outside(given: dict[str, str], options: dict[str, str]) -> None:
-    """What reaches further than the folder and the session's own tables."""
+    """Refuse data outside the folder and the session's own tables."""
     table, place = given.get(TABLE), given.get("filename", "")
     if table is not None and not _TABLE_NAME.fullmatch(table):
         raise Wrong(f"{shown(table)} is more than the name of a table", _ALLOW)

@@ -38,7 +38,7 @@ def parser_of(kind: Kind) -> Callable[[str], Value | CellFault]:
 
 
 def parse_term(kind: TermKind, cell: str) -> Value | CellFault:
-    """A record or branch, or what is wrong with its text and where."""
+    """A record or branch, or the error in its text and its position."""
     try:
         return _Reader(kind, cell).whole()
     except _Stop as stop:
@@ -90,7 +90,7 @@ class _Reader:
         return self.begin(top.fields[len(top.values)].kind)
 
     def begin(self, kind: Kind) -> Value:
-        """Read a value that has no parts, or open one that has."""
+        """Read a simple value, or open a record or branch."""
         self.blanks()
         if not isinstance(kind, TermKind):
             return self.done(self.leaf(kind))

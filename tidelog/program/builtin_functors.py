@@ -251,7 +251,7 @@ TESTS: dict[str, Builtin] = {
 
 
 def is_declared(functor: str) -> bool:
-    """Whether it is one of the program's own, declared by `.functor`."""
+    """Whether the program declares it by `.functor`."""
     return functor.startswith("@")
 
 

@@ -186,7 +186,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class BranchDecl:
-    """One way to make a value of a type: `C {x: B}`, or a record under the name `[]`."""
+    """A constructor of a type: `C {x: B}`, or a record under the name `[]`."""
 
     name: str
     fields: tuple[Attribute, ...]

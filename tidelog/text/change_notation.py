@@ -47,7 +47,7 @@ Relations = Callable[[], Mapping[str, Relation]]
 
 
 class Changes:
-    """Changes out of text that arrives piece by piece; what cannot be read is a ProgramError.
+    """Changes from text that arrives piece by piece; a syntax error is a ProgramError.
 
     `relations` returns the current relations: a rule may add one.
 
@@ -92,7 +92,7 @@ class Changes:
         self._show(kept + text, source.span(position).line, position - start)
 
     def end(self) -> None:
-        """Nothing follows: a change that is not complete by now is cut off."""
+        """The text ends: an incomplete change is an error."""
         self._ended = True
 
     def drop(self) -> None:
@@ -133,7 +133,7 @@ class Changes:
         return ProgramError(self._found[:1] or [found], self.sources)
 
     def _plain_fact(self) -> FactChange | None:
-        """The short way, which nearly all changes take."""
+        """The short cut for nearly all changes."""
         lexer = self._lexer
         signed = _SIGN.match(lexer.source.text, lexer.position)
         if signed is None:
@@ -291,7 +291,7 @@ def rule_of(source: SourceText, sources: Sources) -> Clause:
     found: list[Diagnostic] = []
     cursor = Cursor(source, lambda *fault: found.append(Diagnostic(*fault)), None, None)
     draft = Statements()
-    facts: list[Fact] = []  # a reader takes plain facts on its way
+    facts: list[Fact] = []  # the reader collects plain facts
     try:
         if cursor.at_end(facts) or facts or cursor.peek().kind == "directive":
             raise Fault("expected a rule", source.span(0), "such as `p(x) :- q(x).`")

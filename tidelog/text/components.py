@@ -44,7 +44,7 @@ MAX_RULES = 200_000  # with relations, of all instances; inside of others they a
 MAX_FACTS = 2_000_000
 
 Names = Mapping[str, str]
-Home = tuple[Mapping[str, "KnownComponent"], ...]  # what is known here, from the inside out
+Home = tuple[Mapping[str, "KnownComponent"], ...]  # the components in scope, innermost first
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class _Instances:
             self._stop(f"components bring more than {MAX_FACTS:,} facts", at, advice)
 
     def _stop(self, message: str, at: Span, advice: str) -> None:
-        """A limit is reported once: every further instance would be over it too."""
+        """Report a limit once: every further instance would exceed it, too."""
         again, self.stopped = self.stopped, True
         raise Fault("" if again else message, at, advice)
 
@@ -237,7 +237,7 @@ def _add(found: Statements, more: Statements) -> None:
 
 
 def _typed(own: Statements, types: Names, gone: frozenset[str]) -> Statements:
-    """What is written in a component itself, with types for its parameters."""
+    """The statements of a component itself, with types for its parameters."""
     change = _Change({}, types, "") if types else None
     clauses = own.clauses
     if gone:
@@ -258,7 +258,7 @@ def _typed(own: Statements, types: Names, gone: frozenset[str]) -> Statements:
 
 
 def _prefixed(found: Statements, instance: str) -> Statements:
-    """What an instance brings, under the names that it has outside."""
+    """The statements of an instance, under their outer names."""
     relations = {each.name: f"{instance}.{each.name}" for each in found.relations}
     types = {each.name: f"{instance}.{each.name}" for each in found.types}
     change = _Change(relations, types, instance)

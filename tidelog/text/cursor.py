@@ -1,4 +1,4 @@
-"""A place in one file: its tokens, statement by statement, and where to go on after a fault."""
+"""A position in one file: its tokens, statement by statement, and where to resume after a fault."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Cursor:
         self.index = 0
 
     def at_end(self, facts: list[Fact]) -> bool:
-        """Whether nothing is left; plain facts that stand next are taken on the way."""
+        """Whether nothing is left. Reads the plain facts that stand next."""
         while self.peek().kind == "end":
             self.lexer.facts(facts)
             self._next_statement()
@@ -105,7 +105,7 @@ class Cursor:
         end = self.lexer.position if token.kind == "end" else token.start
         return {found[0] for found in _NAME.finditer(self.source.text, start, end)}
 
-    # Going on after a fault.
+    # Resuming after a fault.
 
     def recover(self, resume: int | None) -> None:
         """Go on at `resume`, or else after the next `.` or at the next directive."""
@@ -130,7 +130,7 @@ class Cursor:
                 return
 
     def skip_word(self) -> None:
-        """Pass a directive that nobody knows: its dot was a statement, its name starts another."""
+        """Skip an unknown directive: its dot was a statement, its name starts another."""
         self._next_statement()
         self.index = 1
         self.skip_directive()

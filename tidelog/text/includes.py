@@ -49,7 +49,7 @@ class IncludedFile(NamedTuple):
 
 
 def find(name: str, places: Sequence[SearchFolder], allow_paths: bool) -> IncludedFile:
-    """The file that `.include "name"` means: the first that there is in these places."""
+    """The file that `.include "name"` means: the first that exists in these folders."""
     for place in places:
         path = _in_place(name, place, allow_paths)
         if path is not None:

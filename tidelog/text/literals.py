@@ -1,4 +1,4 @@
-"""Numbers and strings as they are spelled."""
+"""Literals: numbers and strings."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def string(token: Token, source: SourceText) -> Constant:
 
 
 def unescape(token: Token, source: SourceText) -> str:
-    """The text between the quotes, with `\\n` and its kin replaced."""
+    """The text between the quotes, with `\\n` and other escapes replaced."""
     raw = token.text[1:-1]
     if "\\" not in raw:
         return raw

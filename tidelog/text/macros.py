@@ -57,7 +57,7 @@ class MacroTooLong(Misused):
 
 
 def defined(text: str) -> Macro:
-    """The macro of a `#define`, from what stands behind the word.
+    """The macro of a `#define`, from the text after the word.
 
     >>> defined("SQUARE(x) ((x) * (x))  // twice")
     Macro(name='SQUARE', parameters=('x',), body='((x) * (x))')
@@ -85,7 +85,7 @@ def without_comments(text: str) -> str:
 
 
 class Expansion:
-    """One use of a macro. It counts what it does, so that no definition can make it endless."""
+    """One use of a macro. It counts its steps, so that every expansion ends."""
 
     def __init__(self, macros: Mapping[str, Macro]) -> None:
         self._macros = macros

@@ -29,7 +29,7 @@ GIVE_UP = 10_000  # after so many errors the text is not worth reading on
 
 @dataclass(frozen=True)
 class Parsed:
-    """A program as far as it could be read, what is wrong with it, and its lines by file."""
+    """A program as far as it could be read, its errors, and its lines by file."""
 
     program: Program
     diagnostics: tuple[Diagnostic, ...]

@@ -43,7 +43,7 @@ _OPENING = ("if", "ifdef", "ifndef")
 
 
 class _Branch:
-    """An `#if` that is open: whether its lines count, and whether one of its parts did."""
+    """An open `#if`: whether its current lines count, and whether an earlier branch did."""
 
     def __init__(self, word: str, at: Span, counts: bool, outer: bool) -> None:
         self.word = word
@@ -199,7 +199,7 @@ class Preprocessed(SourceText):
     def _condition(self, word: str, rest: str, at: Span) -> None:
         if word in _OPENING:
             outer = self._counts
-            # If the condition is wrong, what it is about is read: it may be right.
+            # If the condition is invalid, its lines are read nevertheless: they may be right.
             branch = _Branch(word, at, outer, outer)
             self._branches.append(branch)
             if outer:

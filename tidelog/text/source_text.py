@@ -1,4 +1,4 @@
-"""A program's text in pieces, for who writes it anew: statements with their tokens, comments,
+"""A program's text in pieces, for the formatter: statements with their tokens, comments,
 and lines of the preprocessor, each with its place.
 
 Nothing is preprocessed. A macro mostly stands where a name or an atom could, and is read as

@@ -1,6 +1,6 @@
 """One statement at a time: clauses, declarations and directives.
 
-What is read goes into a `Draft`; what cannot be read raises a `Fault`.
+They are added to `Statements`; a syntax error raises a `Fault`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Component:
 
 @dataclass
 class Statements:
-    """A program, or a component's inside, that is being read."""
+    """The statements of a program or a component read so far."""
 
     types: list[TypeDecl] = field(default_factory=list)
     relations: list[RelationDecl] = field(default_factory=list)
