@@ -2,7 +2,7 @@
 
 A relation that is asked for with some columns bound, `path(1, x)`, gets rules of its own for that
 pattern of bound (b) and free (f) columns: `%path^bf`. They derive facts only for values that
-`%need:path^bf` has, which in turn is derived from where the values come from: the question, and
+`%need:path^bf` has, which in turn is derived from where the values come from: the query, and
 the parts of rules before the one that asks (`sideways`). Where no column is bound, all facts are
 needed, and the relation is *whole*: its rules stay as they are, but for what they ask for.
 
@@ -59,7 +59,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class AskedProgram:
-    """The program that is asked: all relations, its strata, and which relations have facts."""
+    """The program of a query: all relations, its strata, and which relations have facts."""
 
     relations: Mapping[str, Relation]
     strata: tuple[Stratum, ...]
@@ -95,7 +95,7 @@ def demand(source: AskedProgram, wanted: Sequence[str], *, keep: bool = False) -
     >>> from tidelog.text import parse
     >>> text = "p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z). q(x) :- p(1, x). e(1, 2)."
     >>> checked = analyse(parse(text).program).checked
-    >>> found = demand(Source(checked.relations, checked.strata, {"e"}.__contains__), ["q"])
+    >>> found = demand(AskedProgram(checked.relations, checked.strata, {"e"}.__contains__), ["q"])
     >>> for rule in found.rules:
     ...     print(rule.head.relation, [part.relation for part in rule.body])
     %need:p^bf []
@@ -147,7 +147,7 @@ class _Demands:
         self.also_whole: set[str] = set()
         self.todo: list[tuple[str, str]] = []
 
-    # What is asked for.
+    # Demand.
 
     def derived(self, name: str) -> bool:
         return name in self.virtual or name in self.source.by_head
@@ -272,7 +272,7 @@ class _Demands:
         return asked
 
     def need(self, part: Literal | Group, pattern: str) -> Literal:
-        """What is asked of a relation, or asked for in this part: the values of bound columns."""
+        """The demand of this part for a relation: the values of bound columns."""
         name = f"%need:{part.relation.removeprefix('%')}"
         columns = [i for i, mark in enumerate(pattern) if mark == "b"]
         if name not in self.relations:
@@ -316,7 +316,7 @@ def _fixed(term: Simple, known: frozenset[str]) -> bool:
 
 
 def _selects(part: BodyLiteral) -> bool:
-    """Is it likely that fewer facts pass than there are?"""
+    """Is it likely that fewer facts pass than the relation has?"""
     if isinstance(part, Literal):
         return any(isinstance(term, Constant) for term in part.terms)
     if isinstance(part, Constraint) and part.op == "=" and is_plain(part):

@@ -28,7 +28,7 @@ CANNOT_CHANGE = "rules of inline relations cannot change: declare it without inl
 
 
 def choose_inline(draft: Draft) -> Draft:
-    """Find out which relations are to be unfolded, and what is wrong with those that cannot be."""
+    """Choose the relations to unfold, and report errors of those that cannot be unfolded."""
     program = draft.program
     declared = {d.name: d for d in program.relations if "inline" in d.qualifiers}
     if not declared:
@@ -74,7 +74,7 @@ def _is_fact(clause: Clause) -> bool:
 
 
 def _numbers(clause: Clause) -> bool:
-    """Does it number its instances? Where it is used there are others."""
+    """Does it number its instances? Unfolded, it would number others."""
     return any(isinstance(n, Call) and n.functor == "autoinc" for n in clause_nodes(clause))
 
 

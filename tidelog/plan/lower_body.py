@@ -333,7 +333,7 @@ def _differ(left: Term, right: Term) -> bool:
 
 
 def _has_gap(term: Term) -> bool:
-    """Is there a `_` in a record or branch?"""
+    """Does a record or branch contain `_`?"""
     if not isinstance(term, Call) or not is_way(term.functor):
         return False
     return any(isinstance(arg, Wildcard) or _has_gap(arg) for arg in term.args)

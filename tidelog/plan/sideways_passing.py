@@ -29,7 +29,7 @@ NOTHING: frozenset[str] = frozenset()
 
 
 class PassingStep(NamedTuple):
-    """A part, with the variables that can be handed to it.
+    """A part, with the variables whose values can be passed to it.
 
     Of those, the values of `grown` are computed from values that no fact has: handed round in a
     recursion, they might never end.
@@ -80,7 +80,7 @@ class _Sideways:
         return step
 
     def rank(self, part: BodyLiteral) -> tuple[int, int]:
-        """What goes first has the least."""
+        """A sort key: the part with the least goes first."""
         match part:
             case Literal(negated=False):
                 bound = sum(self.fixed(term) for term in part.terms)
