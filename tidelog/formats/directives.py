@@ -20,14 +20,7 @@ from tidelog.formats.directive_parameters import read_parameters
 from tidelog.formats.fact_formats import IO, FactFormat, Text
 from tidelog.formats.parameters import truth
 from tidelog.formats.spark_formats import FILES, SparkFormat, Wrong, read_format
-from tidelog.program.diagnostics import (
-    DataError,
-    Diagnostic,
-    ProgramError,
-    Sources,
-    during,
-    render,
-)
+from tidelog.program.diagnostics import DataError, Diagnostic, ProgramError, Sources, during, render
 from tidelog.program.rules import CheckedProgram, Relation
 from tidelog.program.syntax import Directive, Span
 from tidelog.program.table import Table
