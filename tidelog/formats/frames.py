@@ -94,7 +94,7 @@ def _is_row(row: object) -> bool:
 
 
 def kinds_of(data: Any) -> tuple[Kind, ...] | None:
-    """The kinds of columns that the data implies; None where it implies none."""
+    """Kinds of columns as the data shows them; None where it does not."""
     if isinstance(data, Table):
         return data.kinds
     if isinstance(data, np.ndarray) and data.ndim in (1, 2):
