@@ -12,6 +12,8 @@ from tidelog.cli.arguments import STRATEGIES
 from tidelog.formats.change_files import CHANGE_FORMATS, FORMATS
 from tidelog.formats.fact_formats import ALWAYS, IO, PARAMETERS
 from tidelog.maintain.driver.algorithms import ALGORITHMS
+from tidelog.session import ENGINES
+from tidelog.session.backends import BACKENDS
 from tidelog.spark.placement import STRATEGIES as PLACED
 
 
@@ -38,6 +40,10 @@ def test_policies() -> None:
 
 def test_formats_of_changes() -> None:
     assert _row("apply", "format") == list(FORMATS)
+
+
+def test_engines() -> None:
+    assert tuple(BACKENDS) == ENGINES
 
 
 def test_strategies() -> None:

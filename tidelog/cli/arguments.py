@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from tidelog.control.limits import Limits
+from tidelog.session import ENGINES
 
 if TYPE_CHECKING:
     from tidelog.session.backends import Place
@@ -169,7 +170,7 @@ def add_engine(parser: argparse.ArgumentParser, session: bool = True) -> None:
     group = parser.add_argument_group("engine")
     group.add_argument(
         "--engine",
-        choices=("local", "spark"),
+        choices=ENGINES,
         default="local",
         help="local (unless given) evaluates in this process; spark on Apache Spark, with .input "
         "and .output in all formats of Spark (IO=parquet, IO=delta, IO=table, …)",

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Self
 from tidelog.control.limits import Limits
 from tidelog.pipeline import config_file
 from tidelog.pipeline.setting_errors import SettingError, one_of
-from tidelog.pipeline.settings import ENGINES, Sink, Source, Trigger, check_path
+from tidelog.pipeline.settings import Sink, Source, Trigger, check_path
 from tidelog.pipeline.validation import check, check_paths, refuse_functions, refuse_limits
 from tidelog.plan.accept import Accepted, accept
 from tidelog.program.diagnostics import TidelogError
+from tidelog.session import ENGINES
 from tidelog.text import parse_file
 
 if TYPE_CHECKING:
