@@ -61,7 +61,7 @@ class Materialisation:
 
     @property
     def text(self) -> str:
-        """The program of now, without facts: it opens as it is."""
+        """The current program, without facts: a database opens it unchanged."""
         declared = {decl.name for decl in self._declared.relations}
         brought = [r for name, r in self.schema.items() if name not in declared]
         head = to_text(replace(self._declared, clauses=(), facts=(), directives=()))
@@ -104,11 +104,11 @@ class Materialisation:
         return {name: self._database.size(name) for name in self.schema}
 
     def whole(self, name: str) -> pa.Table:
-        """All facts of a relation, as changes that brought them."""
+        """All facts of a relation, as insertions."""
         return _signed(self.schema[name], self._database.table(name), 1)
 
     def changed(self, applied: AppliedBatch, name: str) -> pa.Table:
-        """The facts of a relation that came and went, in their order."""
+        """The delta of a relation, sorted."""
         relation = self.schema[name]
         if name not in applied.delta.counts:
             return nothing(relation)
