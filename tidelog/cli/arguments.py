@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from tidelog.control.limits import Limits
+from tidelog.session import ENGINES
 
 if TYPE_CHECKING:
     from tidelog.session.backends import Place
@@ -42,26 +43,6 @@ def add_facts(parser: argparse.ArgumentParser, default: str | None) -> None:
     )
 
 
-class _Algorithms:
-    """The names of the registry, which takes a second to load: for `--help` only."""
-
-    def __str__(self) -> str:
-        from tidelog.maintain.driver.algorithms import ALGORITHMS
-
-        *names, last = ALGORITHMS
-        return f"{', '.join(names)} or {last}"
-
-
-def add_algorithm(parser: argparse.ArgumentParser) -> None:
-    option = parser.add_argument(
-        "--algorithm",
-        metavar="NAME",
-        default="auto",
-        help="how consequences are maintained; unless given, auto: %(algorithms)s",
-    )
-    option.algorithms = _Algorithms()  # type: ignore[attr-defined]
-
-
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Options for how the program's text is read."""
     parser.add_argument(
@@ -90,7 +71,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class Reading(TypedDict):
+class ReadingOptions(TypedDict):
     """How the text of a program is read, as `read_program` takes it."""
 
     allow_paths: bool
@@ -98,9 +79,11 @@ class Reading(TypedDict):
     macros: dict[str, str]
 
 
-def reading(options: argparse.Namespace) -> Reading:
+def reading(options: argparse.Namespace) -> ReadingOptions:
     given = {name: value for each in options.macro for name, value in each.items()}
-    return Reading(allow_paths=options.allow_paths, include=options.include_dir, macros=given)
+    return ReadingOptions(
+        allow_paths=options.allow_paths, include=options.include_dir, macros=given
+    )
 
 
 def folder(text: str) -> Path:
@@ -187,7 +170,7 @@ def add_engine(parser: argparse.ArgumentParser, session: bool = True) -> None:
     group = parser.add_argument_group("engine")
     group.add_argument(
         "--engine",
-        choices=("local", "spark"),
+        choices=ENGINES,
         default="local",
         help="local (unless given) evaluates in this process; spark on Apache Spark, with .input "
         "and .output in all formats of Spark (IO=parquet, IO=delta, IO=table, …)",

@@ -184,7 +184,7 @@ def _materialise(options: argparse.Namespace) -> int:
     if options.output is None:
         options.parser.error(f"{options.action} requires -o FILE")
     _check_targets(options, options.files)
-    stats = Stats()
+    stats = RdfStats()
     graph = _opened(options, options.files, stats)
     _warn(graph)
     _write(graph, options.output)
@@ -197,7 +197,7 @@ def _apply(options: argparse.Namespace) -> int:
     if not data:
         options.parser.error("apply takes DATA and, last, CHANGES")
     _check_targets(options, options.files)
-    stats = Stats()
+    stats = RdfStats()
     graph = _opened(options, data, stats)
     source = _stdin() if changes == "-" else changes
     reader = PatchReader("<stdin>" if changes == "-" else changes)
@@ -224,7 +224,7 @@ def _next(updates: Iterator[Update], file: str, options: argparse.Namespace) -> 
 
 
 def _check(options: argparse.Namespace) -> int:
-    graph = _opened(options, options.files, Stats())
+    graph = _opened(options, options.files, RdfStats())
     wrong = graph.inconsistencies()
     named = partial(short, prefixes=graph.prefixes)
     for number, each in enumerate(wrong):
@@ -285,7 +285,7 @@ def _write_facts(folder: str, facts: dict[str, list[tuple[str, ...]]]) -> None:
 
 
 @dataclass
-class Stats:
+class RdfStats:
     """Counts and times of a command, for --stats."""
 
     explicit: int = 0
@@ -316,7 +316,7 @@ class Stats:
             staged.commit()
 
 
-def _opened(options: argparse.Namespace, data: list[str], stats: Stats) -> Graph:
+def _opened(options: argparse.Namespace, data: list[str], stats: RdfStats) -> Graph:
     from tidelog.rdf.graph import Graph
 
     if [*options.files, *options.ontology].count("-") > 1:
@@ -409,7 +409,7 @@ def _deltas(paths: list[str]) -> Iterator[Callable[[GraphDelta, Form], None]]:
 
 
 @contextmanager
-def _noting_updates(stats: Stats, more: bool) -> Iterator[None]:
+def _noting_updates(stats: RdfStats, more: bool) -> Iterator[None]:
     """Add to errors how many updates were applied before."""
 
     def applied() -> str:

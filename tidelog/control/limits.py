@@ -252,7 +252,7 @@ def _explained(stop: BaseException, ended: BaseException) -> BaseException:
 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
-    """If a limit is reached in the block, say what was being done."""
+    """If a limit is reached in the block, the error names what was being done."""
     try:
         yield
     except LimitError as stop:
@@ -419,7 +419,7 @@ class Watch:
         self._rule, self._relation = rule, rule.head.relation
 
     def pairs(self, count: int) -> None:
-        """A closure has found this many pairs and continues."""
+        """Check the limits; a closure has found this many pairs so far."""
         most = self.limits.max_facts
         if most is not None and self.facts() + count > most:
             self._stop(f"more than {plural(most, 'fact')}", self._rule, "--max-facts")

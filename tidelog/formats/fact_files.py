@@ -40,7 +40,7 @@ from tidelog.formats.byte_source import (
     pieces,
     read_bytes,
 )
-from tidelog.formats.cells import Fault, float_text, shown
+from tidelog.formats.cells import CellFault, float_text, shown
 from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import cells_of, in_text, parser_of
 from tidelog.program.diagnostics import DataError, Diagnostic, render
@@ -83,7 +83,7 @@ def _table(name: str, data: bytes, relation: Relation, delimiter: str, headers: 
         table = arrow_csv.read_bulk(data, relation, delimiter, headers)
         if table is not None:
             return table
-    return Reader(name, data, relation, delimiter).read(headers)
+    return FieldReader(name, data, relation, delimiter).read(headers)
 
 
 def read_portions(
@@ -140,7 +140,7 @@ def read_lines(
     data = arrow_csv.BOM + lines if lines.startswith(arrow_csv.BOM) else lines
     if (table := arrow_csv.read_bulk(data, relation, delimiter, False)) is not None:
         return table
-    return Reader(name, data, relation, delimiter, before).read(False)
+    return FieldReader(name, data, relation, delimiter, before).read(False)
 
 
 def is_delimiter(text: str) -> bool:
@@ -155,7 +155,7 @@ def _check_delimiter(delimiter: str) -> None:
         )
 
 
-class Reader:
+class FieldReader:
     """Field by field: finds the precise place of the first error. The data may be a part of a
     file, with so many lines before it."""
 
@@ -193,7 +193,7 @@ class Reader:
         ragged = next((i for i, count in enumerate(counts) if count != breaks), None)
         # One flat list: a list for each row would keep the garbage collector busy.
         cells = [cell for line in lines[:ragged] for cell in self.split(line)]
-        faults: list[tuple[int, int, Fault]] = []  # row, column
+        faults: list[tuple[int, int, CellFault]] = []  # row, column
         columns: list[Column] = []
         for j, kind in enumerate(self.relation.kinds):
             column = column_of(kind, cells[j::arity])
@@ -259,12 +259,12 @@ class Reader:
             advice += f"; for this file, write delimiter={name} in the .input directive"
         return self._error(line, len(text), 1, message, advice)
 
-    def _wrong_cell(self, line: int, j: int, row: list[str], fault: Fault) -> DataError:
+    def _wrong_cell(self, line: int, j: int, row: list[str], fault: CellFault) -> DataError:
         start = sum(map(len, row[:j])) + j * len(self.delimiter)
         return self._wrong_value(line, start, len(row[j]), j, row[j], fault)
 
     def _wrong_value(
-        self, line: int, start: int, width: int, j: int, cell: str, fault: Fault
+        self, line: int, start: int, width: int, j: int, cell: str, fault: CellFault
     ) -> DataError:
         column = f"column {self.relation.attributes[j]} of {self.relation.name}"
         message = fault.message.format(cell=shown(cell), column=column)
@@ -277,7 +277,7 @@ class Reader:
         return DataError(render(Diagnostic(message, at, advice), shown))
 
 
-def column_of(kind: Kind, cells: list[str]) -> Column | tuple[int, Fault]:
+def column_of(kind: Kind, cells: list[str]) -> Column | tuple[int, CellFault]:
     """The column, or the first row that has no value of its kind."""
     if kind == "symbol":
         ids = {cell: i for i, cell in enumerate(dict.fromkeys(cells))}
@@ -286,10 +286,10 @@ def column_of(kind: Kind, cells: list[str]) -> Column | tuple[int, Fault]:
         )
     parse = parser_of(kind)
     values = {cell: parse(cell) for cell in dict.fromkeys(cells)}
-    if any(isinstance(value, Fault) for value in values.values()):
+    if any(isinstance(value, CellFault) for value in values.values()):
         for i, cell in enumerate(cells):
             value = values[cell]
-            if isinstance(value, Fault):
+            if isinstance(value, CellFault):
                 return i, value
     if isinstance(kind, TermKind):
         codes = {cell: i for i, cell in enumerate(values)}

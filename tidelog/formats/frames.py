@@ -12,7 +12,7 @@ import numpy as np
 
 from tidelog.control.limits import poll
 from tidelog.formats.byte_source import Distinct
-from tidelog.formats.cells import Fault, shown
+from tidelog.formats.cells import CellFault, shown
 from tidelog.formats.term_cells import in_text, parse_term
 from tidelog.program.diagnostics import DataError, plural
 from tidelog.program.rules import Relation
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 _BOUNDS = {"number": (-(1 << 63), (1 << 63) - 1), "unsigned": (0, (1 << 64) - 1)}
 
 
-_PORTION = 2**14  # rows between two looks at their number
+_PORTION = 2**14  # rows between two checks of their number
 
 
 def is_stream(data: object) -> bool:
-    """Rows that come one by one, and need not end?"""
+    """Is it an iterator of rows, which may never end?"""
     return isinstance(data, Iterable) and not (isinstance(data, Sized) or _is_frame(data))
 
 
@@ -183,7 +183,7 @@ def _home(data: object) -> str:
 
 
 def is_spark(data: object) -> bool:
-    """Is this a frame of Spark? Asked without a need for Spark."""
+    """Is this a Spark frame? Works without PySpark."""
     return type(data).__module__.startswith("pyspark.sql.") and hasattr(data, "sparkSession")
 
 
@@ -287,7 +287,7 @@ def _terms(relation: Relation, kind: TermKind, name: str, values: list[Any]) -> 
     codes = np.empty(len(values), dtype=np.int64)
     for number, value in enumerate(values):
         found = parse_term(kind, value) if isinstance(value, str) else value
-        if isinstance(found, Fault):
+        if isinstance(found, CellFault):
             message = found.message.format(cell=shown(str(value)), column=f"column {name}")
             raise _fault(relation, message, number)
         try:

@@ -30,7 +30,7 @@ from tidelog.program.syntax import Program
 
 __all__ = ["PASSES", "Analysis", "analyse"]
 
-SHOWN = 100  # findings of one severity
+SHOWN = 100  # findings of one severity that are shown
 PASSES: tuple[Callable[[Draft], Draft], ...] = (
     resolve_types,
     resolve_functors,
@@ -58,7 +58,7 @@ class Analysis:
 
 
 def analyse(program: Program, unfold: bool = False, states: bool = True) -> Analysis:
-    """Check a program, and bring it to the core form if nothing is wrong with it.
+    """Check a program, and bring it to the core form if it has no errors.
 
     `unfold` puts the rules of inline relations where these are used, wherever that can be done and
     does not expand to too much; without it only those that have no other meaning. Clauses such as
@@ -103,7 +103,7 @@ def _analyse(program: Program, unfold: bool, states: bool) -> Analysis:
 
 
 def _some_of(found: list[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Not more of a severity than anyone would read, and how many there are besides."""
+    """At most `SHOWN` findings of each severity, and how many are left out."""
     if len(found) <= SHOWN:
         return tuple(found)
     counts = Counter[str]()

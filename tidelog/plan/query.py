@@ -35,7 +35,7 @@ _ADVICE = "a query is the body of one rule, such as path(1, x), x > 2"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Variables in the order in which they occur, and the rules whose answer they are."""
+    """The variables in order of occurrence, and the rules that compute the answer."""
 
     columns: tuple[str, ...]
     relation: Relation
@@ -128,7 +128,7 @@ def _apart(name: str) -> str:
 
 
 def _renamed(checked: CheckedProgram, text: str) -> tuple[Stratum, ...]:
-    """The question's rules, with hidden relations named apart from the program's own."""
+    """The rules of the query; the program has no hidden relations of the same names."""
 
     def moved(part: BodyLiteral) -> BodyLiteral:
         if isinstance(part, Literal | Group):

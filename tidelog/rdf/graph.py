@@ -13,7 +13,7 @@ from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.rdf import writers
 from tidelog.rdf.contradictions import Inconsistency, causes
 from tidelog.rdf.graph_transaction import GraphDelta, GraphTransaction
-from tidelog.rdf.patch import PatchReader, Update
+from tidelog.rdf.patch import PatchReader, PatchUpdate
 from tidelog.rdf.profiles import check_profile
 from tidelog.rdf.rdf_terms import Triple, is_triple, oxigraph, term_of, to_rdflib, triple_of
 from tidelog.rdf.readers import Reader
@@ -122,7 +122,7 @@ class Graph:
             raise TidelogError(f"error: expected changes as str, got {type(changes).__name__}")
         return [self.update(update) for update in PatchReader("<changes>").updates([changes])]
 
-    def update(self, update: Update, **options: Any) -> GraphDelta:
+    def update(self, update: PatchUpdate, **options: Any) -> GraphDelta:
         """Apply one update from a `PatchReader`."""
         with self.transaction(**options) as tx:
             for op, columns in update.runs:
