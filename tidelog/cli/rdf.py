@@ -19,7 +19,7 @@ from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.formats.line_reader import pieces_of, whole_lines
 from tidelog.program.diagnostics import TidelogError, during, plural
 from tidelog.rdf import generate, writers
-from tidelog.rdf.patch import Form, PatchReader, Update, form_of, text_of
+from tidelog.rdf.patch import Form, PatchReader, PatchUpdate, form_of, text_of
 from tidelog.rdf.profiles import PROFILES, short
 from tidelog.rdf.readers import BLANK_NODES, FORMATS, expand
 from tidelog.rdf.triple_columns import Columns
@@ -216,7 +216,9 @@ def _apply(options: argparse.Namespace) -> int:
     return 0
 
 
-def _next(updates: Iterator[Update], file: str, options: argparse.Namespace) -> Update | None:
+def _next(
+    updates: Iterator[PatchUpdate], file: str, options: argparse.Namespace
+) -> PatchUpdate | None:
     """The next update, if there is one; waiting for it takes no time from its limit."""
     memory = Limits(max_memory=arguments.limits(options).max_memory)
     with guarded(Watch(memory, lambda: 0).look), during(f"changes were read from {file}"):
