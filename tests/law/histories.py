@@ -17,6 +17,7 @@ from typing import Any, Literal
 from tests.law.adapters import oracle, surface, typed
 from tests.law.generate import CONSTANTS, EXTREMES, Generated, another_rule, from_seed, spelled
 from tests.law.graphs import graph
+from tests.law.metamorphic import rename_variables
 from tests.law.tied import TYING, tied
 from tidelog.oracle.evaluate import column_kinds
 from tidelog.plan.rulebook import name_of
@@ -252,6 +253,7 @@ class Author:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
+        self.twice = Random(f"twice {seed}")
         self.about_graphs = seed % 2 == 1
         self.about_closures = seed % 4 == 3
         make = tied if self.about_closures else graph if self.about_graphs else _valid
@@ -300,8 +302,13 @@ class Author:
         derived = [name for name in whole.kinds if name.startswith("p")]
         outputs = random.sample(derived, 2) if len(derived) > 1 and random.random() < 0.2 else []
         lines += [f".output {name}" for name in outputs]
+        lines += map(self.respelled, [text for text in kept.values() if self.twice.random() < 0.1])
         given = frozenset(self.pool.difference(written))
         return self.undeclared("\n".join(lines) + "\n", by_relation(given)), given
+
+    def respelled(self, rule: str) -> str:
+        """The same rule, with other names of variables."""
+        return rename_variables(surface(rule), {}, self.twice).text.strip()
 
     def stated(self, value: Value) -> str:
         """A value in a fact of the program: a literal, or an expression that gives it."""

@@ -78,9 +78,9 @@ class Delta:
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
-        """For each relation that changed, how many facts came and how many went."""
+        """For each relation that changed, how many facts were inserted and deleted."""
         sizes = ((name, part.sizes["+"], part.sizes["-"]) for name, part in self._parts.items())
-        return {name: (came, went) for name, came, went in sizes if came or went}
+        return {name: (added, removed) for name, added, removed in sizes if added or removed}
 
     def added(self, relation: str) -> list[Row]:
         """The facts of a relation that became true, sorted."""
@@ -125,8 +125,9 @@ class Delta:
         return "\n".join(map(change_text, self))
 
     def __repr__(self) -> str:
-        came = sum(part.sizes["+"] for part in self._parts.values())
-        return f"<Delta: {plural(came, 'fact')} came, {len(self) - came:,} went>"
+        inserted = sum(part.sizes["+"] for part in self._parts.values())
+        deleted = len(self) - inserted
+        return f"<Delta: {plural(inserted, 'fact')} inserted, {deleted:,} deleted>"
 
     # Frames: one relation at a time, the sign in the column `op`.
 
