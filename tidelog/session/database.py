@@ -37,7 +37,9 @@ from tidelog.text import Parsed, parse, parse_file
 from tidelog.text.writer import to_text
 from tidelog.transaction.backend import Backend
 from tidelog.transaction.delta import Delta
-from tidelog.transaction.transaction import State, Transaction, check_algorithm, ends_early
+from tidelog.transaction.refusals import ends_early
+from tidelog.transaction.state import State
+from tidelog.transaction.transaction import Transaction, check_algorithm
 from tidelog.transaction.user_functors import Functors
 
 if TYPE_CHECKING:

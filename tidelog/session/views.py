@@ -16,7 +16,7 @@ from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Value
 from tidelog.program.table import Table
-from tidelog.transaction.transaction import State
+from tidelog.transaction.state import State
 
 if TYPE_CHECKING:
     import pandas

@@ -26,7 +26,7 @@ from tidelog.spark.session import session
 from tidelog.spark.sets import Lay
 from tidelog.spark.unsupported import check_algorithm, check_program
 from tidelog.transaction.backend import Relations
-from tidelog.transaction.transaction import ends_early
+from tidelog.transaction.refusals import ends_early
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

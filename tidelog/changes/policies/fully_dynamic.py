@@ -18,7 +18,6 @@ from tidelog.changes.policies.shared_transaction import Overlap
 from tidelog.changes.policies.update_queue import PORTION, Taken, UpdateQueue
 from tidelog.control.limits import Limits, Show
 from tidelog.maintain.report import Report
-from tidelog.transaction.delta import Delta
 
 MOST = 1000  # updates that settle together
 MANY = 1 << 18  # changes, without those of the largest update, which others may always join
@@ -126,7 +125,7 @@ class FullyDynamic:
         self._changes = self._largest = 0
         work = overlap.working / len(joined)
         delta, report = overlap.settle()
-        nothing, last = Delta({}, overlap._visible()), joined[-1]
+        nothing, last = delta.unchanged(), joined[-1]
         return [
             finished(
                 one.update,

@@ -18,7 +18,8 @@ from tidelog.program.changes import FactChange, Op, RuleChange
 from tidelog.program.diagnostics import Sources, TidelogError
 from tidelog.transaction.backend import Backend
 from tidelog.transaction.delta import Delta
-from tidelog.transaction.transaction import Row, State, Transaction
+from tidelog.transaction.state import State
+from tidelog.transaction.transaction import Row, Transaction
 
 Changes = dict[str, dict[Row, Op]]  # by relation: facts, and whether they are inserted or deleted
 
