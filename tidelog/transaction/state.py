@@ -7,12 +7,15 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 from tidelog.control.limits import Interrupts
 from tidelog.maintain.memory import Memory
+from tidelog.plan.accept import Accepted
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Relation
+from tidelog.transaction.refusals import ends_early
 from tidelog.transaction.user_functors import Functors
 
 LOOK = 0.1  # seconds between two looks for Ctrl-C, while others are waited for
@@ -23,8 +26,8 @@ class State:
     """What a database keeps between transactions, beside its facts."""
 
     book: Rulebook
-    memory: Memory = field(default_factory=Memory)
-    functors: Functors = field(default_factory=lambda: Functors(()))
+    memory: Memory
+    functors: Functors
     open: bool = False  # a transaction is under way
     lock: threading.Condition = field(default_factory=threading.Condition)  # to read or change
     changer: int = 0  # the thread that changes facts
@@ -35,6 +38,19 @@ class State:
 
     def __post_init__(self) -> None:
         self._initial = frozenset(self.book.relations)
+
+    @classmethod
+    def of(cls, accepted: Accepted, modules: bool, functors: Mapping[str, Any] | None) -> Self:
+        """What a database begins with; `functors` are the functions that it is given."""
+        typed, checked = accepted.typed, accepted.checked
+        book, limits = Rulebook.of(typed, checked), checked.limits
+        thinned = {name for each in book.strata if each.thinned for name in each.relations}
+        if thinned & limits.keys():
+            told = ends_early(sorted(thinned & limits.keys()))
+            raise TidelogError(f"error: {told} but what subsumes or chooses there must see all")
+        known = Functors(typed.functors, functors, checked.numbered)
+        known.use(checked.rules, accepted.sources)
+        return cls(book, Memory(modules=modules, limits=limits), known)
 
     def visible(self, book: Rulebook) -> Mapping[str, Relation]:
         """The relations that deltas cover: the outputs, or all if the program names none."""

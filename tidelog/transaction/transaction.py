@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
@@ -34,6 +35,17 @@ Row = tuple[Value, ...]
 
 PORTION = 512  # changes between two looks at the limits
 MANY = 2**14  # changes that take long enough to be guarded while they become columns
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How changes are made."""
+
+    algorithm: str = "auto"
+    strict: bool = False  # refuse changes that change nothing
+    dry_run: bool = False  # find out what would change, and change nothing
+    limits: Limits = field(default_factory=Limits)
+    progress: Show | None = None
 
 
 def check_algorithm(name: str) -> None:
@@ -71,18 +83,8 @@ class Transaction:
     -path(1, 3).
     """
 
-    def __init__(
-        self,
-        backend: Backend,
-        state: State,
-        *,
-        algorithm: str,
-        strict: bool,
-        dry_run: bool,
-        limits: Limits,
-        progress: Show | None,
-    ) -> None:
-        backend.check_algorithm(algorithm)
+    def __init__(self, backend: Backend, state: State, options: Options) -> None:
+        backend.check_algorithm(options.algorithm)
         state.functors.require_stable()
         if state.memory.limits:
             raise TidelogError(
@@ -92,11 +94,7 @@ class Transaction:
         self._state = state
         self._backend = backend
         self._engine = engine = backend.store
-        self._algorithm = algorithm
-        self._strict = strict
-        self._dry_run = dry_run
-        self._limits = limits
-        self._progress = progress
+        self._options = options
         self._gone: dict[str, None] = {}  # names of rules to remove, and of rules to add
         self._come: dict[str, Clause] = {}
         self._replaced: tuple[str, ...] = ()  # clauses that leave rules behind
@@ -110,8 +108,8 @@ class Transaction:
         self.report = Report()
         self.seconds = 0.0
         self.reading_seconds = 0.0  # that the changes took until now; they count for a limit
-        self._reading = Watch(limits, lambda: 0, began=math.inf)
-        self._inserted = Distinct(limits.max_facts)
+        self._reading = Watch(options.limits, lambda: 0, began=math.inf)
+        self._inserted = Distinct(options.limits.max_facts)
         self._number = 0  # of facts that changed one by one
         self.committed = False
         with state.lock:  # others may read: until the commit, but not in the midst of a change
@@ -142,7 +140,7 @@ class Transaction:
         book, name, new = self._book.plus(clause, sources)
         self._state.functors.use(new, sources)
         self._state.functors.require_stable(new, sources)
-        if name in self._book.clauses and self._strict:
+        if name in self._book.clauses and self._options.strict:
             found = Diagnostic("the rule is there already", clause.at)
             raise ProgramError([found], sources)
         with self._state.lock:
@@ -186,7 +184,7 @@ class Transaction:
             before = pending.get(change.row)
         except TypeError:
             raise no_row(change.row) from None
-        if self._strict:
+        if self._options.strict:
             self._sources = sources
             if before is None:
                 self._be_strict(change)
@@ -228,7 +226,7 @@ class Transaction:
         if not self._engine.reads(rows):
             with self.reading(), guarded(self._reading.check), during(what):
                 if is_stream(rows):
-                    rows = listed(rows, self._limits.max_facts if op == "+" else None)
+                    rows = listed(rows, self._options.limits.max_facts if op == "+" else None)
                 data = to_table(relation, rows)
 
         def be_strict(row: Row) -> None:
@@ -236,7 +234,7 @@ class Transaction:
 
         with self._state.lock, Interrupts(whole=True), self._backend.errors():
             self._flush()
-            self._set(op, name, data, be_strict if self._strict else None)
+            self._set(op, name, data, be_strict if self._options.strict else None)
 
     def _set(
         self, op: Op, name: str, data: Any, check: Callable[[Row], None] | None = None
@@ -317,12 +315,12 @@ class Transaction:
             try:
                 self._changes(interrupts)
                 interrupts.check()
-                if not self._dry_run:
+                if not self._options.dry_run:
                     self._adopt()
             except BaseException:
                 self._back()
                 raise
-            if self._dry_run:
+            if self._options.dry_run:
                 self._back()
             self.committed = True
 
@@ -334,7 +332,9 @@ class Transaction:
             with self.reading("the changes were read"):
                 self._flush()
             self._book = self._book.settled()
-            watch = Watch(self._limits, self._engine.facts, self._progress, interrupts)
+            watch = Watch(
+                self._options.limits, self._engine.facts, self._options.progress, interrupts
+            )
             watch.began -= self.reading_seconds
             self._engine.watch(watch.tick)
             phases = self._maintain(watch)
@@ -357,7 +357,7 @@ class Transaction:
         book, gone = self._state.book.without(names) if names else (self._state.book, ())
         come = self._book.new_rules((*self._come, *restated), book)
         book = book.settled()  # algorithms rely on strata whose relations depend on each other
-        if not gone or not callable(ALGORITHMS[self._algorithm]):
+        if not gone or not callable(ALGORITHMS[self._options.algorithm]):
             return [self._phase(watch, self._explicit, self._book, gone, come)]
         # X has facts of relations that the book knows, and of those that rules bring only now.
         X, collect = self._explicit, self._engine.collect
@@ -382,7 +382,7 @@ class Transaction:
         base = (engine, engine.explicit, engine.all, watch, memory)
         u = Update(*base, X, D, A, report=self.report)
         u.marks, u.only_inserts, u.only_deletes = self._marks(X), not self._takes, not self._gives
-        algorithm = self._backend.algorithm(self._algorithm)
+        algorithm = self._backend.algorithm(self._options.algorithm)
         update(u, book.strata, book.stratum_of, book.readers, gone, come, algorithm)
         self._backend.finished(u)
         return engine.save(D), engine.save(A)
