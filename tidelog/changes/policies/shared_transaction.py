@@ -40,15 +40,14 @@ class Overlap(Transaction):
         self._watch = Watch(options.limits, self._engine.facts, options.progress, self._interrupts)
         self.spell = SPELL
         self.working = 0.0  # seconds
-        shared = (engine, E, I, self._watch, state.memory, book.strata)
+        shared = (engine, E, I, self._watch, state.memory)
         whole = WHOLE.get(options.algorithm)
         self.flow: OverlappingUpdates | OverlappingWholeUpdates
         if whole is not None:
-            self.flow = OverlappingWholeUpdates(*shared, whole, self.report)
+            self.flow = OverlappingWholeUpdates(*shared, book.strata, whole, self.report)
         else:
             choose = partial(stepwise, options.algorithm)
-            book_of = (book.stratum_of, book.readers)
-            self.flow = OverlappingUpdates(*shared, *book_of, choose, self.report)
+            self.flow = OverlappingUpdates(*shared, book, choose, self.report)
         self.flow.waiting = waiting
 
     @property
