@@ -6,6 +6,7 @@ from collections import Counter as Tally
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import functions as F
 
 from tidelog.engine import Counter
 from tidelog.formats import spark_columns
@@ -43,8 +44,6 @@ class Counts:
     ) -> int:
         """Add the instances of the heads to the counters, and the distinct heads to `result`.
         Returns the number of instances, as far as the driver knows it."""
-        from pyspark.sql import functions as F
-
         engine, asked = self.engine, list(found.frames)
         packing = Packing(tuple(engine.kinds[name] for name in asked), counted=True)
         frames = []
@@ -82,8 +81,6 @@ class Counts:
         return instances
 
     def _add_frame(self, counter: SparkCounter, name: str, many: DataFrame, sign: int) -> None:
-        from pyspark.sql import functions as F
-
         columns = spark_columns.names(self.engine.kinds[name])
         many = many.withColumn("k", F.col("k") * sign)
         if name in counter.bases:
@@ -101,8 +98,6 @@ class Counts:
         return self.engine.settled(made)
 
     def _few(self, counter: SparkCounter, name: str, lay: Lay) -> Lay:
-        from pyspark.sql import functions as F
-
         relation, base = self.engine.kinds[name], counter.bases.get(name)
         over = counter.over.get(name, {})
         counts = Tally({row: over.get(row, 0) for row in lay.plus})
@@ -115,8 +110,6 @@ class Counts:
         return Lay(row for row, k in counts.items() if k > 0)
 
     def _many(self, counter: SparkCounter, name: str, lay: Lay) -> Lay:
-        from pyspark.sql import functions as F
-
         every = self.every(counter, name)
         if every is None:
             return Lay()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql import functions as F
 
 from tidelog.engine import Counter, FactSet, Ids, OwnEvaluation, RelationDelta, Taken, View
 from tidelog.formats import spark_columns
@@ -280,7 +281,6 @@ class SparkEngine(Evaluators):
     def checked(self, relation: Relation, frame: DataFrame) -> Lay:
         """A computed frame of the engine's columns; DataError if a cell is empty."""
         from pyspark.sql import Observation
-        from pyspark.sql import functions as F
 
         seen = Observation()
         empty = F.lit(False)

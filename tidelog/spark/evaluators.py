@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F
+
 from tidelog.engine import Counter, FactSet, Rounds, Split, View
 from tidelog.program.rules import Group, Literal, Rule
 from tidelog.program.syntax import Variable
@@ -273,8 +275,6 @@ class Evaluators(Algebra):
             return change
         if change.small and lay.small:
             return Lay(change.plus & lay.plus)
-        from pyspark.sql import functions as F
-
         few, many = self.frame(name, change), self.frame(name, lay)
         few = F.broadcast(few) if change.small else few
         return Lay((), many.join(few, on=many.columns), min(change.most, lay.most), done=False)
@@ -340,8 +340,6 @@ class Evaluators(Algebra):
 
 def _touched(part: Group, keys: Sequence[Variable], source: Source) -> Source:
     """The distinct keys of the groups that the facts belong to."""
-    from pyspark.sql import functions as F
-
     rule = Rule(Literal("%keys", tuple(keys)), (Literal(part.relation, part.terms),))
     joined = join(rule, Reads({0: source}))
     frame = joined.frame.select(*joined.terms(tuple(keys))).distinct()

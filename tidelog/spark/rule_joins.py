@@ -13,6 +13,8 @@ from functools import reduce
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F
+
 from tidelog.formats.spark_columns import TYPES
 from tidelog.program.formula_walk import names_of, variables
 from tidelog.program.rules import (
@@ -26,7 +28,16 @@ from tidelog.program.rules import (
     Simple,
 )
 from tidelog.program.syntax import Constant, Kind, Variable, Wildcard
-from tidelog.spark.expressions import Maker, can_fail, flipped, literal, wrapped
+from tidelog.spark import scalar_functions as scalar
+from tidelog.spark.expressions import (
+    Maker,
+    can_fail,
+    flipped,
+    in_python,
+    literal,
+    unsigned,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -44,8 +55,6 @@ class Source:
     @property
     def shared(self) -> DataFrame:
         """The frame, marked for broadcast where it is small enough."""
-        from pyspark.sql import functions as F
-
         return F.broadcast(self.frame) if self.size <= FEW else self.frame
 
 
@@ -69,15 +78,11 @@ class Joined:
 
     def terms(self, terms: Sequence[Simple]) -> list[Column]:
         """A head, or a body literal, of each instance: columns c0, c1, …"""
-        from pyspark.sql import functions as F
-
         if not terms:
             return [F.lit(0).cast("bigint").alias("c0")]
         return [self._term(term).alias(f"c{i}") for i, term in enumerate(terms)]
 
     def _term(self, term: Simple) -> Column:
-        from pyspark.sql import functions as F
-
         if isinstance(term, Constant):
             assert term.kind is not None
             return literal(term.kind, term.value)
@@ -187,8 +192,6 @@ class _Join:
     def _pattern(self, terms: Sequence[Simple], frame: DataFrame, more: bool = False) -> DataFrame:
         """Facts that match the terms; columns of variables, and with `more` also those of the
         facts."""
-        from pyspark.sql import functions as F
-
         tests: list[Column] = []
         first: dict[str, str] = {}
         for c, term in enumerate(terms):
@@ -224,8 +227,6 @@ class _Join:
         if not mine:
             self.frame = self.frame.drop(*[c for c in self.frame.columns if c.startswith("_")])
             if not self.frame.columns:
-                from pyspark.sql import functions as F
-
                 self.frame = self.frame.select(F.lit(0).alias("one"))
 
     def _so_far(self) -> DataFrame:
@@ -233,8 +234,6 @@ class _Join:
 
     def _meets(self, terms: Sequence[Simple], source: Source, how: str) -> None:
         """Instances whose variables match some fact of the source, or none."""
-        from pyspark.sql import functions as F
-
         frame = self._so_far()
         known = set(self.columns)
         found = self._pattern(terms, source.frame)
@@ -263,8 +262,6 @@ class _Join:
 
     def _note_faults(self, made: Maker) -> None:
         """Record failures, which give no instance."""
-        from pyspark.sql import functions as F
-
         if made.faults:
             message = F.coalesce(*made.faults).alias("message")
             self.faults.append(self._so_far().select(message).filter("message is not null"))
@@ -285,8 +282,6 @@ class _Join:
         self.frame = self._so_far().filter(test)
 
     def _range(self, part: Range) -> None:
-        from pyspark.sql import functions as F
-
         made = self._maker()
         terms: list[Expression] = [part.start, part.stop]
         if part.step is not None:
@@ -295,7 +290,7 @@ class _Join:
         self._note_faults(made)
         kind = part.start.kind
         assert kind is not None
-        each = F.udf(RANGES[kind], f"array<{TYPES[kind]}>", useArrow=False)
+        each = in_python(scalar.RANGES[kind], f"array<{TYPES[kind]}>")
         name = part.variable.name
         if name in self.columns:
             fresh = "_r"
@@ -308,8 +303,6 @@ class _Join:
     # Aggregates.
 
     def _group(self, place: int, part: Group) -> None:
-        from pyspark.sql import functions as F
-
         source = self.reads.literals[place]
         if place in self.reads.spared:
             self._meets(part.terms, self.reads.spared[place], "left_anti")
@@ -372,16 +365,12 @@ def _range_can_fail(part: Range) -> bool:
 
 def aggregate(op: str, value: Column, kind: Kind) -> Column:
     """Null of nothing."""
-    from pyspark.sql import functions as F
-
     if op == "count":
         return F.count(F.lit(1))
     if op in ("sum", "mean") and (op == "mean" or kind == "float"):
         if kind == "unsigned":
-            from tidelog.spark.expressions import unsigned
-
             value = unsigned(value)
-        folded = F.udf(_total if op == "sum" else _mean, "double", useArrow=False)
+        folded = in_python(scalar.total_of if op == "sum" else scalar.mean_of, "double")
         return folded(F.collect_list(value.cast("double")))
     if op == "sum":
         return wrapped(F.sum(value.cast("decimal(19,0)")).cast("decimal(38,0)"))
@@ -389,53 +378,3 @@ def aggregate(op: str, value: Column, kind: Kind) -> Column:
     if kind == "unsigned":
         return flipped(pick(flipped(value)))
     return pick(value)
-
-
-def _total(values: list[float]) -> float | None:
-    """Exact, and rounded once, so that it does not depend on order."""
-    from tidelog.spark.float_sums import total
-
-    return total(values) if values else None
-
-
-def _mean(values: list[float]) -> float | None:
-    from tidelog.spark.float_sums import total
-
-    return total(values) / len(values) + 0.0 if values else None
-
-
-def _integers(start: int, stop: int, step: int | None = None) -> list[int]:
-    if step is None:
-        step = 1 if start <= stop else -1
-    if step == 0:
-        return [] if start == stop else [start]
-    return list(range(start, stop, step))
-
-
-def _unsigned(start: int, stop: int, step: int | None = None) -> list[int]:
-    whole = 1 << 64
-    found = _integers(start % whole, stop % whole, None if step is None else step % whole)
-    return [value - whole if value >= whole >> 1 else value for value in found]
-
-
-def _floats(start: float, stop: float, step: float | None = None) -> list[float]:
-    if any(value != value for value in (start, stop, step)):
-        return []
-    if step is None:
-        step = 1.0 if start <= stop else -1.0
-    if step == 0:
-        return [] if start == stop else [start]
-    found = []
-    while start < stop if step > 0 else start > stop:
-        found.append(start + 0.0)
-        if start + step == start:  # the step is too small to change the value
-            break
-        start += step
-    return found
-
-
-RANGES: dict[Kind, Callable[..., Any]] = {
-    "number": _integers,
-    "unsigned": _unsigned,
-    "float": _floats,
-}
