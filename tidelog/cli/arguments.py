@@ -42,26 +42,6 @@ def add_facts(parser: argparse.ArgumentParser, default: str | None) -> None:
     )
 
 
-class _Algorithms:
-    """The names of the registry, which takes a second to load: for `--help` only."""
-
-    def __str__(self) -> str:
-        from tidelog.maintain.driver.algorithms import ALGORITHMS
-
-        *names, last = ALGORITHMS
-        return f"{', '.join(names)} or {last}"
-
-
-def add_algorithm(parser: argparse.ArgumentParser) -> None:
-    option = parser.add_argument(
-        "--algorithm",
-        metavar="NAME",
-        default="auto",
-        help="how consequences are maintained; unless given, auto: %(algorithms)s",
-    )
-    option.algorithms = _Algorithms()  # type: ignore[attr-defined]
-
-
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Options for how the program's text is read."""
     parser.add_argument(
@@ -182,8 +162,7 @@ def add_modules(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_engine(parser: argparse.ArgumentParser, session: bool = True) -> None:
-    """Options of the engine; `session` if they include those that start Spark."""
+def add_engine(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("engine")
     group.add_argument(
         "--engine",
@@ -205,21 +184,20 @@ def add_engine(parser: argparse.ArgumentParser, session: bool = True) -> None:
         help="evaluate strata that read at most N facts in the driver (2,000,000 unless given; 0 "
         "for none)",
     )
-    if session:
-        group.add_argument(
-            "--master",
-            metavar="URL",
-            help="where Spark runs, such as local[4] or spark://host:7077; unless given, as in "
-            "SPARK_MASTER or spark-defaults.conf, or on all cores of this machine",
-        )
-        group.add_argument(
-            "--conf",
-            metavar="KEY=VALUE",
-            action="append",
-            default=[],
-            type=setting,
-            help="a Spark setting, such as spark.driver.memory=4g; may be given more than once",
-        )
+    group.add_argument(
+        "--master",
+        metavar="URL",
+        help="where Spark runs, such as local[4] or spark://host:7077; unless given, as in "
+        "SPARK_MASTER or spark-defaults.conf, or on all cores of this machine",
+    )
+    group.add_argument(
+        "--conf",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        type=setting,
+        help="a Spark setting, such as spark.driver.memory=4g; may be given more than once",
+    )
 
 
 def setting(text: str) -> tuple[str, str]:

@@ -20,14 +20,7 @@ from tidelog.formats.fact_formats import FactFormat, Text
 from tidelog.formats.io_kinds import IO, read_parameters
 from tidelog.formats.parameters import truth
 from tidelog.formats.spark_formats import FILES, Format, Wrong, read_format
-from tidelog.program.diagnostics import (
-    DataError,
-    Diagnostic,
-    ProgramError,
-    Sources,
-    during,
-    render,
-)
+from tidelog.program.diagnostics import DataError, Diagnostic, ProgramError, Sources, during, render
 from tidelog.program.rules import CheckedProgram, Relation
 from tidelog.program.syntax import Directive, Span
 from tidelog.program.table import Table

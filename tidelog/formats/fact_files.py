@@ -28,14 +28,12 @@ from itertools import islice
 import numpy as np
 
 from tidelog.formats import arrow_csv
-from tidelog.formats.atomic_files import Staged
 from tidelog.formats.byte_source import (
     MAX_BYTES,
     MAX_RATIO,
     Bounds,
     FileFault,
     Source,
-    is_path,
     name_of,
     read_bytes,
 )
@@ -280,32 +278,6 @@ def column_of(kind: Kind, cells: list[str]) -> Column | tuple[int, Fault]:
 
 def count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
-def write_facts(
-    target: Source,
-    relation: Relation,
-    table: Table,
-    *,
-    delimiter: str = "\t",
-    headers: bool = False,
-    compress: bool | None = None,
-) -> tuple[Diagnostic, ...]:
-    """Write a table, sorted by value, to a file (whole or not at all) or a binary stream.
-
-    A file is compressed if its name ends in `.gz`, or as `compress` says. There is a
-    warning if the file would not read back as the same facts.
-    """
-    pieces, warnings = fact_lines(relation, table, delimiter=delimiter, headers=headers)
-    if not is_path(target):
-        for piece in pieces:
-            target.write(piece)  # type: ignore[union-attr]
-        return warnings
-    path = name_of(target)
-    with Staged() as staged:
-        staged.write(path, pieces, compress=path.endswith(".gz") if compress is None else compress)
-        staged.commit()
-    return warnings
 
 
 def fact_lines(

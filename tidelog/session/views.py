@@ -6,7 +6,6 @@ import html
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from tidelog.changes.stream import Stream
@@ -149,12 +148,7 @@ class _Reading(ABC):
         if holder is not None:
             self._state.release(holder)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __del__(self) -> None:

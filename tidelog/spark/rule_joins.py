@@ -232,8 +232,8 @@ class _Join:
     def _so_far(self) -> DataFrame:
         return self.frame if self.frame is not None else _one_row()
 
-    def _meets(self, terms: Sequence[Simple], source: Source, how: str) -> None:
-        """Instances whose variables match some fact of the source, or none."""
+    def _meets_none(self, terms: Sequence[Simple], source: Source) -> None:
+        """Instances whose variables match no fact of the source."""
         frame = self._so_far()
         known = set(self.columns)
         found = self._pattern(terms, source.frame)
@@ -245,15 +245,15 @@ class _Join:
         self.columns = {name: c for name, c in self.columns.items() if name in known}
         if shared:
             found = Source(found.select(*shared).distinct(), source.size).shared
-            self.frame = frame.join(found, on=shared, how=how)
+            self.frame = frame.join(found, on=shared, how="left_anti")
         else:
             found = found.select(F.lit(1).alias("any")).limit(1)
-            self.frame = frame.join(F.broadcast(found), on=F.lit(True), how=how)
+            self.frame = frame.join(F.broadcast(found), on=F.lit(True), how="left_anti")
 
     def _negate(self, place: int, part: Literal) -> None:
-        self._meets(part.terms, self.reads.literals[place], "left_anti")
+        self._meets_none(part.terms, self.reads.literals[place])
         if place in self.reads.spared:
-            self._meets(part.terms, self.reads.spared[place], "left_anti")
+            self._meets_none(part.terms, self.reads.spared[place])
 
     # Tests and values.
 
@@ -305,7 +305,7 @@ class _Join:
     def _group(self, place: int, part: Group) -> None:
         source = self.reads.literals[place]
         if place in self.reads.spared:
-            self._meets(part.terms, self.reads.spared[place], "left_anti")
+            self._meets_none(part.terms, self.reads.spared[place])
         frame = self._so_far()
         known = dict(self.columns)
         facts = self._pattern(part.terms, source.frame)
