@@ -19,7 +19,6 @@ LONG_FILES = {
 WIDE_CLASSES = {
     "local/engine.py LocalEngine": "it implements every protocol of the engine interface",
     "local/store.py Store": "rows, masks and indexes are still one class",
-    "spark/engine.py SparkEngine": "it implements every protocol of the engine interface",
 }
 LONG_CONSTRUCTORS = {
     "pipeline/pipeline.py Pipeline": "options of the public interface, by keyword, with defaults",

@@ -71,6 +71,15 @@ class Evaluators(Algebra):
         names = ", ".join(shown[:3]) + (", …" if len(shown) > 3 else "")
         self.describe(f"{names}: round {self._round}" if self._round else f"{names}: rules")
 
+    def positive(self, counter: Counter, facts: FactSet) -> SparkSet:
+        assert isinstance(counter, SparkCounter)
+        return self.counts.positive(counter, spark_set(facts))
+
+    def reset(self, counter: Counter, relations: Sequence[str]) -> None:
+        assert isinstance(counter, SparkCounter)
+        for name in relations:
+            counter.forget(name)
+
     # The four evaluators.
 
     def derive(
