@@ -16,10 +16,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.formats.reading import read_facts
 from tidelog.formats import fact_files
 from tidelog.formats.atomic_files import Staged
 from tidelog.formats.cells import float_text
-from tidelog.formats.fact_files import fact_lines, read_facts
+from tidelog.formats.fact_files import fact_lines
 from tidelog.formats.row_order import sorted_table
 from tidelog.program.diagnostics import DataError, Diagnostic, render
 from tidelog.program.rules import Relation

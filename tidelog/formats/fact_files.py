@@ -29,8 +29,6 @@ import numpy as np
 
 from tidelog.formats import arrow_csv
 from tidelog.formats.byte_source import (
-    MAX_BYTES,
-    MAX_RATIO,
     Bounds,
     FileFault,
     Source,
@@ -51,30 +49,6 @@ ROWS = 2**16  # rows that are turned into text at a time
 FIRST = 2**20  # bytes of the first portion that is read, where a limit is looked at after each
 
 
-def read_facts(
-    source: Source,
-    relation: Relation,
-    *,
-    delimiter: str = "\t",
-    headers: bool = False,
-    max_bytes: int = MAX_BYTES,
-    max_ratio: int = MAX_RATIO,
-) -> Table:
-    """The facts in a file or a binary stream, in the file's order, with duplicates.
-
-    `headers` skips the first line. `max_bytes` limits the facts after decompression,
-    `max_ratio` how much larger they may be than the compressed file.
-
-    >>> import io
-    >>> edge = Relation("edge", ("x", "y"), ("number", "symbol"))
-    >>> read_facts(io.BytesIO(b"1\\ta\\n2\\tb\\n"), edge).rows()
-    [(1, 'a'), (2, 'b')]
-    """
-    _check_delimiter(delimiter)
-    data = read_bytes(source, max_bytes=max_bytes, max_ratio=max_ratio)
-    return _table(name_of(source), data, relation, delimiter, headers)
-
-
 def _table(name: str, data: bytes, relation: Relation, delimiter: str, headers: bool) -> Table:
     if relation.arity and len(data) >= arrow_csv.LEAST_BYTES:
         table = arrow_csv.read_bulk(data, relation, delimiter, headers)
@@ -91,8 +65,18 @@ def read_portions(
     headers: bool = False,
     bounds: Bounds,
 ) -> Iterator[Table]:
-    """The same in portions, each twice as large as the one before it, where there may be more
-    facts than `bounds` has: so that whoever takes them can stop."""
+    """The facts in a file or a binary stream, in the file's order, with duplicates; `headers` skips
+    the first line.
+
+    They come in portions, each twice as large as the one before it, where there may be more facts
+    than `bounds` has: so that whoever takes them can stop.
+
+    >>> import io
+    >>> edge = Relation("edge", ("x", "y"), ("number", "symbol"))
+    >>> stream = io.BytesIO(b"1\\ta\\n2\\tb\\n")
+    >>> [table.rows() for table in read_portions(stream, edge, bounds=Bounds())]
+    [[(1, 'a'), (2, 'b')]]
+    """
     _check_delimiter(delimiter)
     data = read_bytes(source, max_bytes=bounds.max_bytes, max_ratio=bounds.max_ratio)
     name, size, start, before = name_of(source), FIRST, 0, 0

@@ -17,8 +17,6 @@ from tidelog.program.formula_walk import everything, names_of, own_names
 from tidelog.program.rules import BodyLiteral, Constraint, Expression, Group, Literal, Range, Rule
 from tidelog.program.syntax import Call, Constant, Variable
 
-NOTHING: frozenset[str] = frozenset()
-
 
 class Step(NamedTuple):
     """A part, with the variables that can be handed to it.
