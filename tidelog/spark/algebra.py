@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from tidelog.engine import Combination, FactSet, View
@@ -22,9 +22,6 @@ from tidelog.program.rules import Relation, Rule
 from tidelog.program.table import Table
 from tidelog.spark.packed_frames import Packing, union
 from tidelog.spark.sets import Lay, SparkSet
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 SMALL = 100_000  # facts that the driver holds
 
@@ -354,8 +351,6 @@ class Algebra:
 
     def kept(self, packing: Packing, packed: DataFrame) -> tuple[DataFrame, dict[int, int]]:
         """The computed frame, and its number of rows by relation number."""
-        from pyspark.sql import Observation
-
         seen = Observation()
         numbers = [-1, *range(len(packing.relations))]
         sums = [F.sum((F.col("r") == i).cast("bigint")).alias(f"r{i + 1}") for i in numbers]

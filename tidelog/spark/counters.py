@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
 
 from tidelog.engine import Counter
 from tidelog.formats import spark_columns
@@ -14,9 +15,6 @@ from tidelog.formats.spark_columns import Row
 from tidelog.spark.algebra import SMALL, Algebra, Found, refuse
 from tidelog.spark.packed_frames import Packing, union
 from tidelog.spark.sets import Lay, SparkSet
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class SparkCounter(Counter):
@@ -119,8 +117,6 @@ class Counts:
 
     def every(self, counter: SparkCounter, name: str) -> DataFrame | None:
         """The counters of a relation as one frame; later additions join its base."""
-        from pyspark.sql.types import LongType
-
         over = counter.over.pop(name, None)
         if over:
             relation = self.engine.kinds[name]

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from tidelog.engine import FactSet, Ids, OwnEvaluation, RelationDelta, Taken, View
@@ -30,9 +31,6 @@ from tidelog.spark.algebra import SMALL, Found, spark_set
 from tidelog.spark.evaluators import Evaluators
 from tidelog.spark.placement import Options, Placing
 from tidelog.spark.sets import Lay, SparkSet, SparkTaken
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 Saved = dict[str, Lay]
 HELD = 1_000_000  # facts of the driver that it deduplicates itself
@@ -248,8 +246,6 @@ class SparkEngine(Evaluators):
 
     def checked(self, relation: Relation, frame: DataFrame) -> Lay:
         """A computed frame of the engine's columns; DataError if a cell is empty."""
-        from pyspark.sql import Observation
-
         seen = Observation()
         empty = F.lit(False)
         for column in frame.columns:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tidelog.engine import Counter, FactSet, Rounds, Split, View
@@ -16,9 +16,6 @@ from tidelog.spark.counters import Counts, SparkCounter
 from tidelog.spark.packed_frames import union
 from tidelog.spark.rule_joins import Reads, Source, group_keys, join, named
 from tidelog.spark.sets import Lay, SparkSet
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @dataclass(slots=True)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidelog.formats.spark_columns import TYPES
@@ -38,9 +39,6 @@ from tidelog.spark.expressions import (
     unsigned,
     wrapped,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 FEW = 100_000  # rows of a frame that may be broadcast
 
@@ -352,8 +350,6 @@ def group_keys(rule: Rule, group: Group) -> list[Variable]:
 
 
 def _one_row() -> DataFrame:
-    from pyspark.sql import SparkSession
-
     spark = SparkSession.getActiveSession()
     assert spark is not None
     return spark.range(1).select("id")
