@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import tidelog as tl
 from tests.rdf.notation import Triple
 from tidelog.rdf import literals, profiles
-from tidelog.rdf.ontology_rules import Compiled, Ontology
 from tidelog.rdf.profiles import iri
 
 
@@ -24,18 +23,8 @@ def facts_of(triples: Iterable[Triple]) -> dict[str, list[tuple[str, ...]]]:
 def may_equal(triples: Iterable[Triple]) -> bool:
     """Whether triples could make terms equal, by owl:sameAs or by a literal of another's value."""
     return any(
-        p == iri("owl:sameAs")
-        # The literal is not canonical: another one may have its value.
-        or any(name == "literal" and row[0] != row[2] for name, row in literals.facts(o))
-        for _, p, o in triples
+        p == iri("owl:sameAs") or literals.may_equal(literals.facts(o)) for _, p, o in triples
     )
-
-
-def compile(
-    triples: Iterable[Triple], profile: str = "owl2rl", *, equality: bool = False
-) -> Compiled:
-    """Compile an ontology that does not change."""
-    return Ontology(profile).change(triples, equality=equality)
 
 
 def base(

@@ -9,13 +9,13 @@ import pytest
 
 import tidelog as tl
 from tests.rdf import generate
-from tests.rdf.bases import base, compile, may_equal
+from tests.rdf.bases import base, may_equal
 from tests.rdf.notation import Triple, triples
 from tests.rdf.routes import about_things, open_compiled, things
 from tidelog.plan import analyse
 from tidelog.plan.closures import modules
 from tidelog.rdf import Graph
-from tidelog.rdf.ontology_rules import Ontology
+from tidelog.rdf.ontology_rules import Ontology, compile
 from tidelog.rdf.profiles import PREFIXES, program, short
 from tidelog.rdf.relation_names import Names
 from tidelog.rdf.vocabulary import is_schema

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from tests.rdf import cases
 from tests.rdf.cases import Case
-from tests.rdf.rule_names import rules_by_name
 from tidelog.rdf import profiles
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "rdf-rules.md"
@@ -29,7 +28,7 @@ TITLES = {
 def kind(profile: str, name: str) -> str:
     """The file of a profile that has a rule."""
     plain, trivial = profiles.program(profile), profiles.program(profile, trivial=True)
-    clauses = [profiles.expand(clause) for clause in rules_by_name(profile)[name]]
+    clauses = [profiles.expand(clause) for clause in profiles.named(profile)[name]]
     if all(clause in plain for clause in clauses):
         return ""
     return "trivial" if all(clause in trivial for clause in clauses) else "axioms"

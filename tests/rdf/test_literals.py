@@ -7,7 +7,6 @@ import pytest
 import tidelog as tl
 from tests.rdf.bases import base
 from tests.rdf.notation import term, triples
-from tests.rdf.rule_names import rules_by_name
 from tidelog.rdf import literals, profiles
 
 
@@ -127,8 +126,8 @@ def test_escapes_are_read() -> None:
 
 
 def test_every_datatype_of_owl2rl_is_supported() -> None:
-    declared = {clause.split('"')[1] for clause in rules_by_name("owl2rl")["dt-type1"]}
-    known = {f"<{datatype}>" for datatype in literals._READERS}
+    declared = {clause.split('"')[1] for clause in profiles.named("owl2rl")["dt-type1"]}
+    known = {f"<{datatype}>" for datatype in literals.SUPPORTED}
     assert known == {profiles.iri(name) for name in declared} - {term("rdfs:Literal")}
 
 

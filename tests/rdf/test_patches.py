@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 from tests.rdf.terms import TRIPLES
 from tidelog.program.diagnostics import TidelogError
 from tidelog.rdf.graph_transaction import GraphDelta
-from tidelog.rdf.patch import Form, PatchReader, form_of, text_of
+from tidelog.rdf.patch import FORMS, Form, PatchReader, form_of, text_of
 from tidelog.rdf.rdf_terms import Triple
 from tidelog.rdf.triple_columns import Columns
 
@@ -136,7 +134,7 @@ def test_updates_before_a_fault_are_yielded() -> None:
         next(updates)
 
 
-@pytest.mark.parametrize("form", get_args(Form))
+@pytest.mark.parametrize("form", FORMS)
 @given(st.sets(TRIPLES, max_size=6), st.sets(TRIPLES, max_size=6))
 def test_a_delta_reads_back(form: Form, inserted: set[Triple], deleted: set[Triple]) -> None:
     deleted -= inserted

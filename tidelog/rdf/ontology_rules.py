@@ -70,9 +70,7 @@ class Compiled:
     def route(self, triple: Triple) -> tuple[str, Row]:
         """The relation and row of a triple.
 
-        >>> subclass = ("<c>", profiles.iri("rdfs:subClassOf"), "<d>")
-        >>> compiled = Ontology("owl2rl").change([subclass], equality=False)
-        >>> compiled.route(("<x>", TYPE, "<e>"))
+        >>> compile([("<c>", profiles.iri("rdfs:subClassOf"), "<d>")]).route(("<x>", TYPE, "<e>"))
         ('other', ('<x>', '<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>', '<e>'))
         """
         s, p, o = triple
@@ -184,6 +182,13 @@ class Ontology:
     def _axioms(self, schema: Schema) -> list[Rule]:
         passes = {"none": (), "rdfs": axioms.RDFS, "owl2rl": axioms.OWL2RL}[self._profile]
         return [rule for each in passes for rule in each(schema)]
+
+
+def compile(
+    triples: Iterable[Triple], profile: str = "owl2rl", *, equality: bool = False
+) -> Compiled:
+    """Compile an ontology that does not change; see `Ontology` for one that does."""
+    return Ontology(profile).change(triples, equality=equality)
 
 
 def _needed_by_tables(triple: Triple) -> bool:

@@ -26,6 +26,7 @@ from tidelog.rdf.rdf_terms import iri, library_message, oxigraph
 from tidelog.rdf.triple_columns import Columns, Gathered
 
 Form = Literal["patch", "signed"]
+FORMS: tuple[Form, ...] = ("patch", "signed")
 ENDINGS: dict[str, Form] = {".rdfp": "patch", ".patch": "patch", ".changes": "signed"}
 
 _SIGNS: dict[str, Op] = {"A": "+", "+": "+", "D": "-", "-": "-"}

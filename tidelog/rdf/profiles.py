@@ -23,6 +23,8 @@ PREFIXES = {
 PROFILES = ("none", "rdfs", "owl2rl")
 
 _SHORT = re.compile(r'("|\^\^)(rdfs?|owl|xsd):(\w+)"')
+_NAMED = re.compile(r"// ((?:(?:eq|prp|cls|cax|dt|scm)-[\w-]+|rdfs\d+[ab]?|rdfD\d)[\w, -]*)")
+_NAME = re.compile(r"[\w-]+")
 _LOCAL = re.compile(r"\w(?:[\w-]*\w)?")  # local names that need no escapes
 
 _PLAIN = """\
@@ -114,3 +116,30 @@ def _write_out(found: re.Match[str]) -> str:
 @cache
 def _text(name: str) -> str:
     return files("tidelog.rdf").joinpath("rules", f"{name}.dl").read_text(encoding="utf-8")
+
+
+def named(profile: str) -> dict[str, tuple[str, ...]]:
+    """The clauses of a profile's tables by the W3C's names of the rules, trivial ones included.
+
+    A clause that implements two rules appears under both names.
+
+    >>> named("rdfs")["rdfs9"]
+    ('triple(x, "rdf:type", d) :- sub_class(c, d), c != d, triple(x, "rdf:type", c).',)
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for text in _texts(profile, True, True):
+        names: list[str] = []
+        before = ""
+        for line in _text(text).splitlines():
+            if line.startswith("//"):
+                names = names if before.startswith("//") else _names(line)
+            elif line and not line.startswith(".decl"):
+                for name in names:
+                    found[name] = (*found.get(name, ()), line)
+            before = line
+    return found
+
+
+def _names(comment: str) -> list[str]:
+    match = _NAMED.match(comment)
+    return _NAME.findall(match[1]) if match else []
