@@ -2,6 +2,7 @@
 
     python docs/generate.py            rewrite the documents
     python docs/generate.py --check    only show what is out of date
+    python docs/generate.py --tables   rewrite only the tables of registries, which runs nothing
 
 A document is worked through from top to bottom, in one empty folder that has the
 project's `examples/` in it:
@@ -104,10 +105,10 @@ def _whole_lines(text: str) -> str:
     return text if not text or text.endswith("\n") else text + "\n"
 
 
-def current(document: str) -> tuple[str, str]:
+def current(document: str, only_tables: bool = False) -> tuple[str, str]:
     """A document's text, and what it should be."""
     text = (ROOT / document).read_text(encoding="utf-8")
-    if document not in DOCUMENTS:
+    if only_tables or document not in DOCUMENTS:
         return text, tables.filled(text)
     with tempfile.TemporaryDirectory() as folder:
         return text, generate(tables.filled(text), Path(folder))
@@ -125,7 +126,7 @@ def with_tables() -> list[str]:
 def main(arguments: list[str]) -> int:
     stale = False
     for document in (*DOCUMENTS, *with_tables()):
-        text, new = current(document)
+        text, new = current(document, "--tables" in arguments)
         if text == new:
             continue
         stale = True

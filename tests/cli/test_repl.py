@@ -172,6 +172,11 @@ def test_errors_keep_the_session_alive(cli: Cli, line: str, message: str) -> Non
     assert out.splitlines()[-1] == "// 3 facts inserted, 0 facts deleted"
 
 
+def test_what_is_no_change_may_be_meant_as_a_query(cli: Cli) -> None:
+    _, _, err = cli("repl", "reach.dl", stdin="path(1, x).\n")
+    assert err.rstrip().endswith("`commit.`, or `?edge(1, x).` to query")
+
+
 def test_a_commit_that_fails_is_rolled_back(cli: Cli) -> None:
     lines = "+edge(x, y + 1) :- edge(x, y).\ncommit.\n:pending\n?path(1, x).\n"
     code, out, err = cli("repl", "reach.dl", "--max-facts", "1000", stdin=lines)

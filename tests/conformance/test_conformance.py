@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tidelog.cli import main
+from tidelog.program.qualifiers import QUALIFIERS
 from tidelog.text.operator_table import AGGREGATES, FUNCTORS, INFIX, PREFIX, TESTS
 
 HERE = Path(__file__).parent
@@ -57,7 +58,10 @@ def test_every_folder_is_a_case() -> None:
     assert folders - {HERE / "errors"} == set(CASES)
 
 
-@pytest.mark.parametrize("word", sorted({*INFIX, *PREFIX, *TESTS, *FUNCTORS, *AGGREGATES}))
+WORDS = {*INFIX, *PREFIX, *TESTS, *FUNCTORS, *AGGREGATES, *QUALIFIERS}
+
+
+@pytest.mark.parametrize("word", sorted(WORDS))
 def test_every_word_of_the_language_is_in_some_program(word: str) -> None:
     edge = r"(?<![\w?])", r"(?![\w?])"
     pattern = re.compile(re.escape(word).join(edge) if word.isidentifier() else re.escape(word))

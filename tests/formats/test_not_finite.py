@@ -19,6 +19,7 @@ from tidelog import Branch, Database, FactChange
 from tidelog.cli import main
 
 (OTHER_NAN,) = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0123))
+(SIGNALLING,) = struct.unpack("<d", struct.pack("<Q", 0x7FF0_0000_0000_0001))
 GIVEN = [(1, math.nan), (1, OTHER_NAN), (2, math.inf), (3, -math.inf), (4, -0.0), (4, 0.0)]
 FACTS = [(1, math.nan), (2, math.inf), (3, -math.inf), (4, 0.0)]
 DECLARED = ".decl v(i: number, x: float)\n"
@@ -63,8 +64,9 @@ def test_frames(frame: Any) -> None:
     assert shown(rows(Database(DECLARED, facts={"v": frame(db.relation("v"))}))) == shown(FACTS)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")  # a signalling NaN is no invalid value
 def test_arrays_parquet_and_series(tmp_path: Path) -> None:
-    values = np.array([[OTHER_NAN], [np.nan], [np.inf], [-0.0]])
+    values = np.array([[OTHER_NAN], [SIGNALLING], [np.nan], [np.inf], [-0.0]])
     wanted = shown([(0.0,), (math.inf,), (math.nan,)])
     program = ".decl w(x: float)\n"
     pq.write_table(pa.table({"x": values[:, 0]}), tmp_path / "w.parquet")

@@ -414,7 +414,7 @@ def test_both_readers_agree(case: tuple[Relation, bytes, str, bool]) -> None:
     fast = arrow_csv.read_bulk(data, of, delimiter, headers)
     if fast is None:
         return
-    slow = fact_files.Reader("edge.facts", data, of, delimiter).read(headers)
+    slow = fact_files.FieldReader("edge.facts", data, of, delimiter).read(headers)
     assert fast.size == slow.size
     assert repr(fast.rows()) == repr(slow.rows())
 
@@ -426,7 +426,7 @@ def test_the_bulk_reader_does_read(kind: Kind) -> None:
     data = b"1\ta\t7\t-1\r\n2\t0x1\t0x10\t+2\r\n"
     table = arrow_csv.read_bulk(data, of, "\t", False)
     assert isinstance(table, Table)
-    exact = fact_files.Reader("edge.facts", data, of, "\t").read(False)
+    exact = fact_files.FieldReader("edge.facts", data, of, "\t").read(False)
     assert repr(table.rows()) == repr(exact.rows())
 
 

@@ -182,6 +182,13 @@ def test_passes_equal_the_documented_ones() -> None:
     assert re.findall(r"^\| `(\w+)`", table, re.M) == [each.__name__ for each in PASSES]
 
 
+def test_every_file_of_maintenance_is_described() -> None:
+    table = section(read("docs/architecture.md"), "Maintenance")
+    files = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("tidelog/maintain/**/*.py")}
+    named = set(re.findall(r"`(tidelog/maintain/[\w/]+\.py)`", table))
+    assert named == {name for name in files if not name.endswith("__init__.py")}
+
+
 def test_every_decision_is_listed() -> None:
     folder = ROOT / "docs" / "decisions"
     pages = sorted(path.name for path in folder.glob("[0-9]*.md"))
@@ -210,6 +217,12 @@ def test_code_that_is_named_is_there(page: str) -> None:
         if name:
             defined = rf"^\s*(?:def|class) {name}\b"
             assert re.search(defined, read(path), re.MULTILINE), f"{page}: {path}::{name}"
+
+
+def test_pages_that_the_code_names_are_there() -> None:
+    for path in sorted(ROOT.glob("tidelog/**/*.py")):
+        for page in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
+            assert (ROOT / page).exists(), f"{path.relative_to(ROOT)}: {page}"
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p != "CHANGELOG.md"])

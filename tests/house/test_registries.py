@@ -6,12 +6,14 @@ import re
 
 import pytest
 
-from tests.house.test_documents import described, read, section, told
+from tests.house.test_documents import described, told
 from tidelog.changes import NAMES as POLICIES
 from tidelog.cli.arguments import STRATEGIES
 from tidelog.formats.change_files import CHANGE_FORMATS, FORMATS
-from tidelog.formats.io_kinds import ALWAYS, IO
-from tidelog.maintain.driver.algorithms import ALGORITHMS, ON_SPARK
+from tidelog.formats.fact_formats import ALWAYS, IO, PARAMETERS
+from tidelog.maintain.driver.algorithms import ALGORITHMS
+from tidelog.session import ENGINES
+from tidelog.session.backends import BACKENDS
 from tidelog.spark.placement import STRATEGIES as PLACED
 
 
@@ -30,12 +32,6 @@ def _row(command: str, option: str) -> list[str]:
 def test_algorithms(command: str) -> None:
     (shown,) = re.findall(r"are maintained: (.*?); auto unless", told(command), flags=re.DOTALL)
     assert _listed(re.sub(r"-\s+", "-", shown)) == list(ALGORITHMS)
-    assert _row(command, "algorithm") == list(ALGORITHMS)
-
-
-def test_algorithms_on_spark() -> None:
-    (line,) = re.findall(r"^- Algorithms: (.*?)\. ", read("docs/spark.md"), flags=re.MULTILINE)
-    assert re.findall(r"`([a-z-]+)`", line) == list(ON_SPARK)
 
 
 def test_policies() -> None:
@@ -46,22 +42,17 @@ def test_formats_of_changes() -> None:
     assert _row("apply", "format") == list(FORMATS)
 
 
+def test_engines() -> None:
+    assert tuple(BACKENDS) == ENGINES
+
+
 def test_strategies() -> None:
     assert STRATEGIES == PLACED
     assert _row("apply", "strategy") == list(PLACED)
 
 
-def test_formats_of_directives() -> None:
-    text = section(read("docs/language.md"), "Input and output")
-    (row,) = re.findall(r"^\| `IO` \| (.*?) \|", text, flags=re.MULTILINE)
-    assert set(re.findall(r"`(\w+)`", row)) == IO.keys()
-    documented = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
-    assert documented == {
-        "columns",
-        "attributeNames",
-        *ALWAYS,
-        *(k for io in IO.values() for k in io.takes),
-    }
+def test_every_parameter_of_a_directive_is_taken_by_a_format() -> None:
+    assert PARAMETERS.keys() == {*ALWAYS, *(key for io in IO.values() for key in io.takes)}
 
 
 def test_every_format_of_changes_is_registered() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tidelog.pipeline import durable_files
 from tidelog.pipeline.batches import Ledger, inserted, insertions, rows_of, signed
-from tidelog.pipeline.versions import Commit, SourceOffset, Store
+from tidelog.pipeline.versions import SourceOffset, VersionRecord, VersionStore
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Relation
 
@@ -21,17 +21,19 @@ def changes(rows: list[int], sign: int = 1) -> pa.Table:
     return signed(P, [pa.array(rows, pa.int64())], pa.array([sign] * len(rows), pa.int8()))
 
 
-def commit(store: Store, *tables: pa.Table) -> None:
+def commit(store: VersionStore, *tables: pa.Table) -> None:
     draft = store.draft()
     for table in tables:
         store.add(draft, "p", table)
     last = store.last
     program = last.program if last else store.add_program(draft, ".decl p(x: number)\n")
-    store.commit(draft, Commit(0, "b", program, {"s": SourceOffset("q", draft.version)}, {}, {}, 0))
+    store.commit(
+        draft, VersionRecord(0, "b", program, {"s": SourceOffset("q", draft.version)}, {}, {}, 0)
+    )
 
 
 def facts(folder: Path) -> set[int]:
-    store = Store(folder).open()
+    store = VersionStore(folder).open()
     try:
         return {row[0] for row in rows_of(inserted(store.changes()["p"]))}
     finally:
@@ -40,7 +42,7 @@ def facts(folder: Path) -> set[int]:
 
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
-    store = Store(tmp_path).open()
+    store = VersionStore(tmp_path).open()
     commit(store, insertions(P, pa.table({"x": [1, 2, 3]})))
     commit(store, changes([2], -1))
     store.snapshot(Ledger().to_snapshot)
@@ -51,13 +53,13 @@ def state(tmp_path: Path) -> Path:
 
 def test_committed_changes_persist(state: Path) -> None:
     assert facts(state) == {1, 3, 4}
-    last = Store(state).latest()
+    last = VersionStore(state).latest()
     assert last is not None
     assert (last.version, last.sources) == (3, {"s": SourceOffset("q", 3)})
 
 
 def test_uncommitted_files_are_removed(state: Path) -> None:
-    store = Store(state).open()
+    store = VersionStore(state).open()
     draft = store.draft()
     store.add(draft, "p", changes([9]))
     store.add_program(draft, "q(1).")
@@ -70,7 +72,7 @@ def test_uncommitted_files_are_removed(state: Path) -> None:
 
 
 def test_a_version_is_created_once(state: Path) -> None:
-    store = Store(state).open()
+    store = VersionStore(state).open()
     (state / "commits" / "00000004.json").write_text("of someone else")
     with pytest.raises(TidelogError, match="version 4 exists: another process has written"):
         commit(store, changes([5]))
@@ -78,16 +80,16 @@ def test_a_version_is_created_once(state: Path) -> None:
 
 
 def test_two_processes(state: Path) -> None:
-    store = Store(state).open()
+    store = VersionStore(state).open()
     with pytest.raises(TidelogError) as refusal:
-        Store(state).open()
+        VersionStore(state).open()
     import os
 
     first = f"error: process {os.getpid()} is using the state folder {state}\n"
     advice = "    wait for it, stop it, or use another state folder"
     assert str(refusal.value) == first + advice
     store.close()
-    Store(state).open().close()
+    VersionStore(state).open().close()
 
 
 def needed(state: Path) -> list[Path]:
@@ -98,7 +100,7 @@ def needed(state: Path) -> list[Path]:
 
 
 def restored(state: Path) -> None:
-    store = Store(state).open()
+    store = VersionStore(state).open()
     try:
         store.changes()
         assert store.program
@@ -146,11 +148,11 @@ def test_the_error_names_the_file_and_advises(state: Path) -> None:
 def test_another_format(state: Path) -> None:
     (state / "id").write_text("9 abc\n")
     with pytest.raises(TidelogError, match="has state format 9; this version uses 1"):
-        Store(state).open()
+        VersionStore(state).open()
 
 
 def test_a_snapshot_is_due_when_changes_outgrow_the_last(tmp_path: Path) -> None:
-    store = Store(tmp_path).open()
+    store = VersionStore(tmp_path).open()
     commit(store, insertions(P, pa.table({"x": list(range(2_000))})))
     assert not store.wants_snapshot
     snapshots = 0
@@ -170,7 +172,7 @@ def test_a_snapshot_is_due_when_changes_outgrow_the_last(tmp_path: Path) -> None
 
 
 def test_a_snapshot_is_due_after_many_small_versions(tmp_path: Path) -> None:
-    store = Store(tmp_path).open()
+    store = VersionStore(tmp_path).open()
     for number in range(70):
         commit(store, changes([number]))
         if store.wants_snapshot:
@@ -181,7 +183,7 @@ def test_a_snapshot_is_due_after_many_small_versions(tmp_path: Path) -> None:
     assert len(list((tmp_path / "data").iterdir())) == 5
 
 
-def facts_of(store: Store) -> set[int]:
+def facts_of(store: VersionStore) -> set[int]:
     return {row[0] for row in rows_of(inserted(store.changes()["p"]))}
 
 

@@ -179,3 +179,23 @@ def test_an_unfolded_rule_can_be_read_again() -> None:
     again = analyse(parse(to_text(typed)).program).typed
     assert again is not None
     assert evaluate.evaluate(again, {})["p"] == rows(program, unfold=False)
+
+
+def test_what_expands_to_too_much_is_stored() -> None:
+    """A run accepts what `check` accepts: unfolding is only a saving there."""
+    double = "\n".join(
+        f".decl i{k}(x: number) inline\ni{k}(x) :- i{k - 1}(x), i{k - 1}(x)." for k in range(1, 40)
+    )
+    many = ", ".join(["i0(x)"] * 22)
+    for rules, use in (("", "i39(x)"), ("i0(x) :- q(x + 1), q(x).\n", many)):
+        program = f".decl i0(x: number) inline\ni0(x) :- q(x).\n{rules}q(1).\n"
+        program += f"{double}\np(x) :- {use}."
+        assert rows(program, unfold=True) == {(1,)}
+
+
+def test_what_must_be_unfolded_is_refused_if_it_is_too_much() -> None:
+    rules = ".decl i(x: number, y: number) inline\ni(x, y) :- x < y. i(x, y) :- x > y + 1.\n"
+    program = f"{rules}q(1).\np(x) :- q(x), {', '.join(f'i(x, {k})' for k in range(22))}."
+    for unfold in (False, True):
+        (found,) = analyse(parse(program).program, unfold).diagnostics
+        assert found.message == "the alternatives of this clause multiply to more than 10,000"

@@ -343,3 +343,9 @@ def test_the_pipeline_is_data() -> None:
         "desugar",
         "stratify",
     ]
+
+
+def test_rules_of_one_relation_have_names_of_their_own() -> None:
+    """A rule whose name is that of another would neither be added nor removed."""
+    clauses = parse("".join(f"p(x) :- e(x, {i}).\n" for i in range(20_000))).program.clauses
+    assert len(set(map(name_of, clauses))) == len(clauses)

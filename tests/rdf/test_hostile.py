@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 from pathlib import Path
 
 import pytest
 
-from tidelog.program.diagnostics import TidelogError
+from tidelog.control.limits import Limits
+from tidelog.program.diagnostics import LimitError, TidelogError
+from tidelog.rdf.graph import Graph
 from tidelog.rdf.readers import Reader
 
 RDF = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/"'  # on every root
@@ -209,3 +212,37 @@ def test_invalid_options_are_rejected() -> None:
         Reader(blank_nodes="mine")
     with pytest.raises(TidelogError, match="invalid base IRI"):
         Reader(base="no base").text("<a:s> <a:p> <o> .", "turtle")
+
+
+class Endless(io.BytesIO):
+    """The same lines again and again."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text.encode() * 100
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return self.text
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (Limits(max_seconds=0.2), "stopped at more than 0.2 seconds"),
+        (Limits(max_memory=1 << 20), "stopped at more than 1 MiB of memory"),
+    ],
+)
+@pytest.mark.parametrize("form", ["ntriples", "turtle", "nquads", "rdfxml", "jsonld"])
+def test_sources_without_an_end(form: str, limits: Limits, message: str) -> None:
+    source = Endless("<a:s> <a:p> <a:o> .\n")
+    with pytest.raises(LimitError) as stopped:
+        Graph("none", data=[source], format=form, limits=limits)
+    assert message in str(stopped.value)
+    assert str(stopped.value).endswith("<stdin> was read")
+
+
+def test_a_transaction_without_an_end() -> None:
+    graph = Graph("none", limits=Limits(max_seconds=0.2))
+    with pytest.raises(LimitError, match=r"<stdin> was read$"), graph.transaction() as tx:
+        tx.load(Endless("<a:s> <a:p> <a:o> .\n"), format="ntriples")
+    assert len(graph) == 0

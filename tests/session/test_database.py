@@ -103,7 +103,7 @@ def test_bad_questions(db: Database, question: str, message: str) -> None:
     assert str(refused.value) == message
 
 
-@pytest.mark.parametrize("question", ["", "// nothing", "n(x).", "n(x), y < 3", "query(x)"])
+@pytest.mark.parametrize("question", ["", "// nothing", "n(x).", "n(x), y < 3", "n(", "query(x)"])
 def test_messages_stay_within_the_question(db: Database, question: str) -> None:
     """Lines and advice are about what was asked, not about the rule that is made of it."""
     with pytest.raises(ProgramError) as refused:
@@ -112,6 +112,7 @@ def test_messages_stay_within_the_question(db: Database, question: str) -> None:
     assert "<query>:2" not in message
     assert "query'" not in message
     assert "in the head" not in message
+    assert "`:-`" not in message
 
 
 def test_a_failed_question_names_the_question(db: Database) -> None:
@@ -318,7 +319,7 @@ def test_facts_from_a_generator_of_an_undeclared_relation() -> None:
         (
             "f",
             pd.DataFrame({"a": [1.5]}).groupby("a"),
-            "error: expected rows, a frame or a series, got a DataFrameGroupBy",
+            "error: f: expected rows, a frame or a series, got a DataFrameGroupBy",
         ),
         (
             "e",
@@ -390,9 +391,36 @@ def test_a_series_is_a_relation_of_one_column(column: object) -> None:
 @pytest.mark.parametrize("thing", [pd.Categorical([1]), pd.DataFrame({"x": [1]}).groupby("x")])
 def test_other_objects_of_pandas_are_refused(thing: object) -> None:
     kind = type(thing).__name__
-    message = f"^error: expected rows, a frame or a series, got a {kind}$"
+    message = f"^error: q: expected rows, a frame or a series, got a {kind}$"
     with pytest.raises(DataError, match=message):
         Database(".decl q(x: number)\n", facts={"q": thing})
+
+
+def test_what_gives_its_batches_once() -> None:
+    batch = pa.record_batch({"x": [1, 2]})
+    for declared in ("", ".decl q(x: number)\n"):
+        once = pa.RecordBatchReader.from_batches(batch.schema, [batch])
+        assert list(Database(declared + "r(x) :- q(x).", facts={"q": once})["r"]) == [(1,), (2,)]
+
+
+def test_arrays_that_are_no_plain_arrays() -> None:
+    program = "r(x) :- q(x)."
+    masked = np.ma.array([1, 2], mask=[False, True])
+    with pytest.raises(DataError, match=r"^error: q: the array has masked cells"):
+        Database(program, facts={"q": masked})
+    for array in (np.asmatrix([[1], [2]]), np.ma.array([1, 2])):
+        assert list(Database(program, facts={"q": array})["r"]) == [(1,), (2,)]
+    with pytest.raises(DataError, match=r"^error: q: its facts do not show"):
+        Database(program, facts={"q": np.array(5)})
+
+
+def test_messages_about_given_facts_name_them() -> None:
+    mixed = pd.DataFrame({"x": [1, "a"]})
+    with pytest.raises(DataError, match=r"^error: q: the frame cannot be read: Could not .*; Conv"):
+        Database("r(x) :- q(x).", facts={"q": mixed})
+    with pytest.raises(ProgramError) as refused:
+        Database("r(x) :- q(x).", facts={"q": [(1, 2)]})
+    assert str(refused.value).endswith("note: its facts show these columns")
 
 
 def test_deltas_report_relations_added_at_run_time() -> None:

@@ -4,14 +4,17 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tidelog import Commit, Database, FactChange
@@ -20,8 +23,10 @@ from tidelog.changes import arrivals as arriving
 from tidelog.changes.arrivals import Arrivals
 from tidelog.control.limits import Limits
 from tidelog.formats import fact_files, quoted_fields
+from tidelog.formats.byte_source import Bounds
 from tidelog.local import string_functors
-from tidelog.program.diagnostics import LimitError, TidelogError
+from tidelog.program.diagnostics import DataError, LimitError, TidelogError
+from tidelog.program.rules import Relation
 
 PROGRAM = ".decl q(x: number)\np(x) :- q(x)."
 FACTS = "error: stopped at more than 1,000 facts\n    a larger limit is set by --max-facts\n    "
@@ -67,6 +72,27 @@ def test_rows_inserted_without_an_end(make: Callable[[], Iterator[tuple[int]]]) 
     with db.transaction() as tx:
         tx.insert("q", ((n % 7,) for n in range(5000)))
     assert db.size("p") == 7
+
+
+def test_batches_without_an_end() -> None:
+    schema = pa.schema([("x", pa.int64())])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for n in itertools.count():
+            assert n < 1000, "read to the end before any fact is counted"
+            yield pa.record_batch({"x": range(n * 100, n * 100 + 100)})
+
+    def reader() -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+    with pytest.raises(LimitError) as stopped:
+        Database(PROGRAM, {"q": reader()}, limits=LIMITS)
+    assert str(stopped.value) == f"{FACTS}the facts of `q` were read"
+    db = Database(PROGRAM, limits=LIMITS)
+    with pytest.raises(LimitError) as stopped, db.transaction() as tx:
+        tx.insert("q", reader())
+    assert str(stopped.value) == f"{FACTS}the changes of `q` were read"
+    assert db.size("q") == 0
 
 
 def test_changes_one_by_one_without_an_end() -> None:
@@ -193,6 +219,31 @@ def test_a_file_of_facts_is_read_in_portions(
         for most in ((2_000, 3_000, 30_000) if "col" in parameters else (20_000, 30_000))
     ]
     assert set(sizes) == {Database(program, tmp_path).size("q")}
+
+
+def test_the_standard_input_need_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fact_files, "FIRST", 1000)
+    relation = Relation("q", ("x",), ("number",))
+
+    class Lines(io.BytesIO):
+        given = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            first, self.given = self.given, self.given + 100
+            assert first < 10_000, "read to the end before any fact is counted"
+            return "".join(f"{n}\n" for n in range(first, first + 100)).encode()
+
+    tables = fact_files.read_portions(Lines(), relation, bounds=Bounds(max_facts=50))
+    rows = [row for table in islice(tables, 3) for row in table.rows()]
+    assert rows == [(n,) for n in range(len(rows))]
+    text = "".join(f"{n}\n" for n in range(3_000)) + "x\n"
+    tables = fact_files.read_portions(
+        io.BytesIO(text.encode()), relation, bounds=Bounds(max_facts=50)
+    )
+    with pytest.raises(DataError, match=r"^<stdin>:3001:1: error: "):
+        list(tables)
+    (empty,) = fact_files.read_portions(io.BytesIO(), relation, bounds=Bounds(max_facts=50))
+    assert empty.rows() == []
 
 
 def test_a_pattern_that_is_none_warns_at_the_caller(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from tidelog.control.limits import Limits
+from tidelog.session import ENGINES
 
 if TYPE_CHECKING:
     from tidelog.session.backends import Place
@@ -70,7 +71,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class Reading(TypedDict):
+class ReadingOptions(TypedDict):
     """How the text of a program is read, as `read_program` takes it."""
 
     allow_paths: bool
@@ -78,9 +79,11 @@ class Reading(TypedDict):
     macros: dict[str, str]
 
 
-def reading(options: argparse.Namespace) -> Reading:
+def reading(options: argparse.Namespace) -> ReadingOptions:
     given = {name: value for each in options.macro for name, value in each.items()}
-    return Reading(allow_paths=options.allow_paths, include=options.include_dir, macros=given)
+    return ReadingOptions(
+        allow_paths=options.allow_paths, include=options.include_dir, macros=given
+    )
 
 
 def folder(text: str) -> Path:
@@ -166,7 +169,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("engine")
     group.add_argument(
         "--engine",
-        choices=("local", "spark"),
+        choices=ENGINES,
         default="local",
         help="local (unless given) evaluates in this process; spark on Apache Spark, with .input "
         "and .output in all formats of Spark (IO=parquet, IO=delta, IO=table, …)",

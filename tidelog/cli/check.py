@@ -47,13 +47,13 @@ def main(options: argparse.Namespace) -> int:
     return 2 if faulty else 0
 
 
-def findings(name: str, reading: arguments.Reading) -> tuple[list[Diagnostic], Sources]:
+def findings(name: str, reading: arguments.ReadingOptions) -> tuple[list[Diagnostic], Sources]:
     """All errors and warnings of one program, in the order of its text."""
     with uncollected():
         return _findings(name, reading)
 
 
-def _findings(name: str, reading: arguments.Reading) -> tuple[list[Diagnostic], Sources]:
+def _findings(name: str, reading: arguments.ReadingOptions) -> tuple[list[Diagnostic], Sources]:
     from tidelog.plan import analyse
     from tidelog.plan.accept import Accepted
 

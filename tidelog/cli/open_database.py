@@ -11,7 +11,7 @@ from tidelog.cli import arguments
 from tidelog.cli.functor_files import functors_of
 from tidelog.cli.run_files import Files
 from tidelog.cli.terminal import close_ears, say, stdin
-from tidelog.control.progress import Progress, Rounds
+from tidelog.control.progress import Progress, RoundProgress
 from tidelog.control.terminal import is_terminal
 from tidelog.plan.accept import Accepted
 from tidelog.program.diagnostics import Diagnostic, ProgramError, render
@@ -42,7 +42,7 @@ def facts_of(
 
 
 def progress_of(options: argparse.Namespace) -> Progress:
-    return Rounds() if options.engine == "spark" else Progress()
+    return RoundProgress() if options.engine == "spark" else Progress()
 
 
 def open_database(accepted: Accepted, files: Files, options: argparse.Namespace) -> Database:

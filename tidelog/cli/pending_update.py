@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tidelog.control.progress import Progress, Rounds
+from tidelog.control.progress import Progress, RoundProgress
 from tidelog.program.changes import FactChange, RuleChange
 from tidelog.program.diagnostics import Sources
 from tidelog.program.rules import Relation
@@ -22,7 +22,7 @@ class PendingUpdate:
         self.database = database
         self.algorithm: str | None = None  # the database's own
         self.changes: list[FactChange | RuleChange] = []
-        self._line = Rounds() if database._loaded.shows_rounds else Progress()
+        self._line = RoundProgress() if database._loaded.shows_rounds else Progress()
         self._transaction: Transaction | None = None
 
     def relations(self) -> Mapping[str, Relation]:

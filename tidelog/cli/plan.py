@@ -107,7 +107,7 @@ def _of_goals(accepted: Accepted, options: argparse.Namespace) -> Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PlanDetails:
     """Sizes of relations if facts are loaded, the join order of each rule, and on Spark the
     placement of each stratum."""
 
@@ -116,7 +116,7 @@ class Found:
     place: Callable[[Stratum], str] | None = None
 
 
-def _orders(accepted: Accepted, options: argparse.Namespace) -> Found:
+def _orders(accepted: Accepted, options: argparse.Namespace) -> PlanDetails:
     from tidelog.session.backends import Place
 
     if options.facts is None:
@@ -124,12 +124,12 @@ def _orders(accepted: Accepted, options: argparse.Namespace) -> Found:
         for relation in accepted.checked.relations.values():
             store.declare(relation)
         orders = store.join_orders
-        return Found(None, None if orders is None else orders.join_order)
+        return PlanDetails(None, None if orders is None else orders.join_order)
     database = _evaluated(accepted, options)
-    return Found(database.size, database.join_order)
+    return PlanDetails(database.size, database.join_order)
 
 
-def _on_spark(accepted: Accepted, options: argparse.Namespace) -> Found:
+def _on_spark(accepted: Accepted, options: argparse.Namespace) -> PlanDetails:
     """Placements; without facts, Spark is not started."""
     from tidelog.spark.preview import options_of, planned, told_of
 
@@ -137,10 +137,10 @@ def _on_spark(accepted: Accepted, options: argparse.Namespace) -> Found:
         database = _evaluated(accepted, options)
         told = database._backend.places
         assert told is not None
-        return Found(database.size, place=lambda stratum: told_of(told, stratum))
+        return PlanDetails(database.size, place=lambda stratum: told_of(told, stratum))
     asked = options_of(options.strategy, options.driver_facts)
     relations = accepted.checked.relations
-    return Found(None, place=lambda stratum: planned(stratum, relations, asked))
+    return PlanDetails(None, place=lambda stratum: planned(stratum, relations, asked))
 
 
 def _evaluated(accepted: Accepted, options: argparse.Namespace) -> Database:
@@ -166,7 +166,7 @@ def _evaluated(accepted: Accepted, options: argparse.Namespace) -> Database:
         )
 
 
-def lines(checked: CheckedProgram, found: Found) -> Iterator[str]:
+def lines(checked: CheckedProgram, found: PlanDetails) -> Iterator[str]:
     """The plan as text: strata in order with their modules, rules, join orders or placements, and
     relations closed by declarations."""
     if not checked.strata:
@@ -181,7 +181,7 @@ def lines(checked: CheckedProgram, found: Found) -> Iterator[str]:
             yield f"closure: {relation.name} is transitive"
 
 
-def _stratum(number: int, stratum: Stratum, found: Found) -> Iterator[str]:
+def _stratum(number: int, stratum: Stratum, found: PlanDetails) -> Iterator[str]:
     names = []
     for name in stratum.relations:
         if name.startswith("%") and "^" in name:

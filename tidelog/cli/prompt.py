@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FILE = "<input>"
 _COMMAND = re.compile(r"\s*:[a-z]")  # a rule may continue with `:- …` on the next line
+EXAMPLE = "write `+edge(1, 2).`, `-edge(1, 2).`, `commit.`, or `?edge(1, x).` to query"
 SHOWN = 100  # lines of a delta or an answer at a terminal
 
 COMMANDS = {
@@ -42,7 +43,7 @@ NOTATION = """\
 +edge(1, 2).                            insert a fact
 -edge(2, 3).                            delete a fact
 +path(x, z) :- path(x, y), edge(y, z).  add a rule
--path(x, y) :- edge(x, y).              remove a rule; or by its name: -rule "path.3fa2c1".
+-path(x, y) :- edge(x, y).              remove a rule; or by name: -rule "NAME".
 commit.                                 apply the changes, and show the delta
 ?path(1, x), x > 2.                     query what is committed"""
 
@@ -65,7 +66,7 @@ class Session:
         self.pending = PendingUpdate(database)
         self.failed = False
         self._shown = shown
-        self._changes = Changes(FILE, self.pending.relations)
+        self._changes = Changes(FILE, self.pending.relations, EXAMPLE)
         self._query: str | None = None
         self._past: list[Past] = []
         self._undoable: list[Past] = []

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.cli import arguments
 from tidelog.cli.terminal import Interrupted, Unread, fault, out, say, stdin, stdout
+from tidelog.control.limits import Limits, Watch, guarded
 from tidelog.control.progress import Progress
 from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.formats.line_reader import pieces_of, whole_lines
-from tidelog.program.diagnostics import TidelogError, plural
+from tidelog.program.diagnostics import TidelogError, during, plural
 from tidelog.rdf import generate, writers
-from tidelog.rdf.patch import Form, PatchReader, form_of, text_of
+from tidelog.rdf.patch import Form, PatchReader, PatchUpdate, form_of, text_of
 from tidelog.rdf.profiles import PROFILES, short
 from tidelog.rdf.readers import BLANK_NODES, FORMATS, expand
 from tidelog.rdf.triple_columns import Columns
@@ -183,7 +184,7 @@ def _materialise(options: argparse.Namespace) -> int:
     if options.output is None:
         options.parser.error(f"{options.action} requires -o FILE")
     _check_targets(options, options.files)
-    stats = Stats()
+    stats = RdfStats()
     graph = _opened(options, options.files, stats)
     _warn(graph)
     _write(graph, options.output)
@@ -196,12 +197,13 @@ def _apply(options: argparse.Namespace) -> int:
     if not data:
         options.parser.error("apply takes DATA and, last, CHANGES")
     _check_targets(options, options.files)
-    stats = Stats()
+    stats = RdfStats()
     graph = _opened(options, data, stats)
     source = _stdin() if changes == "-" else changes
     reader = PatchReader("<stdin>" if changes == "-" else changes)
     with _deltas(options.deltas) as report, _noting_updates(stats, options.output is not None):
-        for update in reader.updates(whole_lines(pieces_of(source), reader.file)):
+        updates = reader.updates(whole_lines(pieces_of(source), reader.file))
+        while (update := _next(updates, reader.file, options)) is not None:
             delta = graph.update(update, strict=options.strict)
             stats.add(delta, graph)
             report(delta, reader.form or "patch")
@@ -214,8 +216,17 @@ def _apply(options: argparse.Namespace) -> int:
     return 0
 
 
+def _next(
+    updates: Iterator[PatchUpdate], file: str, options: argparse.Namespace
+) -> PatchUpdate | None:
+    """The next update, if there is one; waiting for it takes no time from its limit."""
+    memory = Limits(max_memory=arguments.limits(options).max_memory)
+    with guarded(Watch(memory, lambda: 0).look), during(f"changes were read from {file}"):
+        return next(updates, None)
+
+
 def _check(options: argparse.Namespace) -> int:
-    graph = _opened(options, options.files, Stats())
+    graph = _opened(options, options.files, RdfStats())
     wrong = graph.inconsistencies()
     named = partial(short, prefixes=graph.prefixes)
     for number, each in enumerate(wrong):
@@ -276,7 +287,7 @@ def _write_facts(folder: str, facts: dict[str, list[tuple[str, ...]]]) -> None:
 
 
 @dataclass
-class Stats:
+class RdfStats:
     """Counts and times of a command, for --stats."""
 
     explicit: int = 0
@@ -307,7 +318,7 @@ class Stats:
             staged.commit()
 
 
-def _opened(options: argparse.Namespace, data: list[str], stats: Stats) -> Graph:
+def _opened(options: argparse.Namespace, data: list[str], stats: RdfStats) -> Graph:
     from tidelog.rdf.graph import Graph
 
     if [*options.files, *options.ontology].count("-") > 1:
@@ -400,7 +411,7 @@ def _deltas(paths: list[str]) -> Iterator[Callable[[GraphDelta, Form], None]]:
 
 
 @contextmanager
-def _noting_updates(stats: Stats, more: bool) -> Iterator[None]:
+def _noting_updates(stats: RdfStats, more: bool) -> Iterator[None]:
     """Add to errors how many updates were applied before."""
 
     def applied() -> str:

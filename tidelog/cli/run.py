@@ -221,7 +221,7 @@ def _warn(accepted: Accepted, files: Files) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ProfileFiles:
     """Where the profile goes: a table (None is the standard error) and a page."""
 
     program: str
@@ -248,17 +248,17 @@ class Report:
         say(f"profile: {self.page}")
 
 
-def _report_of(options: argparse.Namespace) -> Report | None:
+def _report_of(options: argparse.Namespace) -> ProfileFiles | None:
     if options.profile is None:
         return None
     name = "program" if options.program == "-" else Path(options.program).name
     if not options.profile:
         folder = Path("." if options.output == "-" else options.output)
-        return Report(name, None, folder / f"{name.removesuffix('.dl')}.profile.html")
+        return ProfileFiles(name, None, folder / f"{name.removesuffix('.dl')}.profile.html")
     file = Path(options.profile)
     if file.suffix == ".html":
-        return Report(name, None, file)
-    return Report(name, file, file.with_suffix(".html"))
+        return ProfileFiles(name, None, file)
+    return ProfileFiles(name, file, file.with_suffix(".html"))
 
 
 def _settle_arguments(options: argparse.Namespace) -> None:

@@ -60,7 +60,7 @@ def stdout() -> BinaryIO:
     return sys.stdout.buffer
 
 
-class Whole:
+class WholeOutput:
     """The standard output, for results that must reach their reader completely.
 
     In a block that holds Ctrl-C back, writing continues after the first one, however slow the

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tidelog.cli.run_files import Files
-from tidelog.cli.terminal import Whole, drop_stdout
+from tidelog.cli.terminal import WholeOutput, drop_stdout
 from tidelog.control.limits import Interrupts
 from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.formats.byte_source import FileFault
@@ -44,7 +44,7 @@ class Reports:
         _refuse_overwriting(named, changes, accepted, files)
         if sum(place.live for place in deltas) > 1:
             raise TidelogError("error: deltas can be printed only once")
-        printed = Whole() if any(place.live for place in deltas) else None
+        printed = WholeOutput() if any(place.live for place in deltas) else None
         relations = accepted.checked.relations
         for place in deltas:
             if place.relation:

@@ -1,4 +1,4 @@
-"""Closures of binary relations that are kept while their facts come and go."""
+"""Closures of binary relations that are maintained while their facts are inserted and deleted."""
 
 from __future__ import annotations
 

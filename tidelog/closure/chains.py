@@ -1,4 +1,4 @@
-"""What chains of facts connect, without a look at every chain.
+"""What chains of facts connect, without enumerating the chains.
 
 A rule `r(x, y) :- a(x, u), b(v, u), c(v, y).` feeds a symmetric-transitive r with a pair for each
 chain x, u, v, y. To know the components of r, fewer pairs are enough, and these are found without
@@ -155,7 +155,7 @@ def _leading(chain: Laid) -> list[NDArray[np.uint8]]:
 
 
 def _joined(chain: Laid, look: Callable[[], None]) -> Pairs:
-    """All pairs of ends that the chain connects; what leads nowhere is not followed."""
+    """All pairs of ends that the chain connects; dead ends are not followed."""
     bounds: NDArray[np.int64] = new(chain.nodes + 1, np.int64)
     leading = _leading(chain)[1:]
     steps = [*zip(chain.each(), leading, strict=True)]

@@ -1,7 +1,7 @@
-"""The symmetric-transitive closure of a set of edges, kept while edges come and go.
+"""The symmetric-transitive closure of a set of edges, maintained while edges are added and removed.
 
 The closure is an equivalence, so its classes say everything: the connected components of the
-graph, directions set aside. Edges that come unite classes (union-find). For an edge that goes
+graph, directions set aside. New edges unite classes (union-find). For an edge that goes
 two searches run, one from each of its ends, in turn: if they meet, nothing has changed; if one
 of them finds no more nodes, these are cut off. So an edge that is no bridge costs a short search
 as a rule, and a bridge about the smaller part. The dynamic forests of Holm, de Lichtenberg and
@@ -76,7 +76,7 @@ class Components:
 
     @property
     def size(self) -> int:
-        """How many pairs there are."""
+        """The number of pairs."""
         return self._size
 
     def memory(self) -> int:
@@ -123,7 +123,7 @@ class Components:
         return roots
 
     def insert(self, edges: ArrayLike) -> Pairs:
-        """Add edges; returns the pairs that came."""
+        """Add edges; returns the new pairs."""
         ways = self._graph.absent(as_pairs(edges))
         if not len(ways):
             return NO_PAIRS
@@ -148,14 +148,14 @@ class Components:
         return keys
 
     def _union(self, keys: Ways) -> tuple[Plan, int]:
-        """What becomes of these classes, and how many pairs come."""
+        """The union of these classes, and how many pairs that adds."""
         nodes, parts, found, count = kernels.measure_union(self._classes, keys)
         plan = Plan.of(nodes, parts, found)
         kernels.plan_union(self._classes, keys, plan)
         return plan, count
 
     def delete(self, edges: ArrayLike) -> Pairs:
-        """Take edges away; returns the pairs that went."""
+        """Remove edges; returns the pairs that are lost."""
         graph = self._graph
         ways = graph.present(as_pairs(edges))
         if not len(ways):
@@ -201,7 +201,7 @@ class Components:
         return self.insert(given), self.delete(before[~kept])
 
     def _pieces(self, changed: Ways, nodes: int) -> tuple[Plan, int]:
-        """What the classes that changed fall apart into, and how many pairs go."""
+        """The parts of the classes that fell apart, and how many pairs that removes."""
         keys, ends = new(nodes, np.uint64, clear=False), new(len(changed), np.int64)
         kernels.list_pieces(self._classes, changed, self._marks, keys, ends)
         plan = Plan.of(nodes, nodes, len(changed))
@@ -236,7 +236,7 @@ class Components:
         self._nodes = fresh.stop
 
     def _tidy(self) -> None:
-        """Give back memory that lies idle, if there is enough memory to do it."""
+        """Free idle memory, if there is enough memory to copy."""
         try:
             self._graph.tidy()
             if self._graph.asleep > self._nodes // 2 + SPARE:
@@ -245,7 +245,7 @@ class Components:
             pass
 
     def _renew(self) -> None:
-        """Build everything anew from the edges: nodes without edges are forgotten."""
+        """Rebuild everything from the edges, without the nodes that have none."""
         fresh = Components()
         ways = fresh._graph.absent(self.edges())
         fresh._fit()

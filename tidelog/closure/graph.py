@@ -138,7 +138,7 @@ class Graph:
         return edges
 
     def tidy(self) -> None:
-        """Give back memory that lists have left behind."""
+        """Free memory that lists no longer use."""
         if max(self._tops) > SLACK * self.edges + 4096:
             self.out, self._tops[0] = self._tightened(self.out)
             self.into, self._tops[1] = self._tightened(self.into)

@@ -1,4 +1,4 @@
-"""Arrays that grow. What cannot be had is a limit that was met."""
+"""Arrays that grow. Running out of memory is a LimitError."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_PAIRS: Pairs = np.empty((0, 2), dtype=np.uint32)
 
 
 def new(shape: int | tuple[int, int], kind: type[np.generic], clear: bool = True) -> NDArray[Any]:
-    """Zeros, or anything where nobody reads before writing."""
+    """Zeros, or uninitialised memory where every cell is written before it is read."""
     try:
         return np.zeros(shape, dtype=kind) if clear else np.empty(shape, dtype=kind)
     except MemoryError:

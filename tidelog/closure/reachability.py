@@ -1,4 +1,4 @@
-"""The transitive closure of a set of edges, kept while edges come and go.
+"""The transitive closure of a set of edges, maintained while edges are added and removed.
 
 Nodes that reach one another form a component (strongly connected), and share one row of bits:
 the nodes that they reach. A closure is then one pass over the components, successors first,
@@ -61,7 +61,7 @@ class Reachability:
 
     @property
     def size(self) -> int:
-        """How many pairs there are."""
+        """The number of pairs."""
         return int(self._rows.info[rows.SIZE])
 
     def memory(self) -> int:
@@ -113,7 +113,7 @@ class Reachability:
         return self._change(ways, self._graph.reserve(ways), gone=False)
 
     def delete(self, edges: ArrayLike) -> Pairs:
-        """Take edges away; returns the pairs that stopped being reachable."""
+        """Remove edges; returns the pairs that stopped being reachable."""
         ways = self._graph.present(as_pairs(edges))
         if not len(ways):
             return NO_PAIRS
@@ -157,7 +157,7 @@ class Reachability:
         self._rows = self._rows._replace(log=NO_LOG)
 
     def _join(self, ways: Ways) -> None:
-        """Edges one by one if they are few; otherwise, or if that becomes dear, in one pass."""
+        """Edges one by one if they are few; in one pass if they are many or that gets expensive."""
         graph, info, scratch = self._graph, self._rows.info, self._scratch()
         budget = graph.edges * (EDGE + int(info[rows.LIVE]) // self._nodes) // TRIAL
         dear = len(ways) * BULK >= graph.edges
@@ -196,7 +196,7 @@ class Reachability:
         edge_deletion.forget_losses(self._rows, queue)
 
     def _resume(self, said: int) -> None:
-        """Give a kernel that stopped what it needs."""
+        """Allocate what a kernel stopped for."""
         if said == rows.ROOM:
             info = self._rows.info
             capacity = int(info[rows.CAPACITY])
@@ -222,7 +222,7 @@ class Reachability:
         self._nodes = self._graph.nodes
 
     def _tidy(self) -> None:
-        """Give back memory that lies idle, if there is enough memory to do it."""
+        """Free idle memory, if there is enough memory to copy."""
         r, graph = self._rows, self._graph
         try:
             if graph.asleep > self._nodes // 2 + SPARE:
@@ -248,7 +248,7 @@ class Reachability:
         return ways
 
     def _renew(self) -> None:
-        """Build everything anew from the edges: nodes without edges are forgotten."""
+        """Rebuild everything from the edges, without the nodes that have none."""
         fresh = Reachability()
         ways = fresh._enter(self.edges())
         fresh._begin()

@@ -10,8 +10,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -49,14 +50,21 @@ class Position:
 
 Show = Callable[[Position], None]
 
+# where Linux tells the limit of a container: control groups, version 2 and 1
+CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
 
 def default_memory() -> int | None:
-    """Nine tenths of the machine's memory, so that a runaway program ends before the machine runs
-    out."""
+    """Nine tenths of the memory of the machine, or of the container, so that a runaway program ends
+    before that runs out."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
         return None
+    for file in CONTAINER:
+        with suppress(OSError, ValueError):  # ValueError: "max"
+            memory = min(memory, int(Path(file).read_text()))
+    return memory * 9 // 10
 
 
 def used_memory() -> int:
@@ -239,7 +247,7 @@ def _explained(stop: BaseException, ended: BaseException) -> BaseException:
 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
-    """If a limit is reached in the block, say what was being done."""
+    """If a limit is reached in the block, the error names what was being done."""
     try:
         yield
     except LimitError as stop:
@@ -268,6 +276,7 @@ class _Guard:
         self.done = False
         self.error: BaseException | None = None
         self._check = check
+        self._checking = False
         self._stop_at = 0.0  # no stop is raised before this time
         self._thread: threading.Thread | None = None
         self._timed = False
@@ -303,11 +312,19 @@ class _Guard:
 
     def _stops(self) -> bool:
         """Whether the block must stop now."""
+        if self._checking:  # on a busy machine the next alarm arrives before a check is over
+            return False
         if self.error is None:
+            self._checking = True
             try:
                 self._check()
+            except _Stop:
+                if self.error is None:  # the stop is not this guard's own
+                    raise
             except BaseException as error:
                 self.error = error
+            finally:
+                self._checking = False
         if self.error is None or self.done or time.perf_counter() < self._stop_at:
             return False
         self._stop_at = time.perf_counter() + AGAIN
@@ -397,7 +414,7 @@ class Watch:
         self._rule, self._relation = rule, rule.head.relation
 
     def pairs(self, count: int) -> None:
-        """A closure has found this many pairs and continues."""
+        """Check the limits; a closure has found this many pairs so far."""
         most = self.limits.max_facts
         if most is not None and self.facts() + count > most:
             self._stop(f"more than {plural(most, 'fact')}", self._rule, "--max-facts")
@@ -433,7 +450,8 @@ class Watch:
     def _stop(self, what: str, rule: Rule | None, option: str) -> None:
         if not self._relation:
             raise limit_error(what, option)
-        message = f"stopped at {what}, in round {self.in_round} of {self._relation}"
+        relation = "the query" if self._relation.startswith("query'") else self._relation
+        message = f"stopped at {what}, in round {self.in_round} of {relation}"
         if rule is not None:
             where = f"{rule.at.file}:{rule.at.line}:{rule.at.column}: " if rule.at.line else ""
             message = f"{where}error: {message}, in the rule\n    {rule.text}"

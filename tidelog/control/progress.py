@@ -74,7 +74,7 @@ class Progress(Line):
         self.show(line(position, rate))
 
 
-class Rounds(Progress):
+class RoundProgress(Progress):
     """For rounds that take seconds: shows each one, with the latest number of facts."""
 
     def __init__(self, stream: TextIO | None = None) -> None:

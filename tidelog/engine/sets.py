@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-Ids = NDArray[np.uint32]  # numbers that stand for values, a line for each fact
+Ids = NDArray[np.uint32]  # ids of values, a row for each fact
 Saved = Any  # facts of a set, in a form that an engine chooses
 
 
@@ -75,13 +75,13 @@ class Counter:
 
 
 class Taken:
-    """Facts that an engine has set aside to compare with those that take their place."""
+    """Facts that an engine has set aside to compare with those that replace them."""
 
     __slots__ = ()
 
 
 class Sets(Protocol):
-    """Makes sets, as many as anybody holds at once, and lets go of those that nobody holds."""
+    """Makes sets, as many as a program needs, and frees those without references."""
 
     def none(self) -> FactSet:
         """A new, empty set."""
@@ -107,7 +107,7 @@ class Sets(Protocol):
         """Ends a round: an engine may tidy up what earlier rounds left behind."""
 
     def save(self, facts: FactSet) -> Saved:
-        """The facts of a set in a form that lasts, whatever becomes of the set."""
+        """The facts of a set in a form that survives changes of the set."""
 
     def hold(self, saved: Saved) -> FactSet:
         """A set of facts that were saved."""

@@ -23,7 +23,7 @@ class RelationDelta:
     relation: Relation
     sizes: Mapping[Op, int]
     decode: Callable[[Op], Table]
-    frame: Callable[[Op], Any] | None = None  # the facts as Spark has them, if it does
+    frame: Callable[[Op], Any] | None = None  # the facts as a Spark frame, if Spark holds them
 
 
 class OverlapStore(OverlapEngine, PartialCommits, Protocol):
@@ -59,7 +59,7 @@ class Store(Engine, Protocol):
         """Have `tick` called while work goes on; it may raise to stop it."""
 
     def call(self, functions: Mapping[str, Functor]) -> None:
-        """The functions that rules call from now on, by name."""
+        """From now on, rules call these functions, by name."""
 
     def facts(self) -> int:
         """About how many facts there are, for limits."""
@@ -67,7 +67,7 @@ class Store(Engine, Protocol):
     # Facts in and out.
 
     def reads(self, data: object) -> bool:
-        """Does it take such a frame as it is? Tables it always takes."""
+        """Can it load such a frame directly? It can always load tables."""
 
     def load(self, name: str, data: Any, into: Sequence[FactSet]) -> None:
         """Add a relation's facts, a table or a frame that it reads, to these sets."""
@@ -76,7 +76,7 @@ class Store(Engine, Protocol):
         """A relation's facts in the materialisation, or in a view."""
 
     def native(self, name: str) -> Any:
-        """A relation's facts in the form that is at hand: a table, or a frame of Spark."""
+        """A relation's facts as the engine holds them: a table or a Spark frame."""
 
     def holds(self, relation: Relation, row: Sequence[Value]) -> bool:
         """Is this fact in the materialisation?"""
@@ -105,7 +105,7 @@ class Store(Engine, Protocol):
         changed: FactSet,
         check: Callable[[tuple[Value, ...]], None] | None = None,
     ) -> bool:
-        """Facts become explicit, or explicit no more; False if that changes nothing.
+        """Make facts explicit, or no longer explicit; False if that changes nothing.
 
         Those that change join `changed`, or leave it if they change back. `check` is called with
         each row before, and may raise.
@@ -114,10 +114,10 @@ class Store(Engine, Protocol):
     def delta(
         self, phases: Sequence[tuple[Saved, Saved]], relations: Mapping[str, Relation]
     ) -> dict[str, RelationDelta]:
-        """The changes of these relations over phases, each given by what went and what came."""
+        """The delta of these relations over phases, each given as deleted and inserted facts."""
 
     def commit(self) -> None:
-        """What has changed stays. All sets are released but the two that stay."""
+        """Keep the changes. Releases all sets but the two that stay."""
 
     def rollback(self) -> None:
         """Undo what has changed since `begin`; explicit facts, too."""
@@ -126,4 +126,4 @@ class Store(Engine, Protocol):
         """Forget a relation, which has no facts."""
 
     def forget(self, rules: Collection[Rule]) -> None:
-        """Drop what is known of rules that will not come again."""
+        """Forget rules that were removed for good, with their plans."""

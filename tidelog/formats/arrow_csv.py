@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.formats.cells import PARSERS, Fault
+from tidelog.formats.cells import PARSERS, CellFault
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind
 from tidelog.program.table import DTYPES, Column, SymbolColumn, Table
@@ -118,7 +118,7 @@ def _column(kind: Kind, chunks: Any) -> Column | None:
     if kind == "symbol":
         return SymbolColumn(codes, words)
     values = [PARSERS[kind](word) for word in words]
-    if any(isinstance(value, Fault) for value in values):
+    if any(isinstance(value, CellFault) for value in values):
         return None
     distinct: NDArray[Any] = np.array(values, dtype=DTYPES[kind])[codes]
     return distinct

@@ -62,14 +62,14 @@ class Staged:
             raise _unwritable(path, folder, error) from None
 
     def folder(self, path: str) -> str:
-        """Stage a folder: the name under which it is to be made, by somebody else."""
+        """Stage a folder that the caller creates; returns its temporary name."""
         target = os.path.realpath(path)
         temporary = _beside(target)
         self._staged.append((temporary, target))
         return temporary
 
     def file(self, path: str) -> tuple[str, bool]:
-        """Stage a file that somebody else makes: its name until then, and whether it is begun."""
+        """Stage a file that the caller writes: its temporary name, and whether it exists."""
         target = os.path.realpath(path)
         for temporary, known in self._staged:
             if known == target:
@@ -85,7 +85,7 @@ class Staged:
         return temporary, False
 
     def commit(self) -> None:
-        """Give everything that is staged its name."""
+        """Rename everything that is staged to its final name."""
         folders = set()
         with _uninterrupted():
             while self._staged:
@@ -133,7 +133,7 @@ def check_folder_target(path: str) -> None:
 
 
 def check_target(path: str) -> None:
-    """Refuse at once what could not be written later."""
+    """Refuse now a file that could not be written later."""
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     try:
@@ -146,7 +146,7 @@ def check_target(path: str) -> None:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block."""
+    """Hold Ctrl-C back until the end of the block."""
     if threading.current_thread() is not threading.main_thread():
         yield  # it arrives in the main thread only
         return

@@ -15,7 +15,7 @@ from tidelog.program.diagnostics import DataError, Diagnostic, plural, render, t
 
 MAX_BYTES = 16 * 2**30  # of facts in one file, after decompression
 MAX_RATIO = 200  # decompressed to compressed; files of facts stay below 50
-FREE_BYTES = 64 * 2**20  # the ratio is not looked at before so much has come out
+FREE_BYTES = 64 * 2**20  # bytes of output before the ratio is checked
 
 GZIP_MAGIC = b"\x1f\x8b"  # never valid UTF-8, so no plain file of facts starts so
 _PIECE = 2**20
@@ -49,7 +49,7 @@ class Distinct:
         self.look(len(rows), lambda: _distinct(rows))
 
     def look(self, size: int, count: Callable[[], int]) -> None:
-        """So many rows are there; `count` tells how many facts they are."""
+        """Called with the number of rows; `count` returns how many distinct facts they are."""
         if self._most is None or self._count_at is None or size <= self._count_at:
             return
         if count() > self._most:
@@ -115,7 +115,7 @@ def pieces(source: Source) -> Iterator[bytes]:
     if is_path(source) and name.endswith(".gz") and not packed:
         raise _not_packed(name)
     if packed:
-        # What is compressed is small, and the way out of it is one for all.
+        # Compressed data is small; it is decompressed by the same code as files.
         data = b"".join((first, *given))
         yield from _decompressed(data, name, MAX_BYTES, MAX_RATIO)
         return

@@ -21,7 +21,7 @@ BLANKS = " \t"
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class CellFault:
     """Why a field has no value; `{cell}` and `{column}` in the message are placeholders."""
 
     message: str
@@ -30,41 +30,41 @@ class Fault:
 
 
 def shown(text: str, room: int = 40) -> str:
-    """A field as messages quote it: in one line and not too long."""
+    """A field as messages quote it: one short line."""
     quoted = json.dumps(text[:room], ensure_ascii=False)
     return quoted if len(text) <= room else quoted[:-1] + '…"'
 
 
-def parse_number(cell: str) -> int | Fault:
+def parse_number(cell: str) -> int | CellFault:
     """A decimal 64-bit number, with blanks around it ignored.
 
     >>> [parse_number(cell) for cell in ("42", "-7", " +7", "007")]
     [42, -7, 7, 7]
     """
     value = _integer(cell, "number")
-    if isinstance(value, Fault) or -(2**63) <= value < 2**63:
+    if isinstance(value, CellFault) or -(2**63) <= value < 2**63:
         return value
     return _beyond("a number", -(2**63), 2**63 - 1)
 
 
-def parse_unsigned(cell: str) -> int | Fault:
+def parse_unsigned(cell: str) -> int | CellFault:
     """An unsigned 64-bit number, decimal, hexadecimal or binary.
 
     >>> [parse_unsigned(cell) for cell in ("42", "0x2a", "0b101", " +7")]
     [42, 42, 5, 7]
     """
     value = _integer(cell, "unsigned")
-    if isinstance(value, Fault):
+    if isinstance(value, CellFault):
         return value
     if cell.strip(BLANKS).startswith("-"):
-        return Fault(
+        return CellFault(
             "{cell} is negative, but {column} is unsigned",
             f"an unsigned number lies between 0 and {2**64 - 1}",
         )
     return value if value < 2**64 else _beyond("an unsigned number", 0, 2**64 - 1)
 
 
-def _integer(cell: str, kind: Kind) -> int | Fault:
+def _integer(cell: str, kind: Kind) -> int | CellFault:
     text = cell.strip(BLANKS)
     match = _INTEGER.fullmatch(text)
     if match is None:
@@ -74,10 +74,10 @@ def _integer(cell: str, kind: Kind) -> int | Fault:
             advice = "write a whole number, or declare the column float"
         else:
             advice = f"write a whole number such as {'42 or 0x2a' if kind == 'unsigned' else '42'}"
-        return Fault(f"{{cell}} is not a whole number, but {{column}} is {kind}", advice)
+        return CellFault(f"{{cell}} is not a whole number, but {{column}} is {kind}", advice)
     hexadecimal, binary, sign, decimal = match.groups()
     if kind == "number" and not decimal:
-        return Fault(
+        return CellFault(
             "{cell} is not decimal, but {column} is number",
             "write it in decimal, or declare the column unsigned",
         )
@@ -88,7 +88,7 @@ def _integer(cell: str, kind: Kind) -> int | Fault:
     return -value if sign == "-" else value
 
 
-def parse_float(cell: str) -> float | Fault:
+def parse_float(cell: str) -> float | CellFault:
     """A double. There is one NaN, and -0.0 becomes 0.0, so that equal values are one value."""
     text = cell.strip(BLANKS)
     if _FLOAT.fullmatch(text):
@@ -105,29 +105,29 @@ def parse_float(cell: str) -> float | Fault:
     elif _NAN.fullmatch(text):
         return math.nan
     else:
-        return Fault(
+        return CellFault(
             "{cell} is not a number, but {column} is float",
             "write a number such as 2.5, 1e-3, inf or nan",
         )
     if math.isinf(value):
-        return Fault("{cell} in {column} is too large for a float", "write inf if you mean it")
+        return CellFault("{cell} in {column} is too large for a float", "write inf if you mean it")
     return value + 0.0
 
 
-def _empty(kind: Kind) -> Fault:
-    return Fault(
+def _empty(kind: Kind) -> CellFault:
+    return CellFault(
         f"an empty field, but {{column}} is {kind}", "write a value; only symbols may be empty"
     )
 
 
-def _beyond(what: str, least: int, most: int) -> Fault:
-    return Fault(
+def _beyond(what: str, least: int, most: int) -> CellFault:
+    return CellFault(
         "{cell} in {column} does not fit in 64 bits",
         f"{what} lies between {least} and {most}",
     )
 
 
-PARSERS: dict[Kind, Callable[[str], int | float | Fault]] = {
+PARSERS: dict[Kind, Callable[[str], int | float | CellFault]] = {
     "number": parse_number,
     "unsigned": parse_unsigned,
     "float": parse_float,

@@ -53,12 +53,12 @@ class Place:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return STDIN if self.live else self.path
 
 
 def place_of(name: str, format: Format | None = None) -> Place:
-    """What a name such as `edge.csv`, `edge=changes.parquet` or `-` means.
+    """The file that a name such as `edge.csv`, `edge=changes.parquet` or `-` means.
 
     >>> place_of("log.jsonl.gz")
     Place(path='log.jsonl.gz', format='jsonl', relation='')

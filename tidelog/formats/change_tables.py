@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidelog.formats.byte_source import MAX_BYTES, FileFault
-from tidelog.formats.cells import Fault, shown
+from tidelog.formats.cells import CellFault, shown
 from tidelog.formats.frames import to_table
 from tidelog.formats.line_reader import whole_lines
 from tidelog.formats.term_cells import cells_of, parser_of
@@ -149,7 +149,7 @@ class _Text:
 
     def _cell(self, number: int, kind: Any, column: str, cell: str) -> Any:
         value = parser_of(kind)(cell)
-        if isinstance(value, Fault):
+        if isinstance(value, CellFault):
             message = value.message.format(cell=shown(cell), column=column)
             raise self._error(number, message, value.advice)
         return value

@@ -1,6 +1,6 @@
 """What a program reads and writes: its `.input`, `.output` and `.printsize` directives.
 
-`inputs` and `outputs` only decide, and refuse what they do not know; `read_inputs` and
+`inputs` and `outputs` only check and decide; `read_inputs` and
 `write_outputs` act. As in Soufflé, the output folder `-` prints every output with headers,
 and `name` replaces the relation's name in default file names and printed output.
 """
@@ -16,10 +16,10 @@ from typing import BinaryIO, Literal
 from tidelog.formats.atomic_files import Staged, check_folder_target
 from tidelog.formats.byte_source import MAX_BYTES, MAX_RATIO, Bounds, FileFault, name_of
 from tidelog.formats.cells import shown
-from tidelog.formats.fact_formats import FactFormat, Text
-from tidelog.formats.io_kinds import IO, read_parameters
+from tidelog.formats.directive_parameters import read_parameters
+from tidelog.formats.fact_formats import IO, FactFormat, Text
 from tidelog.formats.parameters import truth
-from tidelog.formats.spark_formats import FILES, Format, Wrong, read_format
+from tidelog.formats.spark_formats import FILES, SparkFormat, Wrong, read_format
 from tidelog.program.diagnostics import DataError, Diagnostic, ProgramError, Sources, during, render
 from tidelog.program.rules import CheckedProgram, Relation
 from tidelog.program.syntax import Directive, Span
@@ -28,17 +28,17 @@ from tidelog.program.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Facts to read, in a format of ours, or in one that Spark reads."""
+    """Facts to read, in a format of Tidelog or of Spark."""
 
     relation: Relation
     path: Path | None
-    way: FactFormat
+    format: FactFormat
     at: Span = field(compare=False)
-    format: Format | None = None
+    spark_format: SparkFormat | None = None
 
     @property
     def stdin(self) -> bool:
-        return self.path is None and self.format is None
+        return self.path is None and self.spark_format is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class Output:
     form: Literal["file", "stdout", "size"]
     path: Path | None
     name: str
-    way: FactFormat
+    format: FactFormat
     compress: bool
     at: Span = field(compare=False)
-    format: Format | None = None  # if Spark writes it
+    spark_format: SparkFormat | None = None  # if Spark writes it
 
 
 def inputs(
@@ -63,7 +63,7 @@ def inputs(
     sources: Sources | None = None,
     spark: bool = False,
 ) -> tuple[Input, ...]:
-    """What `.input` directives ask for; raises ProgramError with all that is wrong in them.
+    """What `.input` directives ask for; raises ProgramError with all errors in them.
 
     With `spark` they may name formats that Spark knows.
     """
@@ -111,11 +111,11 @@ def read_inputs(
         if source is None:
             message = f"no facts for `{each.relation.name}`: the standard input is closed"
             raise DataError(render(Diagnostic(message, each.at), sources or {}))
-        way = each.way.of_stream() if each.path is None else each.way
+        format_ = each.format.of_stream() if each.path is None else each.format
         bounds = Bounds(max_bytes, max_ratio, max_facts)
         with during(f"`{each.relation.name}` was read from {name_of(source)}"):
             try:
-                for table in way.read(source, each.relation, bounds):
+                for table in format_.read(source, each.relation, bounds):
                     yield each.relation.name, table
             except FileFault as fault:
                 lead = f"no facts for `{each.relation.name}`"
@@ -127,9 +127,9 @@ def require_writable(wanted: Iterable[Output], *, sources: Sources | None = None
     for each in wanted:
         if each.path is not None:
             try:
-                if each.format is None:
-                    each.way.check(os.fspath(each.path), each.relation)
-                elif each.format.name in FILES:
+                if each.spark_format is None:
+                    each.format.check(os.fspath(each.path), each.relation)
+                elif each.spark_format.name in FILES:
                     check_folder_target(os.fspath(each.path))
             except FileFault as fault:
                 lead = f"`{each.relation.name}` cannot be written"
@@ -163,26 +163,26 @@ def write_outputs(
 
 
 def stage(each: Output, table: Table, staged: Staged, printed: list[bytes]) -> Iterable[Diagnostic]:
-    """Write one output, or note what is to be printed."""
+    """Stage one output, or collect it for printing."""
     if each.form == "size":
         printed.append(f"{each.name}\t{table.size}\n".encode())
         return ()
     if each.path is None:
-        printed.extend(each.way.printed(each.name, each.relation, table))
+        printed.extend(each.format.printed(each.name, each.relation, table))
         return ()
     path = os.fspath(each.path)
-    warnings = each.way.save(staged, path, each.relation, table, each.compress)
+    warnings = each.format.save(staged, path, each.relation, table, each.compress)
     return [replace(warning, at=each.at) for warning in warnings]
 
 
 def placed(lead: str, fault: FileFault, at: Span, sources: Sources | None) -> DataError:
-    """A file that is at fault, shown at its directive."""
+    """An error about a file, shown at its directive."""
     diagnostic = Diagnostic(f"{lead}: {fault.message}", at, fault.advice)
     return DataError(render(diagnostic, sources or {}))
 
 
 class _Directives:
-    """Directives one after another, with what is wrong in them and what is already taken."""
+    """Checks directives in order; collects errors, and the files that are already written."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class _Directives:
             given = read_parameters(directive)
             relation = self.relations[directive.relation]
             io = IO[given["IO"]]
-            way = io.format(given, relation)
+            format_ = io.format(given, relation)
             truth(given, "compress")  # gzip is known by its content
             path = None
             if (ending := io.ending_of(given, "input")) is not None:
@@ -234,7 +234,7 @@ class _Directives:
         except Wrong as wrong:
             self.refuse(directive, wrong)
             return None
-        return Input(relation, path, way, directive.at)
+        return Input(relation, path, format_, directive.at)
 
     def output(self, directive: Directive) -> Output | None:
         """The output, or None if it is refused or the same as an earlier one."""
@@ -244,21 +244,21 @@ class _Directives:
             given = read_parameters(directive)
             relation = self.relations[directive.relation]
             io = IO[given["IO"]]
-            way, compress = io.format(given, relation), truth(given, "compress")
+            format_, compress = io.format(given, relation), truth(given, "compress")
             form: Literal["file", "stdout", "size"] = "file"
             path = None
             if given["IO"] == "stdoutprintsize":
                 form = "size"
             elif self.printed:
                 form = "stdout"
-                way = replace(way if isinstance(way, Text) else Text(), headers=True)
+                format_ = replace(format_ if isinstance(format_, Text) else Text(), headers=True)
             elif (ending := io.ending_of(given, "output")) is None:
                 form = "stdout"
             else:
                 path = self.path(given, f"{ending}.gz" if compress else ending)
                 compress = compress or (path.name.endswith(".gz") and io.compressed)
             name = given.get("name", directive.relation)
-            made = Output(relation, form, path, name, way, compress, directive.at)
+            made = Output(relation, form, path, name, format_, compress, directive.at)
             if path is not None and self.is_repeated(made, _target(made, path)):
                 return None
         except Wrong as wrong:
@@ -273,19 +273,19 @@ class _Directives:
         return self.spark and directive.action != "printsize" and not ours
 
     def foreign_input(self, directive: Directive) -> Input:
-        format_, path, _ = read_format(directive, self.path, self.allow_paths)
+        spark, path, _ = read_format(directive, self.path, self.allow_paths)
         relation = self.relations[directive.relation]
-        return Input(relation, path, Text(), directive.at, format_)
+        return Input(relation, path, Text(), directive.at, spark)
 
     def foreign_output(self, directive: Directive) -> Output | None:
-        format_, path, given = read_format(directive, self.path, self.allow_paths)
+        spark, path, given = read_format(directive, self.path, self.allow_paths)
         relation = self.relations[directive.relation]
         name = given.get("name", relation.name)
         if self.printed:
-            way = Text(headers=True)
-            return Output(relation, "stdout", None, name, way, False, directive.at)
-        made = Output(relation, "file", path, name, Text(), False, directive.at, format_)
-        place = os.path.realpath(path) if path else format_.table or format_.place
+            format_ = Text(headers=True)
+            return Output(relation, "stdout", None, name, format_, False, directive.at)
+        made = Output(relation, "file", path, name, Text(), False, directive.at, spark)
+        place = os.path.realpath(path) if path else spark.table or spark.place
         return None if place is not None and self.is_repeated(made, place) else made
 
     def is_repeated(self, made: Output, place: str) -> bool:
@@ -293,7 +293,7 @@ class _Directives:
         file = place.partition("\0")[0]
         first = self.written.setdefault(place, made)
         holder = self.files.setdefault(file, made)
-        tables = made.way.table != "" and holder.way.table != ""
+        tables = made.format.table != "" and holder.format.table != ""
         if first is made and (holder is made or tables):
             return False
         if first is not made and first == made:
@@ -331,7 +331,7 @@ class _Directives:
 def _target(made: Output, path: Path) -> str:
     """What only one output may write: a file, or a table of a database."""
     place = os.path.realpath(path)
-    return f"{place}\0{made.way.table}" if made.way.table else place
+    return f"{place}\0{made.format.table}" if made.format.table else place
 
 
 def _place(at: Span) -> str:

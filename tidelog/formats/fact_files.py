@@ -32,10 +32,12 @@ from tidelog.formats.byte_source import (
     Bounds,
     FileFault,
     Source,
+    is_path,
     name_of,
+    pieces,
     read_bytes,
 )
-from tidelog.formats.cells import Fault, float_text, shown
+from tidelog.formats.cells import CellFault, float_text, shown
 from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import cells_of, in_text, parser_of
 from tidelog.program.diagnostics import DataError, Diagnostic, render
@@ -54,7 +56,7 @@ def _table(name: str, data: bytes, relation: Relation, delimiter: str, headers: 
         table = arrow_csv.read_bulk(data, relation, delimiter, headers)
         if table is not None:
             return table
-    return Reader(name, data, relation, delimiter).read(headers)
+    return FieldReader(name, data, relation, delimiter).read(headers)
 
 
 def read_portions(
@@ -78,20 +80,39 @@ def read_portions(
     [[(1, 'a'), (2, 'b')]]
     """
     _check_delimiter(delimiter)
-    data = read_bytes(source, max_bytes=bounds.max_bytes, max_ratio=bounds.max_ratio)
-    name, size, start, before = name_of(source), FIRST, 0, 0
-    few = bounds.max_facts is None or data.count(b"\n") <= bounds.max_facts
-    while not start or start < len(data):
-        end = len(data) if few else data.find(b"\n", start + size) + 1 or len(data)
-        portion = data[start:end] if start or end < len(data) else data
-        if not start:
-            yield _table(name, portion, relation, delimiter, headers)
+    name, before = name_of(source), 0
+    for number, lines in enumerate(_portions(source, bounds)):
+        if number:
+            yield read_lines(lines, relation, delimiter, name, before)
         else:
-            yield read_lines(portion, relation, delimiter, name, before)
-        before += portion.count(b"\n")
+            yield _table(name, lines, relation, delimiter, headers)
+        before += lines.count(b"\n")
+
+
+def _portions(source: Source, bounds: Bounds) -> Iterator[bytes]:
+    """Whole lines; a stream with a limit on facts need not end, so it is read as they are taken."""
+    size = FIRST
+    if bounds.max_facts is not None and not is_path(source):
+        waiting = bytearray()
+        for piece in pieces(source):
+            waiting += piece
+            end = waiting.rfind(b"\n", len(waiting) - len(piece)) + 1
+            if end >= size:
+                yield bytes(waiting[:end])
+                del waiting[:end]
+                size *= 2
+        if waiting or size == FIRST:
+            yield bytes(waiting)
+        return
+    data = read_bytes(source, max_bytes=bounds.max_bytes, max_ratio=bounds.max_ratio)
+    if bounds.max_facts is None or data.count(b"\n") <= bounds.max_facts:
+        yield data
+        return
+    start = 0
+    while not start or start < len(data):
+        end = data.find(b"\n", start + size) + 1 or len(data)
+        yield data[start:end]
         start, size = end, 2 * size
-        if not start:
-            return
 
 
 def read_lines(
@@ -102,7 +123,7 @@ def read_lines(
     data = arrow_csv.BOM + lines if lines.startswith(arrow_csv.BOM) else lines
     if (table := arrow_csv.read_bulk(data, relation, delimiter, False)) is not None:
         return table
-    return Reader(name, data, relation, delimiter, before).read(False)
+    return FieldReader(name, data, relation, delimiter, before).read(False)
 
 
 def is_delimiter(text: str) -> bool:
@@ -117,7 +138,7 @@ def _check_delimiter(delimiter: str) -> None:
         )
 
 
-class Reader:
+class FieldReader:
     """Field by field: finds the precise place of the first error. The data may be a part of a
     file, with so many lines before it."""
 
@@ -155,7 +176,7 @@ class Reader:
         ragged = next((i for i, count in enumerate(counts) if count != breaks), None)
         # One flat list: a list for each row would keep the garbage collector busy.
         cells = [cell for line in lines[:ragged] for cell in self.split(line)]
-        faults: list[tuple[int, int, Fault]] = []  # row, column
+        faults: list[tuple[int, int, CellFault]] = []  # row, column
         columns: list[Column] = []
         for j, kind in enumerate(self.relation.kinds):
             column = column_of(kind, cells[j::arity])
@@ -221,12 +242,12 @@ class Reader:
             advice += f"; for this file, write delimiter={name} in the .input directive"
         return self._error(line, len(text), 1, message, advice)
 
-    def _wrong_cell(self, line: int, j: int, row: list[str], fault: Fault) -> DataError:
+    def _wrong_cell(self, line: int, j: int, row: list[str], fault: CellFault) -> DataError:
         start = sum(map(len, row[:j])) + j * len(self.delimiter)
         return self._wrong_value(line, start, len(row[j]), j, row[j], fault)
 
     def _wrong_value(
-        self, line: int, start: int, width: int, j: int, cell: str, fault: Fault
+        self, line: int, start: int, width: int, j: int, cell: str, fault: CellFault
     ) -> DataError:
         column = f"column {self.relation.attributes[j]} of {self.relation.name}"
         message = fault.message.format(cell=shown(cell), column=column)
@@ -239,7 +260,7 @@ class Reader:
         return DataError(render(Diagnostic(message, at, advice), shown))
 
 
-def column_of(kind: Kind, cells: list[str]) -> Column | tuple[int, Fault]:
+def column_of(kind: Kind, cells: list[str]) -> Column | tuple[int, CellFault]:
     """The column, or the first row that has no value of its kind."""
     if kind == "symbol":
         ids = {cell: i for i, cell in enumerate(dict.fromkeys(cells))}
@@ -248,10 +269,10 @@ def column_of(kind: Kind, cells: list[str]) -> Column | tuple[int, Fault]:
         )
     parse = parser_of(kind)
     values = {cell: parse(cell) for cell in dict.fromkeys(cells)}
-    if any(isinstance(value, Fault) for value in values.values()):
+    if any(isinstance(value, CellFault) for value in values.values()):
         for i, cell in enumerate(cells):
             value = values[cell]
-            if isinstance(value, Fault):
+            if isinstance(value, CellFault):
                 return i, value
     if isinstance(kind, TermKind):
         codes = {cell: i for i, cell in enumerate(values)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from tidelog.control.limits import poll
 from tidelog.formats.byte_source import Distinct
-from tidelog.formats.cells import Fault, shown
+from tidelog.formats.cells import CellFault, shown
 from tidelog.formats.term_cells import in_text, parse_term
 from tidelog.program.diagnostics import DataError, plural
 from tidelog.program.rules import Relation
@@ -27,12 +28,42 @@ if TYPE_CHECKING:
 _BOUNDS = {"number": (-(1 << 63), (1 << 63) - 1), "unsigned": (0, (1 << 64) - 1)}
 
 
-_PORTION = 2**14  # rows between two looks at their number
+_PORTION = 2**14  # rows between two checks of their number
 
 
 def is_stream(data: object) -> bool:
-    """Rows that come one by one, and need not end?"""
+    """Is it an iterator of rows, which may never end?"""
     return isinstance(data, Iterable) and not (isinstance(data, Sized) or _is_frame(data))
+
+
+def rereadable(name: str, data: Any, max_facts: int | None) -> Any:
+    """Data that can be looked at twice: rows that come one by one as a list, and what gives its
+    batches once, such as a reader of Arrow, as a table."""
+    if is_stream(data):
+        return listed(data, max_facts)
+    if not hasattr(data, "__arrow_c_stream__") or isinstance(data, Sized):
+        return data
+    with _readable(name):
+        return _whole(data, Distinct(max_facts))
+
+
+def _whole(data: Any, distinct: Distinct) -> pyarrow.Table:
+    """All batches of a reader, which need not end."""
+    import pyarrow as pa
+
+    reader = pa.RecordBatchReader.from_stream(data)
+    batches: list[pyarrow.RecordBatch] = []
+    size = 0
+    for batch in reader:
+        poll()
+        batches.append(batch)
+        size += batch.num_rows
+        distinct.look(size, lambda: _facts(pa.Table.from_batches(batches)))
+    return pa.Table.from_batches(batches, reader.schema)
+
+
+def _facts(rows: pyarrow.Table) -> int:
+    return int(rows.group_by(rows.column_names).aggregate([]).num_rows)
 
 
 def listed(rows: Iterable[Any], max_facts: int | None) -> list[Any]:
@@ -52,6 +83,9 @@ def to_table(relation: Relation, data: Any) -> Table:
     if isinstance(data, Table):
         return data
     if isinstance(data, np.ndarray):
+        if np.ma.is_masked(data):
+            raise _fault(relation, "the array has masked cells\n    leave out their rows")
+        data = np.asarray(data)  # rows of a matrix are matrices
         if data.ndim == relation.arity == 1:
             data = data.reshape(-1, 1)
         if data.ndim != 2:
@@ -86,17 +120,19 @@ def _is_row(row: object) -> bool:
     return isinstance(row, Sequence) and not isinstance(row, str | bytes)
 
 
-def kinds_of(data: Any) -> tuple[Kind, ...] | None:
+def kinds_of(name: str, data: Any) -> tuple[Kind, ...] | None:
     """Kinds of columns as the data shows them; None where it does not."""
     if isinstance(data, Table):
         return data.kinds
-    if isinstance(data, np.ndarray) and data.ndim in (1, 2):
+    if isinstance(data, np.ndarray) and data.ndim not in (1, 2):
+        return None
+    if isinstance(data, np.ndarray):
         kind = _kind_of_dtype(data.dtype)
         return None if kind is None else (kind,) * (data.shape[1] if data.ndim == 2 else 1)
     if is_spark(data):
         return _kinds_of_spark(data)
     if _is_frame(data):
-        return tuple(_kind_of_arrow(field.type) for field in _arrow(data).schema)
+        return tuple(_kind_of_arrow(field.type) for field in _arrow(data, name).schema)
     rows = list(data) if isinstance(data, Iterable) else []
     if not rows or not _is_row(rows[0]):
         return None
@@ -131,12 +167,16 @@ def _kind_of_arrow(kind: Any) -> Kind:
 
 
 def _is_frame(data: Any) -> bool:
-    home = type(data).__module__.partition(".")[0]
-    return hasattr(data, "__arrow_c_stream__") or home in ("pandas", "polars", "pyarrow")
+    return hasattr(data, "__arrow_c_stream__") or _home(data) in ("pandas", "polars", "pyarrow")
+
+
+def _home(data: object) -> str:
+    """The library that an object comes from."""
+    return type(data).__module__.partition(".")[0]
 
 
 def is_spark(data: object) -> bool:
-    """Is this a frame of Spark? Asked without a need for Spark."""
+    """Is this a Spark frame? Works without PySpark."""
     return type(data).__module__.startswith("pyspark.sql.") and hasattr(data, "sparkSession")
 
 
@@ -152,25 +192,36 @@ def _kinds_of_spark(frame: Any) -> tuple[Kind, ...] | None:
     return None if None in found else tuple(kind for kind in found if kind is not None)
 
 
-def _arrow(data: Any) -> Any:
+def _arrow(data: Any, name: str) -> Any:
     """Any frame as an Arrow table; DataError where Arrow cannot take it."""
     import pyarrow as pa
 
+    with _readable(name):
+        try:
+            if hasattr(data, "to_frame"):  # a Series or an Index: one column
+                data = data.to_frame()
+            if hasattr(data, "collect") and not hasattr(data, "__arrow_c_stream__"):
+                data = data.collect()  # a lazy frame
+            if isinstance(data, pa.Array | pa.ChunkedArray):
+                return pa.table([data], names=["0"])
+            if _home(data) == "pandas":
+                return _pandas_to_arrow(data)
+            return data if isinstance(data, pa.Table) else pa.table(data)
+        except AttributeError:  # another kind of object of these libraries
+            found = f"expected rows, a frame or a series, got a {type(data).__name__}"
+            raise DataError(f"error: {name}: {found}") from None
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Errors of Arrow as errors of the relation's data."""
+    import pyarrow as pa
+
     try:
-        if hasattr(data, "to_frame"):  # a Series or an Index: one column
-            data = data.to_frame()
-        if hasattr(data, "collect") and not hasattr(data, "__arrow_c_stream__"):
-            data = data.collect()  # a lazy frame
-        if isinstance(data, pa.Array | pa.ChunkedArray):
-            return pa.table([data], names=["0"])
-        if type(data).__module__.partition(".")[0] == "pandas":
-            return _pandas_to_arrow(data)
-        return data if isinstance(data, pa.Table) else pa.table(data)
-    except AttributeError:  # another kind of object of these libraries
-        kind = type(data).__name__
-        raise DataError(f"error: expected rows, a frame or a series, got a {kind}") from None
+        yield
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise DataError(f"error: the frame cannot be read: {error}") from None
+        reason = "; ".join(map(str, error.args))
+        raise DataError(f"error: {name}: the frame cannot be read: {reason}") from None
 
 
 def _pandas_to_arrow(data: Any) -> Any:
@@ -229,7 +280,7 @@ def _terms(relation: Relation, kind: TermKind, name: str, values: list[Any]) -> 
     codes = np.empty(len(values), dtype=np.int64)
     for number, value in enumerate(values):
         found = parse_term(kind, value) if isinstance(value, str) else value
-        if isinstance(found, Fault):
+        if isinstance(found, CellFault):
             message = found.message.format(cell=shown(str(value)), column=f"column {name}")
             raise _fault(relation, message, number)
         try:
@@ -273,7 +324,7 @@ def _numeric(relation: Relation, kind: Kind, name: str, values: Any) -> Column:
 
 
 def _from_arrow(relation: Relation, data: Any) -> Table:
-    frame = _arrow(data)
+    frame = _arrow(data, relation.name)
     if frame.num_columns != relation.arity:
         raise _fault(
             relation, f"takes {plural(relation.arity, 'column')}; the frame has {frame.num_columns}"

@@ -27,7 +27,7 @@ from tidelog.program.syntax import Kind, Span, Value
 from tidelog.program.terms import Branch, Misfit, TermKind, fit, leaves
 from tidelog.text.change_notation import RULE_NAME, Excerpt, Relations, rule_of
 from tidelog.text.fact_rows import BOUNDS, fitting, known_alike, signature
-from tidelog.text.lexer import Source
+from tidelog.text.lexer import SourceText
 from tidelog.text.writer import to_text
 
 _FACT = '{"op": "+", "relation": "edge", "args": [1, 2]}'
@@ -72,7 +72,7 @@ def read_objects(
             yield _Line(file, number, line.removesuffix("\r")).row(relation)
 
 
-class _Wrong(Exception):
+class WrongJson(Exception):
     def __init__(self, message: str, advice: str = _SHAPES) -> None:
         super().__init__(message)
         self.message, self.advice = message, advice
@@ -94,16 +94,16 @@ class _Line:
             op, keys = record.get("op"), record.keys()
             if op == "commit":
                 if len(keys) > 1:
-                    raise _Wrong("a commit has no other keys", 'write {"op": "commit"}')
+                    raise WrongJson("a commit has no other keys", 'write {"op": "commit"}')
                 return Commit(self.at), self.sources
             if op not in ("+", "-"):
-                raise _Wrong('"op" must be "+", "-" or "commit"')
+                raise WrongJson('"op" must be "+", "-" or "commit"')
             if keys == {"op", "relation", "args"}:
                 return self._fact(op, record["relation"], record["args"], relations)
             if keys == {"op", "rule"}:
                 return self._rule(op, record["rule"])
-            raise _Wrong("expected a fact, a rule or a commit")
-        except _Wrong as wrong:
+            raise WrongJson("expected a fact, a rule or a commit")
+        except WrongJson as wrong:
             raise self._error(wrong.message, wrong.advice) from None
 
     def row(self, relation: Relation) -> tuple[Value, ...]:
@@ -114,11 +114,11 @@ class _Line:
             record = self._record(example)
             if record.keys() != set(wanted):
                 keys = ", ".join(map(shown, record)) or "none"
-                raise _Wrong(f"the keys are {keys}, not those of {signature(relation)}", example)
+                raise WrongJson(f"the keys are {keys}, not those of {signature(relation)}", example)
             values = [record[name] for name in wanted]
-            row = fitting(values, relation.kinds) or _slow_row(values, relation)
-            _require_text(row)
-        except _Wrong as wrong:
+            row = fitting(values, relation.kinds) or slow_row(values, relation)
+            require_text(row)
+        except WrongJson as wrong:
             raise self._error(wrong.message, wrong.advice) from None
         return row
 
@@ -128,17 +128,17 @@ class _Line:
 
     def _record(self, example: str = f"write {_FACT}") -> dict[str, Any]:
         try:
-            record = json.loads(self.text, object_pairs_hook=_once, parse_constant=_constant)
+            record = json.loads(self.text, object_pairs_hook=unique_keys, parse_constant=constant)
         except JSONDecodeError as error:
             cut = error.pos >= len(self.text.rstrip()) or "Unterminated" in error.msg
             advice = "was the record cut off?" if cut else example
             raise self._error(f"invalid JSON: {error.msg.lower()}", advice, error.colno) from None
         except RecursionError:
-            raise _Wrong("nested too deeply") from None
+            raise WrongJson("nested too deeply") from None
         except ValueError:  # thousands of digits
-            raise _Wrong("a number with too many digits", "64 bits hold 20 digits") from None
+            raise WrongJson("a number with too many digits", "64 bits hold 20 digits") from None
         if not isinstance(record, dict):
-            raise _Wrong("the record is not an object")
+            raise WrongJson("the record is not an object")
         return record
 
     def _fact(
@@ -148,25 +148,25 @@ class _Line:
         relation = known.get(name) if isinstance(name, str) else None
         if relation is None:
             if not isinstance(name, str):
-                raise _Wrong('"relation" must be a string', f"write {_FACT}")
-            raise _Wrong(f"unknown relation {shown(name)}", known_alike(name, known))
+                raise WrongJson('"relation" must be a string', f"write {_FACT}")
+            raise WrongJson(f"unknown relation {shown(name)}", known_alike(name, known))
         if not isinstance(args, list):
-            raise _Wrong('"args" must be a list', f"write {_FACT}")
-        row = fitting(args, relation.kinds) or _slow_row(args, relation)
+            raise WrongJson('"args" must be a list', f"write {_FACT}")
+        row = fitting(args, relation.kinds) or slow_row(args, relation)
         if "\\u" in self.text or not self.text.isascii():
-            _require_text(row)
+            require_text(row)
         return FactChange(op, relation.name, row, self.at), self.sources
 
     def _rule(self, op: Op, text: object) -> tuple[Change, Sources]:
         if not isinstance(text, str):
-            raise _Wrong('"rule" must be a string')
+            raise WrongJson('"rule" must be a string')
         if op == "-" and RULE_NAME.fullmatch(text):
             return RuleChange(op, text, self.at), self.sources
         rule = rule_of(_Inside(self.at, self.text, text), self.sources)
         return RuleChange(op, rule, rule.at), self.sources
 
 
-class _Inside(Source):
+class _Inside(SourceText):
     """The text of a rule inside a record: its places are those in the record's line."""
 
     def __init__(self, at: Span, line: str, text: str) -> None:
@@ -190,25 +190,25 @@ class _Inside(Source):
         return (self.text + "\n").index("\n", start) + 1
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise _Wrong(f"duplicate key {shown(twice)}", "keep one of them")
+        raise WrongJson(f"duplicate key {shown(twice)}", "keep one of them")
     return record
 
 
-def _constant(word: str) -> float:
+def constant(word: str) -> float:
     if word == "NaN":  # as earlier versions wrote it
         return math.nan
-    raise _Wrong(f"{word} is not valid JSON", 'write "inf" or "-inf"')
+    raise WrongJson(f"{word} is not valid JSON", 'write "inf" or "-inf"')
 
 
-def _slow_row(args: list[object], relation: Relation) -> tuple[Value, ...]:
+def slow_row(args: list[object], relation: Relation) -> tuple[Value, ...]:
     if len(args) != relation.arity:
         count = plural(len(args), "value")
-        raise _Wrong(f"{count} for {signature(relation)}", "give one value for each column")
+        raise WrongJson(f"{count} for {signature(relation)}", "give one value for each column")
     columns = zip(args, relation.attributes, relation.kinds, strict=True)
     return tuple(_value(value, name, kind) for value, name, kind in columns)
 
@@ -218,26 +218,27 @@ def _value(value: object, name: str, kind: Kind) -> Value:
         try:
             return fit(kind, value, lambda of, part: _value(part, f"{name} ({kind})", of))
         except Misfit as misfit:
-            raise _Wrong(f"column {name} is {kind}: {misfit}", _TERMS) from None
+            raise WrongJson(f"column {name} is {kind}: {misfit}", _TERMS) from None
     row = fitting((value,), (kind,))
     if row is not None:
         return row[0]
     if kind == "float" and isinstance(value, str) and value in _NOT_FINITE:
         return _NOT_FINITE[value]
     if isinstance(value, float) and math.isinf(value):
-        raise _Wrong(f"a number in column {name} is too large for a float", 'write "inf"?')
+        raise WrongJson(f"a number in column {name} is too large for a float", 'write "inf"?')
     text = json.dumps(value)
     text = text if len(text) <= 40 else f"{text[:40]}…"
     if type(value) is int and kind in BOUNDS:
         least, most = BOUNDS[kind]
-        raise _Wrong(f"{text} in column {name} does not fit", f"{kind} is from {least} to {most}")
-    raise _Wrong(f"column {name} is {kind}, got {text}", "give a value of its type")
+        advice = f"{kind} is from {least} to {most}"
+        raise WrongJson(f"{text} in column {name} does not fit", advice)
+    raise WrongJson(f"column {name} is {kind}, got {text}", "give a value of its type")
 
 
-def _require_text(row: tuple[Value, ...]) -> None:
+def require_text(row: tuple[Value, ...]) -> None:
     for value in leaves(row):
         if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
-            raise _Wrong(f"{value[:40]!a} is not valid text", "it has half of a surrogate pair")
+            raise WrongJson(f"{value[:40]!a} is not valid text", "it has half of a surrogate pair")
 
 
 def jsonl_text(change: Change) -> str:
@@ -249,7 +250,7 @@ def jsonl_text(change: Change) -> str:
     match change:
         case FactChange():
             record: dict[str, object] = {"op": change.op, "relation": change.relation}
-            record["args"] = [_plain(value) for value in change.row]
+            record["args"] = [plain(value) for value in change.row]
         case RuleChange(rule=rule):
             record = {"op": change.op, "rule": rule if isinstance(rule, str) else to_text(rule)}
         case _:
@@ -263,18 +264,18 @@ def object_text(relation: Relation, row: tuple[Value, ...]) -> str:
     >>> object_text(Relation("edge", ("x", "y"), ("number", "float")), (1, math.inf))
     '{"x": 1, "y": "inf"}'
     """
-    record = dict(zip(relation.attributes, map(_plain, row), strict=True))
+    record = dict(zip(relation.attributes, map(plain, row), strict=True))
     return json.dumps(record, ensure_ascii=False)
 
 
-def _plain(value: Value) -> object:
-    """As JSON has it: a record is an array, nil is null, a branch an object of one key.
+def plain(value: Value) -> object:
+    """The value in JSON: a record is an array, nil is null, a branch an object of one key.
 
-    >>> _plain(Branch("A", (1, None)))
+    >>> plain(Branch("A", (1, None)))
     {'A': [1, None]}
     """
     if isinstance(value, tuple):
-        return [*map(_plain, value)]
+        return [*map(plain, value)]
     if isinstance(value, Branch):
-        return {value.name: [*map(_plain, value.values)]}
+        return {value.name: [*map(plain, value.values)]}
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

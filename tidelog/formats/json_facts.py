@@ -24,7 +24,7 @@ from typing import Any
 from tidelog.formats import json_changes
 from tidelog.formats.byte_source import Bounds, Source, name_of, read_bytes
 from tidelog.formats.cells import shown
-from tidelog.formats.fact_files import ROWS, Reader, check_encodable
+from tidelog.formats.fact_files import ROWS, FieldReader, check_encodable
 from tidelog.formats.parameters import Shape
 from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import in_text
@@ -58,7 +58,7 @@ def read_json(
     return Table.from_rows(relation.kinds, rows)
 
 
-class _Document(Reader):
+class _Document(FieldReader):
     """A list of facts, one after the other, so that each has its place."""
 
     def __init__(self, name: str, data: bytes, relation: Relation) -> None:
@@ -66,7 +66,7 @@ class _Document(Reader):
         self.text = "\n".join(self.lines)
         self.example = "write a list of facts: [[…], …]"
         self._decode = json.JSONDecoder(
-            object_pairs_hook=json_changes._once, parse_constant=json_changes._constant
+            object_pairs_hook=json_changes.unique_keys, parse_constant=json_changes.constant
         ).raw_decode
 
     def rows(self, names: Sequence[str], shape: Shape | None) -> list[tuple[Value, ...]]:
@@ -76,7 +76,7 @@ class _Document(Reader):
                 shape = "object" if isinstance(item, dict) else "list"
             try:
                 rows.append(self._row(item, names, shape))
-            except json_changes._Wrong as wrong:
+            except json_changes.WrongJson as wrong:
                 raise self._at(start, wrong.message, wrong.advice) from None
         return rows
 
@@ -110,7 +110,7 @@ class _Document(Reader):
             raise self._at(error.pos, message, self.example) from None
         except RecursionError:
             raise self._at(at, "nested too deeply", self.example) from None
-        except json_changes._Wrong as wrong:
+        except json_changes.WrongJson as wrong:
             raise self._at(at, wrong.message, wrong.advice) from None
         except ValueError:  # thousands of digits
             message = "a number with too many digits"
@@ -139,7 +139,7 @@ class _Document(Reader):
         if not relation.arity:
             if item is None or item in ([], {}):
                 return ()
-            raise json_changes._Wrong(
+            raise json_changes.WrongJson(
                 f"{relation.name} has no columns", "write null for its one fact"
             )
         if shape == "object" and isinstance(item, dict):
@@ -147,13 +147,13 @@ class _Document(Reader):
                 keys = ", ".join(map(shown, item)) or "none"
                 wanted = ", ".join(f"{json.dumps(name)}: …" for name in names)
                 message = f"the keys are {keys}, not those of {signature(relation)}"
-                raise json_changes._Wrong(message, f"write {{{wanted}}}")
+                raise json_changes.WrongJson(message, f"write {{{wanted}}}")
             item = [item[name] for name in names]
         elif shape == "object" or not isinstance(item, list):
             wanted = "an object" if shape == "object" else "a list"
-            raise json_changes._Wrong(f"a fact that is not {wanted}", "write all facts alike")
-        row = fitting(item, relation.kinds) or json_changes._slow_row(item, relation)
-        json_changes._require_text(row)
+            raise json_changes.WrongJson(f"a fact that is not {wanted}", "write all facts alike")
+        row = fitting(item, relation.kinds) or json_changes.slow_row(item, relation)
+        json_changes.require_text(row)
         return row
 
     def _at(self, start: int, message: str, advice: str) -> DataError:
@@ -171,7 +171,7 @@ def json_pieces(
         if isinstance(column, SymbolColumn):
             check_encodable(relation, column.words)
     columns = tuple(
-        SymbolColumn(column.codes, [*map(json_changes._plain, column.words)])
+        SymbolColumn(column.codes, [*map(json_changes.plain, column.words)])
         if isinstance(column, SymbolColumn) and isinstance(kind, TermKind)
         else column
         for kind, column in zip(table.kinds, table.columns, strict=True)

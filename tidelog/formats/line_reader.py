@@ -1,4 +1,4 @@
-"""Text that arrives: whole lines of UTF-8, as soon as they are there."""
+"""Text as it arrives: whole lines of UTF-8, as soon as they are complete."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _open(path: str) -> BinaryIO:
         if stat.S_ISFIFO(mode):
             return open(path, "rb")
     except (OSError, ValueError):
-        mode = 0  # what is wrong with it is found in the usual way
+        mode = 0  # reading it reports what is wrong
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
         message = f"{path} is neither a file nor a pipe"
         raise FileFault(message, "write - to read the standard input")

@@ -10,18 +10,19 @@ from tidelog.formats.fact_files import count, is_delimiter
 from tidelog.formats.spark_formats import Wrong
 from tidelog.program.rules import Relation
 
+Given = dict[str, str]  # parameters of a directive
 Shape = Literal["list", "object"]  # of facts in JSON
 
 
-def truth(given: dict[str, str], key: str) -> bool:
+def truth(given: Given, key: str) -> bool:
     value = given.get(key, "false")
     if value not in ("true", "false"):
         raise Wrong(f"parameter `{key}` cannot be {shown(value)}", "write true or false")
     return value == "true"
 
 
-def delimiter_of(given: dict[str, str], quoted: bool) -> str:
-    """What separates fields; a comma where they may be quoted."""
+def delimiter_of(given: Given, quoted: bool) -> str:
+    """The delimiter of fields; by default a comma where they may be quoted."""
     delimiter = given.get("delimiter", "," if quoted else "\t")
     if not is_delimiter(delimiter):
         raise Wrong(
@@ -34,7 +35,7 @@ def delimiter_of(given: dict[str, str], quoted: bool) -> str:
     return delimiter
 
 
-def columns_of(given: dict[str, str], relation: Relation) -> tuple[int, ...] | None:
+def columns_of(given: Given, relation: Relation) -> tuple[int, ...] | None:
     """Where in a row the relation's columns stand, the first being 0: `columns="2:0"`."""
     text = given.get("columns")
     if text is None:
@@ -56,8 +57,16 @@ def _example(relation: Relation) -> str:
     return ":".join(str(i) for i in range(relation.arity))
 
 
-def shape_of(given: dict[str, str]) -> Shape | None:
-    """Whether facts are lists or objects in JSON, if that is said."""
+def header_of(given: Given) -> str | None:
+    """The first line of an output, if it is given."""
+    header = given.get("attributeNames")
+    if header is not None and ("\n" in header or "\r" in header or "\0" in header):
+        raise Wrong(f"{shown(header)} is more than one line", "name the columns in one line")
+    return header
+
+
+def shape_of(given: Given) -> Shape | None:
+    """Whether facts are lists or objects in JSON, if `format` says so."""
     match given.get("format"):
         case None:
             return None
@@ -69,7 +78,7 @@ def shape_of(given: dict[str, str]) -> Shape | None:
             raise Wrong(f"parameter `format` cannot be {shown(other)}", "write list or object")
 
 
-def names_of(given: dict[str, str], relation: Relation) -> tuple[str, ...]:
+def names_of(given: Given, relation: Relation) -> tuple[str, ...]:
     """The columns' names outside: the attributes', unless `params` says others, as Soufflé
     writes them: `{"relation": {"params": ["a", "b"]}}`."""
     text = given.get("params")

@@ -13,8 +13,15 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from tidelog.formats.byte_source import Bounds, Source, name_of, read_bytes
-from tidelog.formats.cells import Fault, shown
-from tidelog.formats.fact_files import ROWS, Reader, check_encodable, column_of, count, texts_of
+from tidelog.formats.cells import CellFault, shown
+from tidelog.formats.fact_files import (
+    ROWS,
+    FieldReader,
+    check_encodable,
+    column_of,
+    count,
+    texts_of,
+)
 from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import in_text
 from tidelog.program.diagnostics import DataError
@@ -52,7 +59,7 @@ def read_fields(
     return fields.tables(headers, None if bounds.max_facts is None else ROWS)
 
 
-class _Fields(Reader):
+class _Fields(FieldReader):
     """Record by record."""
 
     def __init__(
@@ -88,7 +95,7 @@ class _Fields(Reader):
         least = max(self.columns) + 1
         ragged = next((i for i, (_, row) in enumerate(records) if self._misfits(row, least)), None)
         whole = records[:ragged]
-        faults: list[tuple[int, int, Fault]] = []
+        faults: list[tuple[int, int, CellFault]] = []
         columns: list[Column] = []
         for j, (kind, i) in enumerate(zip(self.relation.kinds, self.columns, strict=True)):
             column = column_of(kind, [row[i] for _, row in whole])
@@ -138,7 +145,7 @@ class _Fields(Reader):
             message, advice = "a quoted field is not closed", 'close it with `"`'
         return self._error(line, max(0, text.find('"')), 1, message, advice)
 
-    def _wrong(self, record: Record, j: int, fault: Fault) -> DataError:
+    def _wrong(self, record: Record, j: int, fault: CellFault) -> DataError:
         line, row = record
         i = self.columns[j]
         at, start, width = self._place(line, i, row)

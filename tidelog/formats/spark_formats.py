@@ -5,7 +5,7 @@
     .input edge(IO=iceberg, table="lake.edges")
     .output path(IO=table, table="paths")
 
-What they say is only read here, and nothing of Spark is needed for that.
+Directives are only parsed here, which does not need PySpark.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ALLOW = "run with --allow-paths if the program may name it"
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class SparkFormat:
     """A format by Spark's name, where its data is, and options of its reader or writer."""
 
     name: str
@@ -47,7 +47,7 @@ class Wrong(Exception):
 
 def read_format(
     directive: Directive, path_of: Callable[[dict[str, str], str], Path], allow_paths: bool
-) -> tuple[Format, Path | None, dict[str, str]]:
+) -> tuple[SparkFormat, Path | None, dict[str, str]]:
     """The format, its local path if it has one, and the parameters that are ours.
 
     `path_of` turns a file name, or the ending of a default one, into a path that is allowed.
@@ -58,14 +58,14 @@ def read_format(
     name = given["IO"]
     found = tuple(options.items())
     if TABLE in given or name == TABLE:
-        return Format(name, None, _table(given), found), None, given
+        return SparkFormat(name, None, _table(given), found), None, given
     place = given.get("filename")
     if place is None and name not in FILES:
-        return Format(name, None, None, found), None, given
+        return SparkFormat(name, None, None, found), None, given
     if place is not None and "://" in place:
-        return Format(name, place, None, found), None, given
+        return SparkFormat(name, place, None, found), None, given
     path = path_of(given, ENDINGS.get(name, ""))
-    return Format(name, str(path), None, found), path, given
+    return SparkFormat(name, str(path), None, found), path, given
 
 
 def _divided(directive: Directive) -> tuple[dict[str, str], dict[str, str]]:
@@ -93,7 +93,7 @@ def _table(given: dict[str, str]) -> str:
 
 
 def _refuse_outside(given: dict[str, str], options: dict[str, str]) -> None:
-    """What reaches further than the folder and the session's own tables."""
+    """Refuse data outside the folder and the session's own tables."""
     table, place = given.get(TABLE), given.get("filename", "")
     if table is not None and not _TABLE_NAME.fullmatch(table):
         raise Wrong(f"{shown(table)} is more than the name of a table", _ALLOW)

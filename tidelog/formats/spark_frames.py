@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def active(spark: SparkSession | None) -> SparkSession:
-    """The session that is given, or the one that is active."""
+    """The given session, or the active one."""
     from pyspark.sql import SparkSession
 
     spark = spark or SparkSession.getActiveSession()
@@ -38,7 +38,7 @@ def relation_frame(
 def delta_frame(
     relation: Relation, facts: Callable[[Op], Any], spark: SparkSession | None
 ) -> DataFrame:
-    """What came and went, with the sign in a first column."""
+    """The inserted and deleted facts, with the sign in the first column."""
     from pyspark.sql import functions as F
 
     sign = "op" if "op" not in relation.attributes else "%op"

@@ -23,7 +23,7 @@ from urllib.parse import quote
 from tidelog.control.limits import poll
 from tidelog.formats.atomic_files import Staged
 from tidelog.formats.byte_source import Bounds, Distinct, FileFault, Source, opened
-from tidelog.formats.cells import Fault, shown
+from tidelog.formats.cells import CellFault, shown
 from tidelog.formats.fact_files import check_encodable, count
 from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import in_text, parser_of
@@ -36,8 +36,8 @@ from tidelog.text.fact_rows import signature
 SYMBOLS = "__SymbolTable"
 _MAGIC = b"SQLite format 3\0"
 _BESIDE = ("-wal", "-journal")  # what a database has that is being written
-_ROWS = 2**14  # rows that are fetched at a time
-_STEPS = 100_000  # of SQLite's machine, after which Ctrl-C is looked for
+_ROWS = 2**14  # rows fetched at a time
+_STEPS = 100_000  # instructions of SQLite between two checks for Ctrl-C
 _NO_DATABASE = "name a file that SQLite has written"
 # How columns are declared; Soufflé declares all of them INTEGER.
 _DECLARED: dict[Kind, str] = {
@@ -57,7 +57,7 @@ def read_sqlite(source: Source, relation: Relation, name: str, bounds: Bounds) -
     _require_database(path, bounds.max_bytes)
     address = f"file:{quote(os.path.abspath(path))}?mode=ro"
     with _told(path), closing(sqlite3.connect(address, uri=True)) as database:
-        # A view of a stranger's may do nothing but read, and Ctrl-C ends it.
+        # An untrusted view may only read, and Ctrl-C ends it.
         database.execute("PRAGMA trusted_schema = OFF")
         database.set_progress_handler(lambda: 0, _STEPS)
         _require_table(database, path, name)
@@ -122,7 +122,7 @@ def _column(
     found = []
     for i, value in enumerate(values):
         taken = _taken(kind, value)
-        if isinstance(taken, Fault):
+        if isinstance(taken, CellFault):
             cell = shown(value) if isinstance(value, str) else str(value)
             column = f"column {relation.attributes[j]} of {relation.name}"
             message = taken.message.format(cell=cell, column=column)
@@ -134,12 +134,14 @@ def _column(
 def _taken(kind: Kind, value: Any) -> Any:
     """A SQLite value as a value of the kind, or why it has none."""
     if value is None:
-        return Fault("NULL in {column}", "leave the row out, or replace the value")
+        return CellFault("NULL in {column}", "leave the row out, or replace the value")
     if isinstance(value, bytes):
-        return Fault(f"a BLOB in {{column}}, which is {kind}", "store text or numbers")
+        return CellFault(f"a BLOB in {{column}}, which is {kind}", "store text or numbers")
     if kind == "symbol":
         if isinstance(value, float):
-            return Fault("{cell} is not text, but {column} is symbol", "declare the column float")
+            return CellFault(
+                "{cell} is not text, but {column} is symbol", "declare the column float"
+            )
         return str(value)
     if kind == "float" and isinstance(value, int | float):
         return float(value) + 0.0
@@ -186,7 +188,7 @@ def check_database(path: str, relation: Relation) -> None:
 def write_sqlite(
     staged: Staged, path: str, relation: Relation, table: Table, name: str, names: Sequence[str]
 ) -> None:
-    """Stage a database that has the table as well; what else it has stays."""
+    """Stage a copy of the database with the table added or replaced."""
     check_database(path, relation)
     table = in_text(sorted_table(table))
     for column in table.columns:
@@ -214,7 +216,7 @@ def _copy(path: str, temporary: str) -> None:
 
 
 def _make_room(database: sqlite3.Connection, path: str, name: str) -> None:
-    """Drop what an earlier run has written under the name; what somebody else has, stays."""
+    """Drop the table and view that an earlier run wrote; refuse to drop anything else."""
     there = dict(
         database.execute(
             "SELECT name, type FROM sqlite_master WHERE lower(name) IN (lower(?), lower(?))",
@@ -310,7 +312,7 @@ def _require_database(path: str, max_bytes: int | None) -> None:
 
 @contextmanager
 def _told(path: str) -> Iterator[None]:
-    """What SQLite cannot do is said of the file."""
+    """Report an error of SQLite as one of the file."""
     try:
         yield
     except sqlite3.DatabaseError as error:

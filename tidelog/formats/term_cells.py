@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from tidelog.formats.cells import BLANKS, PARSERS, Fault, float_text, shown
+from tidelog.formats.cells import BLANKS, PARSERS, CellFault, float_text, shown
 from tidelog.program.diagnostics import plural
 from tidelog.program.syntax import Kind, Value
 from tidelog.program.table import Column, SymbolColumn, Table
@@ -29,16 +29,16 @@ class _Stop(Exception):
 
     def __init__(self, message: str, advice: str, place: int) -> None:
         super().__init__(message)
-        self.fault = Fault(message, advice, place)
+        self.fault = CellFault(message, advice, place)
 
 
-def parser_of(kind: Kind) -> Callable[[str], Value | Fault]:
+def parser_of(kind: Kind) -> Callable[[str], Value | CellFault]:
     """What reads a field of a column of this kind, which is not of symbols."""
     return partial(parse_term, kind) if isinstance(kind, TermKind) else PARSERS[kind]
 
 
-def parse_term(kind: TermKind, cell: str) -> Value | Fault:
-    """A record or branch, or what is wrong with its text and where."""
+def parse_term(kind: TermKind, cell: str) -> Value | CellFault:
+    """A record or branch, or the error in its text and its position."""
     try:
         return _Reader(kind, cell).whole()
     except _Stop as stop:
@@ -90,7 +90,7 @@ class _Reader:
         return self.begin(top.fields[len(top.values)].kind)
 
     def begin(self, kind: Kind) -> Value:
-        """Read a value that has no parts, or open one that has."""
+        """Read a simple value, or open a record or branch."""
         self.blanks()
         if not isinstance(kind, TermKind):
             return self.done(self.leaf(kind))
@@ -142,7 +142,7 @@ class _Reader:
         if kind == "symbol":
             return word
         value = PARSERS[kind](word.rstrip(BLANKS))
-        if isinstance(value, Fault):
+        if isinstance(value, CellFault):
             message = value.message.replace("{cell}", _shown(word)).replace(
                 "{column}", "this field of {column}"
             )

@@ -103,7 +103,8 @@ class Dictionary:
                 by_code = self._symbol_words(words)
             return by_code[column.codes] if len(by_code) else np.zeros(0, dtype=np.int64)
         if kind == "float":
-            floats = np.asarray(column, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
+            with np.errstate(invalid="ignore"):  # a signalling NaN is no reason to warn
+                floats = np.asarray(column, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
             floats[np.isnan(floats)] = np.nan
             return floats.view(np.int64)
         if kind == "unsigned":

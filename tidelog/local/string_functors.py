@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tidelog.program.builtin_functors import BUILTINS
 from tidelog.program.diagnostics import EvaluationError, doubt
 from tidelog.program.regex import InvalidPattern, UnsupportedPattern, compile_pattern
 from tidelog.program.syntax import Kind
@@ -63,12 +64,6 @@ MATH: dict[str, Callable[[float], float]] = {
     "log": _within(lambda x: math.log(x) if x else -math.inf, 0.0, math.inf),
     "exp": lambda x: math.exp(x) if not x > 709.782712893384 else math.inf,
 }
-
-
-def _substring(text: str, start: int, length: int) -> str:
-    if start < 0 or start > len(text):
-        return ""
-    return text[start:] if length < 0 else text[start : start + length]
 
 
 def _number(text: str) -> int:
@@ -128,9 +123,7 @@ def _matches(patterns: list[str], texts: list[str], warn: Callable[[str], None])
 # What Python computes, a row at a time. MATH is here because LLVM's results would differ from the
 # C library's in the last bit.
 FUNCTORS: dict[str, Callable[..., Any]] = {
-    "cat": lambda *parts: "".join(parts),
-    "strlen": len,
-    "substr": _substring,
+    **{name: functor.compute for name, functor in BUILTINS.items() if functor.compute},
     "to_string": str,
     "to_number": _number,
     "to_unsigned": _unsigned,

@@ -17,7 +17,7 @@ from tidelog.program.rules import CheckedProgram
 from tidelog.program.syntax import Atom, Inside, RelationDecl, Span, Variable
 from tidelog.text import Parsed, parse, to_text
 from tidelog.text.argument_places import pointed
-from tidelog.text.lexer import Lexer, Source
+from tidelog.text.lexer import Lexer, SourceText
 from tidelog.text.operator_table import RESERVED
 
 NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
@@ -102,7 +102,7 @@ class Document:
 
     def _types_used(self, types: set[str]) -> Iterator[Occurrence]:
         """Names of types in declarations, found by a second pass of the lexer."""
-        source = Source(self.file, self.text)
+        source = SourceText(self.file, self.text)
         lexer = Lexer(source, lambda message, at, advice: None)
         while True:
             tokens = lexer.statement()

@@ -32,7 +32,7 @@ from tidelog.maintain.unaffected import unaffected
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
 
-# Chosen, not measured; docs/updates.md shows what comes of them.
+# Chosen, not measured; docs/figures/updates.md shows their effect.
 MANY = 32  # facts: more are checked in every round, fewer in some rounds only
 ROUNDS = 8  # rounds without a check, at first
 LIKELY = 0.5  # part of the facts checked before that had older support

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-# Chosen, not measured, but for WORSE (docs/decisions/013-ages.md); docs/updates.md shows what
+# Chosen, not measured, but for WORSE (docs/decisions/013-ages.md); docs/figures/updates.md shows
 # their effect.
 TRIAL = 0.01  # seconds that overdeletion may take before the cost of recomputing is known
 LEAST = 0.0005  # seconds that it may take in any case

@@ -227,7 +227,7 @@ def apply(functor: str, args: Sequence[Any], kind: Kind | None, result: Kind | N
             return first
         case "to_number" | "to_unsigned" | "to_float" | "itof" | "itou" | "utof" | "utoi", _:
             return first
-        case _, "symbol":
+        case name, _ if name in STRING:
             return STRING[functor](*args)
         case name, _ if name in MATH:
             return _mathematical(name, first)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Applied:
+class AppliedBatch:
     """What a batch did: `said` are the changes of explicit facts that texts held."""
 
     delta: Any
@@ -61,7 +61,7 @@ class Materialisation:
 
     @property
     def text(self) -> str:
-        """The program of now, without facts: it opens as it is."""
+        """The current program, without facts: a database opens it unchanged."""
         declared = {decl.name for decl in self._declared.relations}
         brought = [r for name, r in self.schema.items() if name not in declared]
         head = to_text(replace(self._declared, clauses=(), facts=(), directives=()))
@@ -73,7 +73,7 @@ class Materialisation:
         facts: Mapping[str, pa.Table],
         rules: Sequence[tuple[Op, str]] = (),
         texts: Sequence[tuple[str, str]] = (),
-    ) -> Applied:
+    ) -> AppliedBatch:
         """Apply a batch as one transaction: all of it, or nothing and an error."""
         said: dict[str, list[FactChange]] = {}
 
@@ -97,18 +97,18 @@ class Materialisation:
 
         before = self._database.rules
         (done,) = apply([batch], self._database.transaction)
-        return Applied(done.delta, said, before != self._database.rules)
+        return AppliedBatch(done.delta, said, before != self._database.rules)
 
     def sizes(self) -> dict[str, int]:
         """How many facts each relation has."""
         return {name: self._database.size(name) for name in self.schema}
 
     def whole(self, name: str) -> pa.Table:
-        """All facts of a relation, as changes that brought them."""
+        """All facts of a relation, as insertions."""
         return _signed(self.schema[name], self._database.table(name), 1)
 
-    def changed(self, applied: Applied, name: str) -> pa.Table:
-        """The facts of a relation that came and went, in their order."""
+    def changed(self, applied: AppliedBatch, name: str) -> pa.Table:
+        """The delta of a relation, sorted."""
         relation = self.schema[name]
         if name not in applied.delta.counts:
             return nothing(relation)

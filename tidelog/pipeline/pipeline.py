@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any, Self
 from tidelog.control.limits import Limits
 from tidelog.pipeline import config_file
 from tidelog.pipeline.setting_errors import SettingError, one_of
-from tidelog.pipeline.settings import ENGINES, Sink, Source, Trigger, check_path
+from tidelog.pipeline.settings import Sink, Source, Trigger, check_path
 from tidelog.pipeline.validation import check, check_paths, refuse_functions, refuse_limits
 from tidelog.plan.accept import Accepted, accept
 from tidelog.program.diagnostics import TidelogError
+from tidelog.session import ENGINES
 from tidelog.text import parse_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tidelog.pipeline.run import Done, Run
-    from tidelog.pipeline.versions import Commit
+    from tidelog.pipeline.versions import VersionRecord
 
 _POLL_SECONDS = 0.2  # between two checks of the streams
 
@@ -135,11 +136,11 @@ class Pipeline:
             raise config_file.in_file(self._file, error) from None
         return accepted
 
-    def status(self) -> Commit | None:
+    def status(self) -> VersionRecord | None:
         """The last version, or None; safe to call while the pipeline runs."""
-        from tidelog.pipeline.versions import Store
+        from tidelog.pipeline.versions import VersionStore
 
-        return Store(self.state).latest()
+        return VersionStore(self.state).latest()
 
     def run(
         self,
@@ -154,11 +155,11 @@ class Pipeline:
         and which the run reads from the beginning again.
         """
         from tidelog.pipeline.run import Run
-        from tidelog.pipeline.versions import Store
+        from tidelog.pipeline.versions import VersionStore
 
         self.adopt = frozenset(adopt)
         accepted = self.check()
-        store = Store(self.state).open()
+        store = VersionStore(self.state).open()
         summary = Summary()
         try:
             spark = session if session is not None else self._session()

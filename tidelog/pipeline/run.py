@@ -23,10 +23,10 @@ from tidelog.formats.directives import inputs, read_inputs
 from tidelog.formats.frames import to_arrow
 from tidelog.pipeline import crash_points
 from tidelog.pipeline.batches import Ledger, fold, insertions, of_facts, signed
-from tidelog.pipeline.materialisation import Applied, Materialisation, bare
+from tidelog.pipeline.materialisation import AppliedBatch, Materialisation, bare
 from tidelog.pipeline.sinks import Sinks
 from tidelog.pipeline.spark_sources import Batch, SourceReader
-from tidelog.pipeline.versions import Commit, Draft, SourceOffset, Store
+from tidelog.pipeline.versions import SourceOffset, VersionDraft, VersionRecord, VersionStore
 from tidelog.plan.accept import Accepted
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Relation
@@ -70,7 +70,7 @@ class EffectiveChanges:
     """Changes of explicit facts that take effect, and their delta unless all facts are new."""
 
     facts: dict[str, pa.Table]
-    applied: Applied | None = None
+    applied: AppliedBatch | None = None
     changes: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,7 +84,7 @@ class Run:
         self,
         pipeline: Pipeline,
         accepted: Accepted,
-        store: Store,
+        store: VersionStore,
         spark: SparkSession,
         show: Callable[[Done], None],
     ) -> None:
@@ -172,7 +172,7 @@ class Run:
             files = inputs(checked, self._pipeline.facts, sources=sources)
             yield from read_inputs(files, sources=sources)
 
-    def _check_base(self, last: Commit) -> None:
+    def _check_base(self, last: VersionRecord) -> None:
         if last.base != self._base:
             raise TidelogError(
                 f"error: the rules of {self._pipeline.program} have changed since the state in "
@@ -304,19 +304,19 @@ class Run:
             program = store.add_program(draft, self._materialisation.text)
         sinks = self._stage(draft, effective.applied)
         counts = self._counts(effective.applied)
-        commit = Commit(0, self._base, program, offsets, sinks, {}, 0, cause, counts)
+        commit = VersionRecord(0, self._base, program, offsets, sinks, {}, 0, cause, counts)
         commit = store.commit(draft, commit)
         self._sinks.publish(commit.sinks)
         self._tidy_up(commit)
         seconds = time.perf_counter() - began
         self._show(Done(commit.version, cause, batch, effective.changes, counts, seconds))
 
-    def _counts(self, applied: Applied | None) -> dict[str, tuple[int, int]]:
+    def _counts(self, applied: AppliedBatch | None) -> dict[str, tuple[int, int]]:
         if applied is not None:
             return dict(applied.delta.counts)
         return {name: (size, 0) for name, size in self._materialisation.sizes().items() if size}
 
-    def _stage(self, draft: Draft, applied: Applied | None) -> dict[str, Any]:
+    def _stage(self, draft: VersionDraft, applied: AppliedBatch | None) -> dict[str, Any]:
         """Stage the version in all sinks."""
         last, now = self._store.last, self._materialisation
         before = last.sinks if last is not None else {}
@@ -324,7 +324,7 @@ class Run:
         deltas = {n: now.changed(applied, n) for n in names} if applied is not None else {}
         return self._sinks.stage(draft.version, now.schema, before, deltas, now.whole)
 
-    def _tidy_up(self, commit: Commit) -> None:
+    def _tidy_up(self, commit: VersionRecord) -> None:
         store, keep = self._store, self._pipeline.keep
         due = store.wants_snapshot
         if due:
@@ -334,7 +334,7 @@ class Run:
             store.clean(keep)
         self._sinks.clean(commit.sinks, keep)
 
-    def _catch_up(self, last: Commit, empty: set[str]) -> None:
+    def _catch_up(self, last: VersionRecord, empty: set[str]) -> None:
         """Create a version for sinks that are new, or that a user has deleted."""
         began = time.perf_counter()
         kept = {name: state for name, state in last.sinks.items() if name not in empty}

@@ -12,7 +12,6 @@ from tidelog.pipeline.table_files import TABLE_FORMATS
 
 TRIGGERS = ("available-now", "once", "continuous")
 MODES = ("append", "signed", "cdc", "rules")
-ENGINES = ("local", "spark")
 OWN_FORMATS = tuple(TABLE_FORMATS)  # of sinks that Tidelog writes itself
 FILE_FORMATS = ("csv", "json", "parquet", "orc", "text", "changes")  # of sources that are files
 _TABLE_FORMATS = f"{', '.join(OWN_FORMATS)}, or a format that Spark writes"

@@ -16,7 +16,7 @@ from tidelog.pipeline.published_tables import TableSink
 from tidelog.pipeline.settings import Sink
 from tidelog.pipeline.spark_sinks import SparkSink
 from tidelog.pipeline.spark_sources import to_uri
-from tidelog.pipeline.versions import Store
+from tidelog.pipeline.versions import VersionStore
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Relation
 
@@ -40,7 +40,7 @@ class Sinks:
     """The sinks by name."""
 
     def __init__(
-        self, settings: Sequence[Sink], folder: Path, store: Store, spark: SparkSession
+        self, settings: Sequence[Sink], folder: Path, store: VersionStore, spark: SparkSession
     ) -> None:
         self._settings = settings
         self._folder = folder

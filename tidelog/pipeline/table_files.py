@@ -13,7 +13,7 @@ from pyarrow import csv
 from tidelog.pipeline.batches import from_bytes, to_bytes
 
 
-class TableFormat(NamedTuple):
+class TableCodec(NamedTuple):
     """`decode` reads what `encode` wrote; the format's name is the ending of its files."""
 
     encode: Callable[[pa.Table], bytes]
@@ -48,10 +48,10 @@ def _from_json(data: bytes, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-TABLE_FORMATS: dict[str, TableFormat] = {
-    "parquet": TableFormat(to_bytes, lambda data, schema: from_bytes(data).cast(schema)),
-    "csv": TableFormat(_csv_bytes, _from_csv),
-    "json": TableFormat(_json_bytes, _from_json),
+TABLE_FORMATS: dict[str, TableCodec] = {
+    "parquet": TableCodec(to_bytes, lambda data, schema: from_bytes(data).cast(schema)),
+    "csv": TableCodec(_csv_bytes, _from_csv),
+    "json": TableCodec(_json_bytes, _from_json),
 }
 
 

@@ -42,7 +42,7 @@ class SourceOffset:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class VersionRecord:
     """The record of a version."""
 
     version: int
@@ -57,7 +57,7 @@ class Commit:
 
 
 @dataclass(slots=True)
-class Draft:
+class VersionDraft:
     """A version before its commit: the files written so far."""
 
     version: int
@@ -65,13 +65,13 @@ class Draft:
     rows: int = 0
 
 
-class Store:
+class VersionStore:
     """The state folder, and the last version in it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.id = ""
-        self.last: Commit | None = None
+        self.last: VersionRecord | None = None
         self._snapshot = 0  # version of the last snapshot
         self._base_rows = 0  # in the last snapshot
         self._rows_since = 0  # changes since the last snapshot
@@ -108,7 +108,7 @@ class Store:
             )
         return name
 
-    def latest(self) -> Commit | None:
+    def latest(self) -> VersionRecord | None:
         """The last version; needs no lock."""
         versions = self._versions()
         return self.commit_of(versions[-1]) if versions else None
@@ -116,7 +116,7 @@ class Store:
     def _versions(self) -> list[int]:
         return sorted(int(path.stem) for path in (self.folder / "commits").glob("[0-9]*.json"))
 
-    def commit_of(self, version: int) -> Commit:
+    def commit_of(self, version: int) -> VersionRecord:
         path = self.folder / "commits" / f"{version:08d}.json"
         try:
             first, _, text = path.read_text(encoding="utf-8").partition("\n")
@@ -127,7 +127,7 @@ class Store:
             raise TidelogError(f"error: {path} is damaged or missing\n    {_BACKUP}") from None
         offsets = {name: SourceOffset(**each) for name, each in found.pop("sources").items()}
         counts = {name: tuple(each) for name, each in found.pop("counts").items()}
-        return Commit(**found, sources=offsets, counts=counts)
+        return VersionRecord(**found, sources=offsets, counts=counts)
 
     def _tidy(self) -> None:
         """Remove files of versions without a commit."""
@@ -153,7 +153,7 @@ class Store:
     def _snapshots(self) -> list[int]:
         return [int(path.name) for path in (self.folder / "snapshots").glob("[0-9]*")]
 
-    def _chain(self) -> Iterator[Commit]:
+    def _chain(self) -> Iterator[VersionRecord]:
         """The versions since the last snapshot."""
         last = self.last.version if self.last else 0
         for version in range(self._snapshot + 1, last + 1):
@@ -193,25 +193,25 @@ class Store:
         except (OSError, ValueError):
             raise TidelogError(f"error: {path} is damaged or missing\n    {_BACKUP}") from None
 
-    def draft(self) -> Draft:
+    def draft(self) -> VersionDraft:
         """Start the next version."""
-        return Draft(self.last.version + 1 if self.last else 1)
+        return VersionDraft(self.last.version + 1 if self.last else 1)
 
-    def add(self, draft: Draft, relation: str, changes: pa.Table) -> None:
+    def add(self, draft: VersionDraft, relation: str, changes: pa.Table) -> None:
         """Write changes of explicit facts."""
         # The number separates `Edge` and `edge` in case-insensitive file systems.
         name = f"data/{draft.version:08d}.{relation}.{len(draft.files)}.parquet"
         draft.files[name] = durable_files.write(self.folder / name, to_bytes(changes))
         draft.rows += changes.num_rows
 
-    def add_program(self, draft: Draft, text: str) -> str:
+    def add_program(self, draft: VersionDraft, text: str) -> str:
         """Write the rules, and return the file's name, which contains its stamp."""
         stamp = stamp_of(text.encode())
         name = f"programs/{draft.version:08d}.{stamp.replace(' ', '-')}.dl"
         durable_files.write(self.folder / name, text.encode())
         return name
 
-    def commit(self, draft: Draft, commit: Commit) -> Commit:
+    def commit(self, draft: VersionDraft, commit: VersionRecord) -> VersionRecord:
         """Commit a version."""
         commit = replace(commit, version=draft.version, files=draft.files, rows=draft.rows)
         for name in ("data", "programs"):

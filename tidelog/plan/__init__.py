@@ -30,7 +30,7 @@ from tidelog.program.syntax import Program
 
 __all__ = ["PASSES", "Analysis", "analyse"]
 
-SHOWN = 100  # findings of one severity
+SHOWN = 100  # findings of one severity that are shown
 PASSES: tuple[Callable[[Draft], Draft], ...] = (
     resolve_types,
     resolve_functors,
@@ -58,17 +58,26 @@ class Analysis:
 
 
 def analyse(program: Program, unfold: bool = False, states: bool = True) -> Analysis:
-    """Check a program, and bring it to the core form if nothing is wrong with it.
+    """Check a program, and bring it to the core form if it has no errors.
 
-    `unfold` puts the rules of inline relations where these are used, wherever that can be done;
-    without it only those that have no other meaning. Clauses such as `p(1 + 1).` state facts,
-    unless `states` is False: they are rules then, as those that are added later.
+    `unfold` puts the rules of inline relations where these are used, wherever that can be done and
+    does not expand to too much; without it only those that have no other meaning. Clauses such as
+    `p(1 + 1).` state facts, unless `states` is False: they are rules then, as those that are added
+    later.
 
     >>> from tidelog.text import parse
     >>> analysis = analyse(parse("p(x, z) :- e(x, y), e(y, z). e(1, 2). e(2, 3).").program)
     >>> [stratum.relations for stratum in analysis.checked.strata]
     [('e',), ('p',)]
     """
+    found = _analyse(program, unfold, states)
+    inlines = any("inline" in each.qualifiers for each in program.relations)
+    if unfold and inlines and found.checked is None:
+        return _analyse(program, False, states)
+    return found
+
+
+def _analyse(program: Program, unfold: bool, states: bool) -> Analysis:
     draft = Draft(program, unfold=unfold, states=states)
     try:
         with uncollected():
@@ -94,7 +103,7 @@ def analyse(program: Program, unfold: bool = False, states: bool = True) -> Anal
 
 
 def _some_of(found: list[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Not more of a severity than anyone would read, and how many there are besides."""
+    """At most `SHOWN` findings of each severity, and how many are left out."""
     if len(found) <= SHOWN:
         return tuple(found)
     counts = Counter[str]()

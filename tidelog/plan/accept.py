@@ -20,7 +20,7 @@ STDIN = "<stdin>"
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A program without errors, in both of its forms, with what may be said of it."""
+    """A program without errors, in both of its forms, with its warnings."""
 
     typed: Program
     checked: CheckedProgram
@@ -29,7 +29,7 @@ class Accepted:
 
 
 def accept(parsed: Parsed, program: Program | None = None, *, unfold: bool = False) -> Accepted:
-    """The program that was read (or `program`, made of it), or all that is wrong with it.
+    """The program that was read (or `program`, made of it), or all its errors.
 
     `unfold` is for a program that runs once: see `analyse`.
 
@@ -37,7 +37,7 @@ def accept(parsed: Parsed, program: Program | None = None, *, unfold: bool = Fal
     {'p': [(1,)]}
     """
     analysis = analyse(program or parsed.program, unfold)
-    # What is wrong in a component is wrong in all of its instances, and said once.
+    # An error in a component is in all of its instances; it is reported once.
     everything = (*parsed.diagnostics, *pointed(analysis.diagnostics, parsed.sources))
     found = tuple(dict.fromkeys(everything))
     errors = [each for each in found if each.severity == "error"]

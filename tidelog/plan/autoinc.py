@@ -20,7 +20,7 @@ Filled = Callable[[Expression], Expression]
 
 
 def refuse_inside(core: Core, clause: Clause) -> None:
-    """In an aggregate there are no instances that a number could be for."""
+    """Refuse `autoinc()` in an aggregate, which has no instances to number."""
     for aggregate in aggregates(*clause.heads, clause.body):
         for node in everything(aggregate):
             if isinstance(node, Call) and node.functor == NAME:
@@ -30,7 +30,7 @@ def refuse_inside(core: Core, clause: Clause) -> None:
 
 
 def faults(strata: Iterable[Stratum]) -> Iterator[Diagnostic]:
-    """New numbers would derive new facts for ever."""
+    """Refuse it in a recursion: new numbers would derive new facts for ever."""
     for stratum in strata:
         rules = [*stratum.recursive, *(rule for each in stratum.thinned for rule in each.rules)]
         for rule in rules:

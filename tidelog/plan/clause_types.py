@@ -86,7 +86,7 @@ class Typer:
         self.ways: list[_Way] = []  # of all clauses so far
 
     def clause(self, clause: Clause) -> tuple[list[int], list[Diagnostic]]:
-        """The nodes of its terms in the order of visits, and what is wrong with it."""
+        """The nodes of its terms in the order of visits, and its errors."""
         self.nodes: list[int] = []
         self.found: list[Diagnostic] = []
         self.whole = clause
@@ -142,7 +142,7 @@ class Typer:
             self.need(arg, node, mask, text)
 
     def unsettled(self) -> dict[int, list[Diagnostic]]:
-        """What is still not known when all clauses have been seen, by the clause's identity."""
+        """Errors about terms without a type after all clauses, by the identity of the clause."""
         faults: dict[int, list[Diagnostic]] = {}
         for way in [*self.ways]:
             self.found = faults.setdefault(id(way.clause), [])
@@ -350,7 +350,7 @@ class Typer:
 
 
 class Writer:
-    """Writes the clause again, with the inferred kinds."""
+    """Rewrites the clause with the inferred kinds."""
 
     def __init__(self, kinds: Kinds) -> None:
         self.kinds = kinds
@@ -452,7 +452,7 @@ def open_to(value: Value) -> int:
 
 
 def misfit(value: Value, kind: Kind) -> tuple[str, str] | None:
-    """Why a literal does not fit its kind, and what does; the kind itself is right."""
+    """Why a literal does not fit its kind, and which values do."""
     if kind in BOUNDS:
         least, most = BOUNDS[kind]
         if not least <= value <= most:  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""Closures asked for with one end bound: what can be reached from there, step by step.
+"""Queries of closures with one end bound: a search from there, step by step.
 
 Magic sets make of `path(x, z) :- path(x, y), path(y, z).` and of a linear rule that grows at the
 bound end a path from every node on the way. The forms here go on from the bound end only, so that
@@ -48,13 +48,13 @@ def reach(relation: Relation, forward: bool, stratum: Stratum, has_facts: bool) 
 
 
 def _told(found: Reach, written: Rule) -> Reach:
-    """Rules that are made here are told as the one that is written."""
+    """The rules, with the text of the rule that the user wrote."""
 
-    def told(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    def with_text(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
         return tuple(r if r.text else replace(r, text=written.text, at=written.at) for r in rules)
 
-    parts = tuple((relation, told(rules)) for relation, rules in found.parts)
-    return Reach(told(found.rules), parts)
+    parts = tuple((relation, with_text(rules)) for relation, rules in found.parts)
+    return Reach(with_text(found.rules), parts)
 
 
 def _reach(

@@ -1,4 +1,4 @@
-"""What a conjunction consists of once disjunctions and negations of formulas are gone."""
+"""Parts of a conjunction after disjunctions and negations of formulas are resolved."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Core:
         self.found: list[Diagnostic] = []
 
     def add(self, rule: Rule) -> Rule:
-        """Take a rule in, once; returns the one that is in."""
+        """Add a rule unless it is there; returns the one that is there."""
         return self.rules.setdefault(rule, rule)
 
     def projection(self, atom: Atom, text: str) -> str:

@@ -2,7 +2,7 @@
 
 A relation that is asked for with some columns bound, `path(1, x)`, gets rules of its own for that
 pattern of bound (b) and free (f) columns: `%path^bf`. They derive facts only for values that
-`%need:path^bf` has, which in turn is derived from where the values come from: the question, and
+`%need:path^bf` has, which in turn is derived from where the values come from: the query, and
 the parts of rules before the one that asks (`sideways`). Where no column is bound, all facts are
 needed, and the relation is *whole*: its rules stay as they are, but for what they ask for.
 
@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidelog.plan.closure_demand import GIVEN, is_closure, reach
-from tidelog.plan.sideways_passing import Step, group_keys, in_order, is_plain
+from tidelog.plan.sideways_passing import PassingStep, group_keys, in_order, is_plain
 from tidelog.plan.strata import strata
 from tidelog.program.formula_walk import names_of
 from tidelog.program.rules import (
@@ -58,8 +58,8 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """The program that is asked: all relations, its strata, and which relations have facts."""
+class AskedProgram:
+    """The program of a query: all relations, its strata, and which relations have facts."""
 
     relations: Mapping[str, Relation]
     strata: tuple[Stratum, ...]
@@ -85,7 +85,7 @@ class Source:
         return found
 
 
-def demand(source: Source, wanted: Sequence[str], *, keep: bool = False) -> Demand:
+def demand(source: AskedProgram, wanted: Sequence[str], *, keep: bool = False) -> Demand:
     """Rules that derive the relations `wanted`, and of others only what those need.
 
     Relations that are derived whole are called `%name^`; with `keep` they keep their names, for
@@ -95,7 +95,7 @@ def demand(source: Source, wanted: Sequence[str], *, keep: bool = False) -> Dema
     >>> from tidelog.text import parse
     >>> text = "p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z). q(x) :- p(1, x). e(1, 2)."
     >>> checked = analyse(parse(text).program).checked
-    >>> found = demand(Source(checked.relations, checked.strata, {"e"}.__contains__), ["q"])
+    >>> found = demand(AskedProgram(checked.relations, checked.strata, {"e"}.__contains__), ["q"])
     >>> for rule in found.rules:
     ...     print(rule.head.relation, [part.relation for part in rule.body])
     %need:p^bf []
@@ -135,7 +135,7 @@ def _faults(made: Iterable[Stratum]) -> set[str]:
 class _Demands:
     """One attempt, in which the relations `whole` are known to be needed whole."""
 
-    def __init__(self, source: Source, whole: Collection[str], keep: bool) -> None:
+    def __init__(self, source: AskedProgram, whole: Collection[str], keep: bool) -> None:
         self.source = source
         self.whole = whole
         self.keep = keep
@@ -147,7 +147,7 @@ class _Demands:
         self.also_whole: set[str] = set()
         self.todo: list[tuple[str, str]] = []
 
-    # What is asked for.
+    # Demand.
 
     def derived(self, name: str) -> bool:
         return name in self.virtual or name in self.source.by_head
@@ -247,7 +247,7 @@ class _Demands:
         self.rules.setdefault(replace(rule, head=head, body=tuple(body)))
 
     def asked(
-        self, rule: Rule, name: str, step: Step, handed: Sequence[BodyLiteral] | None
+        self, rule: Rule, name: str, step: PassingStep, handed: Sequence[BodyLiteral] | None
     ) -> BodyLiteral:
         """A part over the relation that has what it asks for, which is demanded from now on.
 
@@ -272,7 +272,7 @@ class _Demands:
         return asked
 
     def need(self, part: Literal | Group, pattern: str) -> Literal:
-        """What is asked of a relation, or asked for in this part: the values of bound columns."""
+        """The demand of this part for a relation: the values of bound columns."""
         name = f"%need:{part.relation.removeprefix('%')}"
         columns = [i for i, mark in enumerate(pattern) if mark == "b"]
         if name not in self.relations:
@@ -316,7 +316,7 @@ def _fixed(term: Simple, known: frozenset[str]) -> bool:
 
 
 def _selects(part: BodyLiteral) -> bool:
-    """Is it likely that fewer facts pass than there are?"""
+    """Is it likely that fewer facts pass than the relation has?"""
     if isinstance(part, Literal):
         return any(isinstance(term, Constant) for term in part.terms)
     if isinstance(part, Constraint) and part.op == "=" and is_plain(part):

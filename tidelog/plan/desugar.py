@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from tidelog.plan.alternatives import NOTHING, alternatives
 from tidelog.plan.autoinc import numbered, refuse_inside
@@ -26,7 +27,8 @@ from tidelog.plan.draft import Draft
 from tidelog.plan.lower_body import Body, Setting, can_hold
 from tidelog.program.formula_walk import clause_nodes, flat, has_aggregate
 from tidelog.program.functors import calls
-from tidelog.program.rules import BodyLiteral, Constraint, Literal, Relation, Rule, Simple
+from tidelog.program.qualifiers import QUALIFIERS
+from tidelog.program.rules import BodyLiteral, Constraint, Literal, Relation, Rule
 from tidelog.program.syntax import (
     UNDER,
     And,
@@ -80,21 +82,18 @@ def desugar(draft: Draft) -> Draft:
 
 
 def declared_rules(relation: Relation) -> Iterator[Rule]:
-    """What `eqrel` and `transitive` mean."""
-    name, at = relation.name, relation.at
+    """The rules that its qualifiers stand for."""
+    at = relation.at
 
-    def rule(head: tuple[Simple, ...], *body: tuple[Simple, ...]) -> Rule:
-        made = Rule(Literal(name, head, at=at), tuple(Literal(name, b, at=at) for b in body))
-        return replace(made, text=to_text(made), at=at)
+    def literal(letters: str) -> Literal:
+        kind = relation.kinds[0]
+        terms = (Wildcard(at, kind) if v == "_" else Variable(v, at, kind) for v in letters)
+        return Literal(relation.name, tuple(terms), at=at)
 
-    if relation.qualifiers & {"eqrel", "transitive"}:
-        x, y, z = (Variable(v, at, relation.kinds[0]) for v in "xyz")
-        some = Wildcard(at, relation.kinds[0])
-        if "eqrel" in relation.qualifiers:
-            yield rule((x, x), (x, some))
-            yield rule((x, x), (some, x))
-            yield rule((y, x), (x, y))
-        yield rule((x, z), (x, y), (y, z))
+    meant = (QUALIFIERS[each].rules for each in sorted(relation.qualifiers))
+    for head, *body in dict.fromkeys(chain.from_iterable(meant)):
+        rule = Rule(literal(head), tuple(map(literal, body)), at=at)
+        yield replace(rule, text=to_text(rule))
 
 
 def _recursive(clauses: Iterable[Clause]) -> dict[str, frozenset[str]]:

@@ -1,4 +1,4 @@
-"""What the passes hand on to each other: a program on its way to the core form."""
+"""The state of a program between two passes, on its way to the core form."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from tidelog.plan.components import components
 from tidelog.plan.draft import Draft
 from tidelog.plan.safety import check_safety, is_safe
-from tidelog.plan.substitution import MAX_NODES, TooMuch, Unfolding
+from tidelog.plan.substitution import MAX_NODES, ExpansionTooLong, Unfolding
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.formula_walk import all_names, clause_nodes, relations, relations_of
 from tidelog.program.syntax import UNDER, And, Atom, Call, Clause, Directive, RelationDecl
@@ -28,7 +28,7 @@ CANNOT_CHANGE = "rules of inline relations cannot change: declare it without inl
 
 
 def choose_inline(draft: Draft) -> Draft:
-    """Find out which relations are to be unfolded, and what is wrong with those that cannot be."""
+    """Choose the relations to unfold, and report errors of those that cannot be unfolded."""
     program = draft.program
     declared = {d.name: d for d in program.relations if "inline" in d.qualifiers}
     if not declared:
@@ -74,7 +74,7 @@ def _is_fact(clause: Clause) -> bool:
 
 
 def _numbers(clause: Clause) -> bool:
-    """Does it number its instances? Where it is used there are others."""
+    """Does it number its instances? Unfolded, it would number others."""
     return any(isinstance(n, Call) and n.functor == "autoinc" for n in clause_nodes(clause))
 
 
@@ -109,7 +109,7 @@ def unfold(draft: Draft) -> Draft:
     while waiting:
         try:
             own, clauses, unchecked = _unfolded(draft, waiting)
-        except TooMuch as stop:
+        except ExpansionTooLong as stop:
             message = f"inline relations expand to more than {MAX_NODES:,} conditions and terms"
             advice = f"declare {stop.atom.relation} without inline"
             fault = Diagnostic(message, stop.atom.at, advice)

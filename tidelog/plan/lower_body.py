@@ -52,7 +52,7 @@ class Setting:
         return Variable(f"%{next(self.numbers)}", at, kind)
 
 
-class Pending:
+class PendingAggregate:
     """An aggregate that has its place in a body, but no `Group` yet."""
 
     def __init__(self, result: Variable, aggregate: Aggregate) -> None:
@@ -72,7 +72,7 @@ class Body:
         self.setting = setting
         self.scope = scope
         self.inside = outside is not None
-        self.items: list[Item | Pending] = []
+        self.items: list[Item | PendingAggregate] = []
         self.counted: list[Variable] = []
         self.written = written
         self.outside = outside or frozenset()
@@ -205,7 +205,7 @@ class Body:
     def bind(self, variable: Variable, term: Term) -> None:
         """The variable takes the values of a range, or the value of an aggregate."""
         if isinstance(term, Aggregate):
-            self.items.append(Pending(variable, term))
+            self.items.append(PendingAggregate(variable, term))
         elif isinstance(term, Call):
             start, stop, *step = [self.expression(arg) for arg in term.args]
             found = Range(variable, start, stop, step[0] if step else None, term.at)
@@ -213,7 +213,9 @@ class Body:
 
     def resolve(self, around: Sequence[Item] = ()) -> None:
         """Make a `Group` of each aggregate, in an order in which their variables are bound."""
-        N: list[Pending] = [item for item in self.items if isinstance(item, Pending)]
+        N: list[PendingAggregate] = [
+            item for item in self.items if isinstance(item, PendingAggregate)
+        ]
         while N:
             before = len(N)
             for pending in list(N):
@@ -225,7 +227,9 @@ class Body:
                     N.remove(pending)
             assert len(N) < before, "the safety pass lets no aggregate wait for itself"
 
-    def group(self, pending: Pending, keys: frozenset[str], available: list[Item]) -> Group:
+    def group(
+        self, pending: PendingAggregate, keys: frozenset[str], available: list[Item]
+    ) -> Group:
         aggregate, result = pending.aggregate, pending.result
         bodies = [body for body in conjunctions(aggregate.body) if can_hold(body)]
         plain = _plain(aggregate, bodies)
@@ -327,7 +331,7 @@ def _differ(left: Term, right: Term) -> bool:
 
 
 def _has_gap(term: Term) -> bool:
-    """Is there a `_` in a record or branch?"""
+    """Does a record or branch contain `_`?"""
     if not isinstance(term, Call) or not is_way(term.functor):
         return False
     return any(isinstance(arg, Wildcard) or _has_gap(arg) for arg in term.args)

@@ -12,7 +12,7 @@ from tidelog.program.syntax import UNDER, Attribute, Clause, Program, RelationDe
 
 
 def lower_subsumptions(draft: Draft) -> Draft:
-    """Make clauses of them, and declare what they derive; `raised` takes them out again."""
+    """Turn them into clauses, and declare what these derive; `raised` reverts that."""
     program = draft.program
     if not program.subsumptions:
         return draft
@@ -78,7 +78,7 @@ def raised(
 
 
 def faults(relation: str, rules: tuple[Rule, ...], inside: frozenset[str]) -> Iterator[Diagnostic]:
-    """Subsumptions that ask for what depends on the facts that they leave out."""
+    """Report subsumptions whose condition depends on the relation that they reduce."""
     for rule in rules:
         for name, complete in rule.reads():
             if name in inside and (name != relation or complete):

@@ -28,7 +28,7 @@ _ADVICE = "a query is the body of one rule, such as path(1, x), x > 2"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Variables in the order in which they occur, and the rules whose answer they are."""
+    """The variables in order of occurrence, and the rules that compute the answer."""
 
     columns: tuple[str, ...]
     relation: Relation
@@ -106,6 +106,7 @@ def _own(found: Diagnostic, lines: list[str]) -> Diagnostic:
     if at is not None and at.file == _FILE:
         line = at.line - 1
         if not 1 <= line <= len(lines):
+            message = message.removesuffix(": `.` follows `:-`")  # which are not the query's own
             return replace(found, message=message, at=None, advice=_ADVICE, notes=notes)
         at = at._replace(line=line)
     return replace(found, message=message, at=at, advice=advice, notes=notes)
@@ -120,7 +121,7 @@ def _apart(name: str) -> str:
 
 
 def _renamed(checked: CheckedProgram, text: str) -> tuple[Stratum, ...]:
-    """The question's rules, with hidden relations named apart from the program's own."""
+    """The rules of the query; the program has no hidden relations of the same names."""
 
     def moved(part: BodyLiteral) -> BodyLiteral:
         if isinstance(part, Literal | Group):

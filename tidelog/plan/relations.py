@@ -8,6 +8,7 @@ from dataclasses import replace
 from tidelog.plan.draft import Draft, Type, did_you_mean, place
 from tidelog.program.diagnostics import Diagnostic, plural
 from tidelog.program.formula_walk import clause_nodes, everything, flat, relations_of
+from tidelog.program.qualifiers import QUALIFIERS
 from tidelog.program.syntax import (
     Atom,
     Attribute,
@@ -20,7 +21,7 @@ from tidelog.program.syntax import (
     Span,
 )
 
-SHOWN = 20  # of one sort of fault, where there may be very many
+SHOWN = 20  # errors of one kind that are shown
 SYNONYMS = {  # what types are called elsewhere
     **dict.fromkeys(("int", "integer", "long", "int64", "i64", "bool", "boolean"), "number"),
     **dict.fromkeys(("uint", "uint64", "u64", "nat", "natural"), "unsigned"),
@@ -96,7 +97,7 @@ def _faulty_types(draft: Draft) -> set[str]:
 
 
 def unknown_type(name: str, at: Span, draft: Draft) -> Diagnostic:
-    """What to say of a type that is not there."""
+    """The error for an unknown type."""
     kind = SYNONYMS.get(name.lower())
     advice = f"did you mean {kind}?" if kind else ""
     if not advice:
@@ -105,8 +106,8 @@ def unknown_type(name: str, at: Span, draft: Draft) -> Diagnostic:
 
 
 def _closure_faults(decl: RelationDecl, draft: Draft) -> Iterator[Diagnostic]:
-    for qualifier in ("eqrel", "transitive"):
-        if qualifier not in decl.qualifiers:
+    for qualifier in sorted(decl.qualifiers):
+        if not QUALIFIERS[qualifier].rules:
             continue
         types: list[Type] = [draft.types[a.type_name] for a in decl.attributes]
         if len(types) != 2:
@@ -143,7 +144,7 @@ def _inferred(name: str, arity: int, at: Span) -> RelationDecl:
 def _strangers(
     program: Program, known: dict[str, RelationDecl], declared: dict[str, RelationDecl]
 ) -> Iterator[Diagnostic]:
-    """Undeclared relations that nobody reads, and that are called almost like a declared one."""
+    """Warn of undeclared relations that no rule reads and whose name is close to a declared one."""
     new = [name for name in known if name not in declared]
     if not declared or not new:
         return
@@ -199,7 +200,9 @@ class _Resolver:
             columns = plural(len(decl.attributes), "column")
             message = f"relation {name} has {columns}, but {arity} {_are(arity)} given here"
             form = ", ".join(f"{a.name}: {a.type_name}" for a in decl.attributes)
-            note = f"declared at {place(decl.at)}"
+            note = "its facts show these columns"
+            if decl.at.line:
+                note = f"declared at {place(decl.at)}"
             self.found.append(Diagnostic(message, at, f"declared {name}({form})", notes=(note,)))
 
     def unknown(self, name: str, at: Span) -> None:
@@ -207,7 +210,7 @@ class _Resolver:
             return
         self.reported.add(name)
         advice = "declare it, or give it a fact or a rule"
-        if len(self.reported) <= SHOWN:  # looking for names alike takes its time
+        if len(self.reported) <= SHOWN:  # searching for similar names takes time
             advice = did_you_mean(name, self.known, advice)
         self.found.append(Diagnostic(f"unknown relation {name}", at, advice))
 

@@ -65,11 +65,13 @@ class Rulebook:
         for clause, own in zip(program.clauses, checked.own, strict=True):
             if own or clause.body != And(()):  # otherwise it is a fact
                 name = name_of(clause)
-                if name not in clauses:
-                    clauses[name] = clause
-                    rules[name] = tuple(_with_hidden(own, by_head))
-                    for rule in rules[name]:
-                        uses[rule] = uses.get(rule, 0) + 1
+                clauses.setdefault(name, clause)
+                # A clause that is written twice, with other variables, is removed as one.
+                written = (*rules.get(name, ()), *_with_hidden(own, by_head))
+                rules[name] = tuple(dict.fromkeys(written))
+        for of_clause in rules.values():
+            for rule in of_clause:
+                uses[rule] = uses.get(rule, 0) + 1
         for relation in checked.relations.values():
             for rule in declared_rules(relation):
                 uses[rule] = uses.get(rule, 0) + 1
@@ -294,7 +296,7 @@ def name_of(clause: Clause) -> str:
     >>> from tidelog.text import parse
     >>> one, other = parse("p(x) :- q(x, y). p(a) :- q(a, b).").program.clauses
     >>> name_of(one) == name_of(other), name_of(one)
-    (True, 'p.fa126c')
+    (True, 'p.c133421bb6e2773a')
     """
     names: dict[str, int] = {}
     spelled = [str(len(clause.heads))]
@@ -320,7 +322,7 @@ def name_of(clause: Clause) -> str:
                 spelled.append(type(node).__name__)
                 if isinstance(node, Truth):
                     spelled.append(str(node.value))
-    digest = blake2b("\0".join(spelled).encode(), digest_size=3).hexdigest()
+    digest = blake2b("\0".join(spelled).encode(), digest_size=8).hexdigest()
     return f"{clause.heads[0].relation}.{digest}"
 
 

@@ -1,4 +1,4 @@
-"""Groundedness, as in Soufflé: every variable gets its value from somewhere.
+"""Groundedness, as in Soufflé: every variable is bound.
 
 A positive atom binds its variables, and an equation binds a variable that stands alone on
 one side once the other side has a value. In both places a record or branch binds the variables
@@ -55,7 +55,7 @@ SPLIT = "define a relation for some of them"
 
 
 def check_safety(draft: Draft) -> Draft:
-    """Find variables without a value, and warn of variables that occur once."""
+    """Report unbound variables, and warn of variables that occur once."""
     found: list[Diagnostic] = []
     faulty: list[Clause] = []
     more = 0  # rules than clauses
@@ -85,7 +85,7 @@ def check_safety(draft: Draft) -> Draft:
 
 
 def is_safe(clause: Clause) -> bool:
-    """Does the clause itself give all its variables values?"""
+    """Does the clause bind all its variables?"""
     if _is_plainly_safe(clause):
         return True
     try:

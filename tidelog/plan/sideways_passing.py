@@ -18,8 +18,8 @@ from tidelog.program.rules import BodyLiteral, Constraint, Expression, Group, Li
 from tidelog.program.syntax import Call, Constant, Variable
 
 
-class Step(NamedTuple):
-    """A part, with the variables that can be handed to it.
+class PassingStep(NamedTuple):
+    """A part, with the variables whose values can be passed to it.
 
     Of those, the values of `grown` are computed from values that no fact has: handed round in a
     recursion, they might never end.
@@ -31,7 +31,9 @@ class Step(NamedTuple):
     hands_on: bool  # whether what it binds is handed on
 
 
-def in_order(rule: Rule, given: frozenset[str], derived: Callable[[str], bool]) -> Iterator[Step]:
+def in_order(
+    rule: Rule, given: frozenset[str], derived: Callable[[str], bool]
+) -> Iterator[PassingStep]:
     """The parts of the rule's body, for values of the variables `given`."""
     sip = _Sideways(rule, given, derived)
     while sip.left:
@@ -59,16 +61,16 @@ class _Sideways:
         self.sure: set[str] = set()  # and some fact or the program's text has it
         self.grown: set[str] = set()
 
-    def step(self) -> Step:
+    def step(self) -> PassingStep:
         i = min(range(len(self.left)), key=lambda i: (self.rank(self.left[i]), i))
         part = self.left.pop(i)
         hands_on = self.hands_on(part)
-        step = Step(part, frozenset(self.known), frozenset(self.grown), hands_on)
+        step = PassingStep(part, frozenset(self.known), frozenset(self.grown), hands_on)
         self.take(part, hands_on)
         return step
 
     def rank(self, part: BodyLiteral) -> tuple[int, int]:
-        """What goes first has the least."""
+        """A sort key: the part with the least goes first."""
         match part:
             case Literal(negated=False):
                 bound = sum(self.fixed(term) for term in part.terms)

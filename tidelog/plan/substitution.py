@@ -26,7 +26,7 @@ from tidelog.program.syntax import (
 MAX_NODES = 100_000  # conditions and terms that the inline relations of a clause may expand to
 
 
-class TooMuch(Exception):
+class ExpansionTooLong(Exception):
     """The expansion of a clause's inline relations is too large."""
 
     def __init__(self, atom: Atom) -> None:
@@ -71,7 +71,7 @@ class Unfolding:
         """The rule's body for the atom's arguments."""
         self.nodes += len(everything(rule.body))
         if self.nodes > MAX_NODES:
-            raise TooMuch(atom)
+            raise ExpansionTooLong(atom)
         new: dict[str, Term] = {}
         equal: list[Formula] = []
         later: list[tuple[Term, Term]] = []

@@ -7,10 +7,12 @@ implement exactly these.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tidelog.program.diagnostics import plural
 from tidelog.program.kind_masks import ANY, FLOAT, INTEGER, NUMBER, NUMERIC, SYMBOL, UNSIGNED
+from tidelog.program.syntax import Value
 
 DIVISION_BY_ZERO = "division by zero"
 ZERO_TO_NEGATIVE = "zero to a negative power"
@@ -53,7 +55,8 @@ class Builtin:
     """A functor. `call` and `result` are its row in the documentation.
 
     It fails for some arguments if the first is of a kind in `fails_on`, with the message `error`.
-    A relation may have the name of one that is not `reserved`.
+    A relation may have the name of one that is not `reserved`. `compute` is for strings: the value
+    for one row, or an EvaluationError.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Builtin:
     fails_on: int = 0
     error: str = ""
     reserved: bool = True
+    compute: Callable[..., Value] | None = None
 
 
 def fixed(*operands: int, gives: int) -> Signature:
@@ -71,6 +75,12 @@ def fixed(*operands: int, gives: int) -> Signature:
 
 def _alike(kinds: int, least: int = 2, most: int | None = 2) -> Signature:
     return Signature((kinds,), None, least, most)
+
+
+def _substring(text: str, start: int, length: int) -> str:
+    if start < 0 or start > len(text):
+        return ""
+    return text[start:] if length < 0 else text[start : start + length]
 
 
 _PARSED = SYMBOL | FLOAT
@@ -124,14 +134,22 @@ GROUPS: dict[str, tuple[Builtin, ...]] = {
             "cat(s, t, …)",
             "the strings one after the other",
             Signature((SYMBOL,), SYMBOL, 2, None),
+            compute=lambda *parts: "".join(parts),
         ),
-        Builtin("strlen", "strlen(s)", "the number of characters", fixed(SYMBOL, gives=NUMBER)),
+        Builtin(
+            "strlen",
+            "strlen(s)",
+            "the number of characters",
+            fixed(SYMBOL, gives=NUMBER),
+            compute=len,
+        ),
         Builtin(
             "substr",
             "substr(s, i, n)",
             "n characters from index i (the first is 0); fewer if the string ends before, all the "
             "rest if n is negative, none if i lies outside",
             fixed(SYMBOL, NUMBER, NUMBER, gives=SYMBOL),
+            compute=_substring,
         ),
         Builtin(
             "ord",
@@ -233,7 +251,7 @@ TESTS: dict[str, Builtin] = {
 
 
 def is_declared(functor: str) -> bool:
-    """Whether it is one of the program's own, declared by `.functor`."""
+    """Whether the program declares it by `.functor`."""
     return functor.startswith("@")
 
 

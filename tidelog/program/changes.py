@@ -12,7 +12,7 @@ Op = Literal["+", "-"]
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """A fact arrives or goes."""
+    """Insert or delete a fact."""
 
     op: Op
     relation: str
@@ -22,7 +22,7 @@ class FactChange:
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
-    """A rule arrives or goes, given by its text; one that goes may be given by its name instead."""
+    """Add or remove a rule, given by its text; one to remove may be given by its name instead."""
 
     op: Op
     rule: Clause | str
@@ -31,7 +31,7 @@ class RuleChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The update ends here."""
+    """The end of an update."""
 
     at: Span = field(default=NOWHERE, compare=False, repr=False)
 

@@ -30,9 +30,7 @@ Sources = Mapping[str, Sequence[str]]  # file name to its lines
 class TidelogError(Exception):
     """Anything that a user can fix. Command lines print it and exit with code 2."""
 
-    doing = (
-        ""  # what was being done, for a limit that ended it in the midst of somebody else's code
-    )
+    doing = ""  # what was being done when a limit stopped code that is not ours
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Subclasses are constructed from other arguments than the message, which `args` holds.
@@ -44,7 +42,7 @@ def _unpickled(kind: type[TidelogError], args: tuple[Any, ...]) -> TidelogError:
 
 
 class ProgramError(TidelogError):
-    """A program that cannot run, with all that was found wrong in it."""
+    """A program that cannot run, with all its errors."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic], sources: Sources | None = None) -> None:
         self.diagnostics = tuple(diagnostics)
@@ -85,7 +83,7 @@ def too_many_facts(most: int) -> LimitError:
 
 
 class Doubt(UserWarning):
-    """Something doubtful that an evaluation met; its text is a whole message."""
+    """A doubt about a result, as a warning; its text is a whole message."""
 
 
 def doubt(message: str) -> None:

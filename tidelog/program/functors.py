@@ -82,7 +82,7 @@ def declared(function: Callable[..., Any]) -> Functor:
 
 
 def calls(rule: Rule) -> Iterator[Call]:
-    """The functors of the program's own that a rule calls, and `autoinc`."""
+    """The functors declared by the program that a rule calls, and `autoinc`."""
     for part in rule.body:
         for node in everything(*terms_of(part)):
             if isinstance(node, Call) and (is_declared(node.functor) or node.functor == "autoinc"):

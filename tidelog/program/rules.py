@@ -109,7 +109,7 @@ class Relation:
     qualifiers: frozenset[str] = frozenset()
     at: Span = field(default=NOWHERE, compare=False, repr=False)
     choices: tuple[tuple[int, ...], ...] = ()  # columns that determine the others
-    thinned: bool = False  # facts may be left out, explicit ones too
+    thinned: bool = False  # subsumption or choice may drop facts, explicit ones too
 
     @property
     def arity(self) -> int:
@@ -147,12 +147,12 @@ class Stratum:
     rules: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        # The same tuple each time: engines know sequences of rules by identity.
+        # The same tuple each time: engines cache sequences of rules by identity.
         object.__setattr__(self, "rules", self.nonrecursive + self.recursive)
 
     @property
     def given(self) -> bool:
-        """Does it hold its explicit facts, and nothing else?"""
+        """Are all its facts explicit?"""
         return not self.rules and not self.thinned
 
 

@@ -15,6 +15,7 @@ from tidelog.program.terms import TermKind
 Primitive = Literal["number", "unsigned", "float", "symbol"]
 Kind = Primitive | TermKind
 KINDS: tuple[Primitive, ...] = ("number", "unsigned", "float", "symbol")
+Action = Literal["input", "output", "printsize", "limitsize"]  # of a directive
 Structured = Any  # a record (a tuple), nil (None), or a `Branch`: see `terms`
 Value = int | float | str | Structured
 
@@ -185,7 +186,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class BranchDecl:
-    """One way to make a value of a type: `C {x: B}`, or a record under the name `[]`."""
+    """A constructor of a type: `C {x: B}`, or a record under the name `[]`."""
 
     name: str
     fields: tuple[Attribute, ...]
@@ -233,7 +234,7 @@ class Directive:
     """`.input`, `.output`, `.printsize` or `.limitsize` of one relation, parameters in the order
     written."""
 
-    action: Literal["input", "output", "printsize", "limitsize"]
+    action: Action
     relation: str
     parameters: tuple[tuple[str, str], ...] = ()
     at: Span = field(default=NOWHERE, compare=False, repr=False)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-RECORD = "[]"  # the functor of a record, and the name of its one way to be made
+RECORD = "[]"  # the functor of a record, and the name of its only constructor
 NIL = "nil"
 MOST_DEEP = 300  # levels of a value outside of engines: Python compares and writes by recursion
 

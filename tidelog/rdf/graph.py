@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tidelog.control.limits import Limits, Show
+from tidelog.control.limits import Limits, Show, Watch, guarded
 from tidelog.formats.byte_source import Source, is_path
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.rdf import writers
 from tidelog.rdf.contradictions import Inconsistency, causes
 from tidelog.rdf.graph_transaction import GraphDelta, GraphTransaction
-from tidelog.rdf.patch import PatchReader, Update
+from tidelog.rdf.patch import PatchReader, PatchUpdate
 from tidelog.rdf.profiles import check_profile
 from tidelog.rdf.rdf_terms import Triple, is_triple, oxigraph, term_of, to_rdflib, triple_of
 from tidelog.rdf.readers import Reader
@@ -69,6 +69,7 @@ class Graph:
         self.profile = profile
         self.compiled = compiled
         self.prefixes: dict[str, str] = {}
+        self._limits = limits or Limits()
         self._reader = Reader()
         self._open: GraphTransaction | None = None
         self._delta: GraphDelta | None = None
@@ -121,7 +122,7 @@ class Graph:
             raise TidelogError(f"error: expected changes as str, got {type(changes).__name__}")
         return [self.update(update) for update in PatchReader("<changes>").updates([changes])]
 
-    def update(self, update: Update, **options: Any) -> GraphDelta:
+    def update(self, update: PatchUpdate, **options: Any) -> GraphDelta:
         """Apply one update from a `PatchReader`."""
         with self.transaction(**options) as tx:
             for op, columns in update.runs:
@@ -181,14 +182,18 @@ class Graph:
 
     @contextmanager
     def reading(self, **options: Any) -> Iterator[Reader]:
-        """A reader whose blank nodes differ from those of all sources before it."""
+        """A reader whose blank nodes differ from those of all sources before it.
+
+        The limits on seconds and memory hold while it is used.
+        """
         known = ("format", "base", "graph", "blank_nodes")
         if unknown := [name for name in options if name not in known]:
             raise TidelogError(
                 f"error: unknown option {unknown[0]!r}\n    expected one of {', '.join(known)}"
             )
         reader = Reader(**options, sources=self._reader.sources)
-        yield reader
+        with guarded(Watch(self._limits, lambda: 0).look):
+            yield reader
         self._reader.sources = max(self._reader.sources, reader.sources)
         self.prefixes.update(reader.prefixes)
 

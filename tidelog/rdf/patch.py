@@ -39,7 +39,7 @@ _NAME = re.compile(r"(\^\^)?([\w.-]*):(\S*)")
 
 
 @dataclass(slots=True)
-class Update:
+class PatchUpdate:
     """The changes of one transaction, in order."""
 
     runs: list[tuple[Op, Columns]] = field(default_factory=list)
@@ -64,7 +64,7 @@ class PatchReader:
     _op: Op = "+"
     _first: int = 0
 
-    def updates(self, blocks: Iterable[str]) -> Iterator[Update]:
+    def updates(self, blocks: Iterable[str]) -> Iterator[PatchUpdate]:
         """Yield an update per commit, and one for changes after the last commit."""
         for number, block in enumerate(blocks):
             block = block if number else block.removeprefix("\ufeff")
@@ -78,7 +78,7 @@ class PatchReader:
         if self._changed:
             yield self._end_update()
 
-    def _read(self, line: str) -> Iterator[Update]:
+    def _read(self, line: str) -> Iterator[PatchUpdate]:
         head = _HEAD.match(line)
         assert head is not None
         word = head[1] or head[2] or ""
@@ -211,9 +211,9 @@ class PatchReader:
             growth += len(expanded) - len(found[0])
         return column - growth
 
-    def _end_update(self) -> Update:
+    def _end_update(self) -> PatchUpdate:
         runs, self._runs, self._changed = self._runs, [], False
-        return Update([(op, gathered.columns()) for op, gathered in runs])
+        return PatchUpdate([(op, gathered.columns()) for op, gathered in runs])
 
     def _fault(self, message: str, advice: str, line: int | None = None) -> DataError:
         return fault(self.file, line or self._line, 1, message, advice)

@@ -8,13 +8,15 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from tidelog.control.limits import poll
 from tidelog.formats.byte_source import FileFault, Source, is_path, name_of, pieces
-from tidelog.program.diagnostics import DataError, TidelogError
+from tidelog.program.diagnostics import DataError, TidelogError, during
 from tidelog.rdf.preflight import (
     check_json,
     check_text,
@@ -105,10 +107,13 @@ class Reader:
         self.sources += 1
         before = len(self.gathered.pieces)
         names = _Labels(f"_:f{self.sources}b") if self.blank_nodes == "apart" else None
+        place = partial(_position_of_nested, source, form, name)
         count = 0
         try:
-            for batch in self._batches(source, form, name):
-                count += self._add(batch, names, lambda: _position_of_nested(source, form, name))
+            with during(f"{name} was read"):
+                for batch in self._batches(source, form, name):
+                    poll()
+                    count += self._add(batch, names, place)
         except BaseException:
             del self.gathered.pieces[before:]
             raise

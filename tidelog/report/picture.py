@@ -116,7 +116,7 @@ def _dot_text(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class RelationBox:
     """A relation's box, inside its block."""
 
     relation: Relation
@@ -134,7 +134,7 @@ def plan_svg(checked: CheckedProgram) -> str:
     """The picture as a self-contained SVG."""
     found = edges(checked)
     blocks: list[Block] = []
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, RelationBox] = {}
     frames: dict[int, str] = {}
     loops = {edge.source for edge in found if edge.source == edge.target}
     group = {name: names for names, _ in groups(checked) for name in names}
@@ -175,7 +175,7 @@ def _size(relation: Relation) -> tuple[float, float]:
 
 def _block(
     number: int, members: list[Relation], recursive: bool, loops: set[str]
-) -> tuple[Block, list[Node]]:
+) -> tuple[Block, list[RelationBox]]:
     """A stratum: its relations in a square, with padding if they have a frame."""
     columns = math.ceil(math.sqrt(len(members)))
     table = [members[i : i + columns] for i in range(0, len(members), columns)]
@@ -193,7 +193,7 @@ def _block(
         for relation, room in zip(row, widths, strict=False):
             wide, high = _size(relation)
             corner = x + (room - wide) / 2, y + (tall - high) / 2
-            nodes.append(Node(relation, number, *corner, wide, high))
+            nodes.append(RelationBox(relation, number, *corner, wide, high))
             x += room + INNER_GAP
         y += tall + INNER_GAP
     return Block(width, y - INNER_GAP + pad), nodes
@@ -204,7 +204,7 @@ def _svg(
     drawing: Drawing,
     blocks: list[Block],
     frames: dict[int, str],
-    nodes: dict[str, Node],
+    nodes: dict[str, RelationBox],
     across: list[tuple[Edge, Link]],
     inside: list[Edge],
 ) -> str:
@@ -279,7 +279,7 @@ def _curve(path: Iterable[Point]) -> str:
     return text
 
 
-def _inner(edge: Edge, nodes: dict[str, Node], drawing: Drawing) -> str:
+def _inner(edge: Edge, nodes: dict[str, RelationBox], drawing: Drawing) -> str:
     """An edge between relations of one stratum: an arc from box to box, or a loop."""
     kind, marker = ("strict", "stop") if edge.strict else ("plain", "arrow")
     source, target = nodes[edge.source], nodes[edge.target]
@@ -299,7 +299,7 @@ def _inner(edge: Edge, nodes: dict[str, Node], drawing: Drawing) -> str:
     return f'<g class="link {kind}"><path d="{d}" marker-end="url(#{marker})">{title}</path></g>'
 
 
-def _border(node: Node, middle: Point, towards: Point) -> Point:
+def _border(node: RelationBox, middle: Point, towards: Point) -> Point:
     """The point where a line from the middle of a box leaves it."""
     dx, dy = towards[0] - middle[0], towards[1] - middle[1]
     reach = max(abs(dx) / (node.width / 2), abs(dy) / (node.height / 2), 1e-9)
@@ -307,7 +307,7 @@ def _border(node: Node, middle: Point, towards: Point) -> Point:
 
 
 def _box(
-    node: Node,
+    node: RelationBox,
     corner: Point,
     texts: dict[str, list[str]],
     written: set[str],

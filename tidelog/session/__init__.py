@@ -1,0 +1,3 @@
+"""Databases, snapshots and queries."""
+
+ENGINES = ("local", "spark")  # by name; `backends` opens them

@@ -209,7 +209,7 @@ class Database:
         """The rules' texts by their names, which stay the same while other rules change.
 
         >>> Database("p(x) :- q(x). q(1).").rules
-        {'p.671565': 'p(x) :- q(x).'}
+        {'p.b4ee7c838190bac2': 'p(x) :- q(x).'}
         """
         return {name: to_text(clause) for name, clause in self._state.book.clauses.items()}
 

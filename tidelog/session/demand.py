@@ -9,7 +9,7 @@ from tidelog.maintain.materialise import materialise
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.seminaive import Watch
 from tidelog.plan.accept import Accepted
-from tidelog.plan.demand import Demand, Source, demand
+from tidelog.plan.demand import AskedProgram, Demand, demand
 from tidelog.plan.query import Question
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.functors import calls
@@ -29,7 +29,7 @@ def by_demand(
     """
     explicit = frozenset(engine.relations(engine.explicit))
     relations, strata = _together(book.relations, book.strata, [asked])
-    source = Source(relations, strata, explicit.__contains__)
+    source = AskedProgram(relations, strata, explicit.__contains__)
     found = demand(source, [asked.relation.name])
     for relation in found.relations.values():
         engine.declare(relation)
@@ -53,7 +53,7 @@ def goals_of(accepted: Accepted, asked: Sequence[Question], read: Collection[str
     relations, strata = _together(checked.relations, checked.strata, asked)
     names = [question.relation.name for question in asked]
     if can_narrow(strata, names, checked.limits):
-        found = demand(Source(relations, strata, facts.__contains__), names, keep=True)
+        found = demand(AskedProgram(relations, strata, facts.__contains__), names, keep=True)
     else:
         needed = _needed(strata, names)
         found = Demand({}, tuple(needed), _mentioned(needed), frozenset())
@@ -131,7 +131,7 @@ def for_outputs(accepted: Accepted, outputs: Collection[str], read: Collection[s
     accepted = stated(accepted)
     checked = accepted.checked
     facts = {*read, *checked.facts}
-    source = Source(
+    source = AskedProgram(
         checked.relations,
         checked.strata,
         facts.__contains__,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tidelog.engine import Store
 from tidelog.formats.directives import inputs
-from tidelog.formats.frames import is_stream, kinds_of, listed, to_table
+from tidelog.formats.frames import kinds_of, rereadable, to_table
 from tidelog.plan.accept import Accepted
 from tidelog.program.diagnostics import DataError, TidelogError, during
 from tidelog.program.rules import Relation
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*(?:\.[A-Za-z_?][A-Za-z0-9_?]*)*")
 def facts_by_relation(
     facts: Mapping[str, Any] | str | Path | None, max_facts: int | None
 ) -> dict[str, Any]:
-    """Facts by relation. Iterators become lists, because they are looked at twice."""
+    """Facts by relation, as they can be looked at twice."""
     if facts is None or isinstance(facts, str | Path):
         return {}
     if not isinstance(facts, Mapping):
@@ -34,12 +34,11 @@ def facts_by_relation(
     for name in facts:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise TidelogError(f"error: {name!r} cannot be the name of a relation")
-    return {name: _listed(name, d, max_facts) if is_stream(d) else d for name, d in facts.items()}
-
-
-def _listed(name: str, rows: Iterable[Any], max_facts: int | None) -> list[Any]:
-    with during(f"the facts of `{name}` were read"):
-        return listed(rows, max_facts)
+    given = {}
+    for name, data in facts.items():
+        with during(f"the facts of `{name}` were read"):
+            given[name] = rereadable(name, data, max_facts)
+    return given
 
 
 def declare_given(program: Program, given: Mapping[str, Any]) -> Program:
@@ -51,7 +50,7 @@ def declare_given(program: Program, given: Mapping[str, Any]) -> Program:
     for name, data in given.items():
         if name in declared:
             continue
-        kinds = kinds_of(data)
+        kinds = kinds_of(name, data)
         if kinds is None and name not in defined:
             raise DataError(
                 f"error: {name}: its facts do not show the types of its columns\n"

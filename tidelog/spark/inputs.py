@@ -22,7 +22,7 @@ from tidelog.formats.directives import Input, placed
 from tidelog.formats.fact_files import read_lines
 from tidelog.formats.fact_formats import Text
 from tidelog.formats.line_reader import whole_lines
-from tidelog.formats.spark_formats import Format
+from tidelog.formats.spark_formats import SparkFormat
 from tidelog.program.diagnostics import DataError, Sources, TidelogError
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
@@ -62,12 +62,12 @@ def read_inputs(
 
 
 def _read(engine: SparkEngine, each: Input, stdin: BinaryIO | None, sources: Sources | None) -> Lay:
-    relation, format_ = each.relation, each.format
+    relation, format_ = each.relation, each.spark_format
     if format_ is None:
-        way = each.way
+        text = each.format
         # Quoted rows may span lines; other formats are read as a whole.
-        if isinstance(way, Text) and way.plain and _is_large(each.path) and relation.arity:
-            return _Text(each, Path(each.path or ""), way).read(engine)
+        if isinstance(text, Text) and text.plain and _is_large(each.path) and relation.arity:
+            return _Text(each, Path(each.path or ""), text).read(engine)
         for name, table in directives.read_inputs([each], stdin, sources=sources):
             return engine.taken_in(name, table)
     assert format_ is not None
@@ -85,7 +85,7 @@ def _read(engine: SparkEngine, each: Input, stdin: BinaryIO | None, sources: Sou
         raise FileFault(f"{what}: {told}", f"it is read as {_signature(relation)}") from None
 
 
-def read_frame(spark: SparkSession, format_: Format, relation: Relation) -> DataFrame:
+def read_frame(spark: SparkSession, format_: SparkFormat, relation: Relation) -> DataFrame:
     """What Spark finds in a file, a folder or a table."""
     options = dict(format_.options)
     if format_.table is not None:
@@ -167,14 +167,14 @@ def _is_large(path: Path | None) -> bool:
 class _Text:
     """A large file of facts."""
 
-    def __init__(self, each: Input, path: Path, way: Text) -> None:
-        self.each, self.path, self.way = each, path, way
+    def __init__(self, each: Input, path: Path, text: Text) -> None:
+        self.each, self.path, self.format = each, path, text
 
     def read(self, engine: SparkEngine) -> Lay:
         relation, before = self.each.relation, os.stat(self.path)
         self._check_header()
         frame = _lines(engine.spark, str(self.path))
-        parse = text_parser(relation, self.way.delimiter, self.way.headers)
+        parse = text_parser(relation, self.format.delimiter, self.format.headers)
         engine.describe(f"{relation.name}: read {self.path.name}")
         try:
             with errors.told():
@@ -192,7 +192,7 @@ class _Text:
 
     def _check_header(self) -> None:
         """The first line is skipped, but must be valid text like the rest."""
-        if self.way.headers:
+        if self.format.headers:
             with open(self.path, "rb") as file:
                 list(whole_lines([file.readline(BLOCK)], str(self.path)))
 
@@ -202,10 +202,10 @@ class _Text:
         with open(self.path, "rb") as file:
             while block := file.read(BLOCK):
                 block += file.readline()
-                start = _begin(block, self.way.headers) if not before else 0
+                start = _begin(block, self.format.headers) if not before else 0
                 skipped = block.count(b"\n", 0, start)
                 read_lines(
-                    block[start:], self.each.relation, self.way.delimiter, name, before + skipped
+                    block[start:], self.each.relation, self.format.delimiter, name, before + skipped
                 )
                 before += block.count(b"\n")
 
@@ -250,7 +250,7 @@ def _begin(data: bytes, headers: bool) -> int:
 class _Json:
     """Facts as objects, one per line, in a file or in a folder of files."""
 
-    def __init__(self, each: Input, format_: Format) -> None:
+    def __init__(self, each: Input, format_: SparkFormat) -> None:
         self.relation, self.path, self.place = each.relation, each.path, format_.place
 
     def read(self, engine: SparkEngine) -> Lay:

@@ -26,7 +26,7 @@ from tidelog.formats.fact_files import fact_lines
 from tidelog.formats.fact_formats import Text
 from tidelog.formats.frames import to_arrow
 from tidelog.formats.json_changes import object_text
-from tidelog.formats.spark_formats import FILES, TABLE, Format
+from tidelog.formats.spark_formats import FILES, TABLE, SparkFormat
 from tidelog.program.diagnostics import Diagnostic, Sources, TidelogError
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
@@ -77,7 +77,8 @@ def write_outputs(
 
 def require_lasting(spark: SparkSession, wanted: Iterable[Output]) -> None:
     """Refuse, before any work is done, tables that would end with the session."""
-    tables = [each.format.table for each in wanted if each.format and each.format.table]
+    formats = (each.spark_format for each in wanted)
+    tables = [each.table for each in formats if each and each.table]
     warehouse = spark.conf.get("spark.sql.warehouse.dir") or ""
     passing = [table for table in tables if table.count(".") < 2]  # not a catalog of its own
     if passing and PREFIX in warehouse:
@@ -116,25 +117,25 @@ class _Writing:
         self.later: list[tuple[Output, Callable[[], None]]] = []
 
     def write(self, each: Output) -> Iterable[Diagnostic]:
-        relation, format_ = each.relation, each.format
+        relation, format_ = each.relation, each.spark_format
         size = self.facts.size(relation.name)
         self.engine.describe(f"{relation.name}: write")
         if each.form == "size":
             self.printed.append(f"{each.name}\t{size}\n".encode())
             return ()
         if format_ is None:
-            way = each.way
-            if size <= GATHERED or each.path is None or not (isinstance(way, Text) and way.plain):
+            text = each.format
+            if size <= GATHERED or each.path is None or not (isinstance(text, Text) and text.plain):
                 table = self.facts.table(relation.name)
                 return stage(each, table, self.staged, self.printed)
-            return self._large_text(each, each.path, way)
+            return self._large_text(each, each.path, text)
         if each.path is None or format_.name not in FILES:
             self.later.append((each, partial(self._elsewhere, relation, format_)))
             return ()
         self._files(relation, format_, os.fspath(each.path), size)
         return ()
 
-    def _files(self, relation: Relation, format_: Format, path: str, size: int) -> None:
+    def _files(self, relation: Relation, format_: SparkFormat, path: str, size: int) -> None:
         make = _ONE_FILE.get(format_.name)
         if make is not None and not format_.options and size <= GATHERED:
             table = self.facts.table(relation.name)
@@ -149,7 +150,9 @@ class _Writing:
             writer.options(**dict(format_.options)).save(address(folder))
         self._require_all(relation, folder, format_, size)
 
-    def _require_all(self, relation: Relation, folder: str, format_: Format, size: int) -> None:
+    def _require_all(
+        self, relation: Relation, folder: str, format_: SparkFormat, size: int
+    ) -> None:
         """Executors on other machines may have written to disks of their own."""
         spark = self.engine.spark
         if not str(spark.sparkContext.master).startswith("local"):
@@ -160,7 +163,7 @@ class _Writing:
                 raise FileFault("what executors wrote is not here", advice)
         _tidy(folder)
 
-    def _elsewhere(self, relation: Relation, format_: Format) -> None:
+    def _elsewhere(self, relation: Relation, format_: SparkFormat) -> None:
         writer = self._outward(relation).write.mode("overwrite").options(**dict(format_.options))
         if format_.name != TABLE:
             writer = writer.format(format_.name)
@@ -171,14 +174,14 @@ class _Writing:
         else:
             writer.save()
 
-    def _large_text(self, each: Output, path: Path, way: Text) -> Iterable[Diagnostic]:
+    def _large_text(self, each: Output, path: Path, text: Text) -> Iterable[Diagnostic]:
         relation, doubts = each.relation, list[str]()
-        make = text_writer(relation, way.delimiter)
+        make = text_writer(relation, text.delimiter)
         pieces = self._sorted(relation).mapInArrow(make, "piece binary, doubt string")
 
         def all_pieces() -> Iterator[bytes]:
-            if way.headers:
-                yield f"{way.title(relation)}\n".encode()
+            if text.headers:
+                yield f"{text.title(relation)}\n".encode()
             for piece, doubt in pieces.toLocalIterator(prefetchPartitions=True):
                 if doubt and not doubts:
                     doubts.append(doubt)

@@ -19,7 +19,7 @@ from tidelog.program.syntax import (
     Variable,
 )
 from tidelog.text.cursor import no_relation
-from tidelog.text.lexer import DIRECTIVES, WRONG_SIGNS, Fault, Source, Token
+from tidelog.text.lexer import DIRECTIVES, WRONG_SIGNS, Fault, SourceText, Token
 from tidelog.text.operator_table import AGGREGATES, COMPARISONS, FUNCTORS, NOT, RESERVED, UNRESERVED
 from tidelog.text.subsumption_clauses import ADVICE as SUBSUMPTION
 from tidelog.text.subsumption_clauses import Subsumption
@@ -45,7 +45,7 @@ _TEXTBOOK = {  # words of other languages, in the place of an operator or before
 _FOREIGN = frozenset({"if", "when", "where", "forall", "exists", "select", "let", "for"})
 
 
-class Pending(NamedTuple):
+class OpenOperator(NamedTuple):
     """An operator or bracket that waits for what follows it.
 
     rank 0 marks brackets: `(`, `call`, a record's `[`, an aggregate's `target`, the list
@@ -63,11 +63,11 @@ class Pending(NamedTuple):
 class Advice:
     """The position of the parser, and the faults that it can report there."""
 
-    def __init__(self, source: Source, tokens: list[Token], index: int) -> None:
+    def __init__(self, source: SourceText, tokens: list[Token], index: int) -> None:
         self.source = source
         self.tokens = tokens
         self.index = self._first = index
-        self._pending: list[Pending] = []
+        self._pending: list[OpenOperator] = []
 
     # An operand or an operator is missing.
 

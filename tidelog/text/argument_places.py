@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tidelog.program.diagnostics import Diagnostic, Sources
 from tidelog.program.syntax import Inside, Span
-from tidelog.text.lexer import Lexer, Source
+from tidelog.text.lexer import Lexer, SourceText
 
 _DEEPER = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 LINES = 100  # of a fact that are looked at
@@ -26,7 +26,7 @@ def pointed(found: Iterable[Diagnostic], sources: Sources) -> list[Diagnostic]:
 def _place(at: Span, argument: int, lines: Sequence[str]) -> Span:
     """The place of an argument of the fact at `at`, or `at` where a macro made the fact."""
     text = "\n".join(lines[at.line - 1 : at.line - 1 + LINES])
-    source = Source(at.file, text, at.line)
+    source = SourceText(at.file, text, at.line)
     lexer = Lexer(source, lambda message, at, advice: None)
     lexer.position = at.column - 1
     name, *rest = lexer.statement()

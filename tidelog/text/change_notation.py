@@ -23,10 +23,10 @@ from tidelog.program.syntax import And, Atom, Clause, Fact, Span
 from tidelog.text.cursor import Cursor
 from tidelog.text.expressions import Expressions
 from tidelog.text.fact_rows import fitting, row_of, unknown_relation
-from tidelog.text.lexer import Fault, Lexer, Source, Token
+from tidelog.text.lexer import Fault, Lexer, SourceText, Token
 from tidelog.text.literals import unescape
 from tidelog.text.operator_table import AGGREGATES, FUNCTORS
-from tidelog.text.statements import Draft, clause
+from tidelog.text.statements import Statements, clause
 from tidelog.text.writer import to_text, value_text
 
 MAX_STATEMENT = 2**24  # characters
@@ -47,9 +47,10 @@ Relations = Callable[[], Mapping[str, Relation]]
 
 
 class Changes:
-    """Changes out of text that arrives piece by piece; what cannot be read is a ProgramError.
+    """Changes from text that arrives piece by piece; a syntax error is a ProgramError.
 
-    `relations` returns the current relations: a rule may add one.
+    `relations` returns the current relations: a rule may add one. `example` is shown where
+    something else stands than a change.
 
     >>> edge = Relation("edge", ("x", "y"), ("number", "number"))
     >>> changes = Changes("<stdin>", lambda: {"edge": edge})
@@ -63,8 +64,9 @@ class Changes:
     FactChange(op='-', relation='edge', row=(2, 3))
     """
 
-    def __init__(self, file: str, relations: Relations) -> None:
+    def __init__(self, file: str, relations: Relations, example: str = _EXAMPLE) -> None:
         self.file = file
+        self._example = example
         self._relations = relations
         self._ended = False
         self._show("", 1, 0)
@@ -72,7 +74,7 @@ class Changes:
     def _show(self, text: str, first: int, position: int) -> None:
         """Make this text the one that is read, from its line `first` on."""
         self._found: list[Diagnostic] = []
-        source = Source(self.file, text, first)
+        source = SourceText(self.file, text, first)
         self._cursor = Cursor(source, self._report, None, None)
         self._lexer = self._cursor.lexer
         self._lexer.position = position
@@ -92,7 +94,7 @@ class Changes:
         self._show(kept + text, source.span(position).line, position - start)
 
     def end(self) -> None:
-        """Nothing follows: a change that is not complete by now is cut off."""
+        """The text ends: an incomplete change is an error."""
         self._ended = True
 
     def drop(self) -> None:
@@ -133,7 +135,7 @@ class Changes:
         return ProgramError(self._found[:1] or [found], self.sources)
 
     def _plain_fact(self) -> FactChange | None:
-        """The short way, which nearly all changes take."""
+        """The short cut for nearly all changes."""
         lexer = self._lexer
         signed = _SIGN.match(lexer.source.text, lexer.position)
         if signed is None:
@@ -165,7 +167,7 @@ class Changes:
         if len(tokens) == 2 and signed is not None:
             raise _directive(signed[0], self._cursor.source.span(signed.start(), len(signed[0])))
         if first.kind not in ("+", "-", "bad") and first.text != "commit":
-            advice = "did you mean `commit.`?" if first.text.lower() == "commit" else _EXAMPLE
+            advice = "did you mean `commit.`?" if first.text.lower() == "commit" else self._example
             raise Fault("a change starts with `+` or `-`", at(first), advice)
         if last.kind == "." or comment:
             return not comment
@@ -186,7 +188,7 @@ class Changes:
         op = _op(first.kind)
         if tokens[1].text == "rule" and tokens[2].kind != "(":
             return self._named_rule(op)
-        draft = Draft()
+        draft = Statements()
         clause(cursor, draft)
         if draft.clauses and draft.clauses[0].body != And(()):
             return RuleChange(op, draft.clauses[0], draft.clauses[0].at)
@@ -274,7 +276,7 @@ def begins_another(line: str, before: str) -> bool:
     found = _ANOTHER.match(line)
     if found is None or found["name"] in (*FUNCTORS, *AGGREGATES, "as"):
         return False
-    tokens = Lexer(Source("", before), lambda *_: None).statement()[:-1]
+    tokens = Lexer(SourceText("", before), lambda *_: None).statement()[:-1]
     if any(token.kind == "bad" and token.text == "/*" for token in tokens):
         return False
     return not found["variable"] or (bool(tokens) and tokens[-1].kind in _OPERANDS)
@@ -282,16 +284,16 @@ def begins_another(line: str, before: str) -> bool:
 
 def read_rule(text: str, file: str) -> Clause:
     """The one rule in a text; raises ProgramError if it is not exactly one."""
-    source = Source(file, text)
+    source = SourceText(file, text)
     return rule_of(source, {file: source.lines})
 
 
-def rule_of(source: Source, sources: Sources) -> Clause:
+def rule_of(source: SourceText, sources: Sources) -> Clause:
     """The same of a source; `sources` has the lines that messages show."""
     found: list[Diagnostic] = []
     cursor = Cursor(source, lambda *fault: found.append(Diagnostic(*fault)), None, None)
-    draft = Draft()
-    facts: list[Fact] = []  # a reader takes plain facts on its way
+    draft = Statements()
+    facts: list[Fact] = []  # the reader collects plain facts
     try:
         if cursor.at_end(facts) or facts or cursor.peek().kind == "directive":
             raise Fault("expected a rule", source.span(0), "such as `p(x) :- q(x).`")

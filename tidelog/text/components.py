@@ -35,7 +35,7 @@ from tidelog.program.syntax import (
     TypeDecl,
 )
 from tidelog.text.lexer import Fault, Report
-from tidelog.text.statements import Component, Draft, Instance, Reference
+from tidelog.text.statements import Component, Instance, Reference, Statements
 
 FILE_ENDINGS = ("facts", "csv", "tsv", "txt", "gz")
 MAX_DEPTH = 100
@@ -44,11 +44,11 @@ MAX_RULES = 200_000  # with relations, of all instances; inside of others they a
 MAX_FACTS = 2_000_000
 
 Names = Mapping[str, str]
-Home = tuple[Mapping[str, "Known"], ...]  # what is known here, from the inside out
+Home = tuple[Mapping[str, "KnownComponent"], ...]  # the components in scope, innermost first
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownComponent:
     """A component, where it was written, and what types mean there."""
 
     component: Component
@@ -56,7 +56,7 @@ class Known:
     types: Names
 
 
-def expand(draft: Draft, report: Report) -> Draft:
+def expand(draft: Statements, report: Report) -> Statements:
     """The program with every instance written out; what is wrong with one is reported."""
     whole = Component("", (), (), draft, Span("", 0, 0))
     instances = _Instances(report)
@@ -99,11 +99,11 @@ class _Instances:
 
     def inside(
         self, component: Component, types: Names, home: Home, path: str, gone: frozenset[str]
-    ) -> tuple[Draft, dict[str, Known]]:
+    ) -> tuple[Statements, dict[str, KnownComponent]]:
         """What a component brings with its bases and instances, under the names that it has
         inside, and the components that are known in it. Rules for `gone` are overridden."""
         self._open.append(component)
-        own, found, known = component.draft, Draft(), dict[str, Known]()
+        own, found, known = component.draft, Statements(), dict[str, KnownComponent]()
         overridden = frozenset(name for name, _ in own.overrides)
         for base in component.bases:
             try:
@@ -121,7 +121,7 @@ class _Instances:
         for each in own.components:
             if each.name in known and known[each.name].component in own.components:
                 self._say(Fault(f"component {each.name} is declared twice", each.at), path)
-            known[each.name] = Known(each, here, types)
+            known[each.name] = KnownComponent(each, here, types)
         _add(found, _typed(own, types, gone))
         for instance in own.instances:
             self._instance(instance, found, types, here, path)
@@ -129,7 +129,7 @@ class _Instances:
         return found, known
 
     def _instance(
-        self, instance: Instance, found: Draft, types: Names, here: Home, path: str
+        self, instance: Instance, found: Statements, types: Names, here: Home, path: str
     ) -> None:
         inner = f"{path}.{instance.name}" if path else instance.name
         try:
@@ -147,7 +147,7 @@ class _Instances:
         path: str,
         gone: frozenset[str],
         inherits: bool,
-    ) -> tuple[Draft, dict[str, Known]]:
+    ) -> tuple[Statements, dict[str, KnownComponent]]:
         """The inside of the component that is meant, as a base or an instance."""
         name = types.get(wanted.name, wanted.name)
         known = next((frame[name] for frame in home if name in frame), None)
@@ -175,7 +175,7 @@ class _Instances:
         self._count(found[0], wanted.at)
         return found
 
-    def _count(self, draft: Draft, at: Span) -> None:
+    def _count(self, draft: Statements, at: Span) -> None:
         """Count what an instance or a base has brought."""
         self._rules += len(draft.clauses) + len(draft.subsumptions) + len(draft.relations)
         self._facts += len(draft.facts)
@@ -187,7 +187,7 @@ class _Instances:
             self._stop(f"components bring more than {MAX_FACTS:,} facts", at, advice)
 
     def _stop(self, message: str, at: Span, advice: str) -> None:
-        """A limit is reported once: every further instance would be over it too."""
+        """Report a limit once: every further instance would exceed it, too."""
         again, self.stopped = self.stopped, True
         raise Fault("" if again else message, at, advice)
 
@@ -204,7 +204,7 @@ class _Instances:
             message = f"more than {MAX_INSTANCES:,} instances and bases of components"
             self._stop(message, at, advice)
 
-    def _check_overrides(self, own: Draft, inherited: Draft, path: str) -> None:
+    def _check_overrides(self, own: Statements, inherited: Statements, path: str) -> None:
         relations = {each.name: each for each in inherited.relations}
         for name, at in own.overrides:
             relation = relations.get(name)
@@ -227,7 +227,7 @@ def _signature(component: Component) -> str:
     return f"{component.name}<{parameters}>" if parameters else component.name
 
 
-def _add(found: Draft, more: Draft) -> None:
+def _add(found: Statements, more: Statements) -> None:
     found.types += more.types
     found.relations += more.relations
     found.clauses += more.clauses
@@ -236,14 +236,14 @@ def _add(found: Draft, more: Draft) -> None:
     found.subsumptions += more.subsumptions
 
 
-def _typed(own: Draft, types: Names, gone: frozenset[str]) -> Draft:
-    """What is written in a component itself, with types for its parameters."""
+def _typed(own: Statements, types: Names, gone: frozenset[str]) -> Statements:
+    """The statements of a component itself, with types for its parameters."""
     change = _Change({}, types, "") if types else None
     clauses = own.clauses
     if gone:
         left = [(c, tuple(h for h in c.heads if h.relation not in gone)) for c in clauses]
         clauses = [replace(c, heads=heads) for c, heads in left if heads]
-    return Draft(
+    return Statements(
         [change.type_declaration(each) for each in own.types] if change else own.types,
         [change.declaration(each) for each in own.relations] if change else own.relations,
         [change.clause(each) for each in clauses] if change else clauses,
@@ -257,12 +257,12 @@ def _typed(own: Draft, types: Names, gone: frozenset[str]) -> Draft:
     )
 
 
-def _prefixed(found: Draft, instance: str) -> Draft:
-    """What an instance brings, under the names that it has outside."""
+def _prefixed(found: Statements, instance: str) -> Statements:
+    """The statements of an instance, under their outer names."""
     relations = {each.name: f"{instance}.{each.name}" for each in found.relations}
     types = {each.name: f"{instance}.{each.name}" for each in found.types}
     change = _Change(relations, types, instance)
-    return Draft(
+    return Statements(
         [change.type_declaration(each) for each in found.types],
         [change.declaration(each) for each in found.relations],
         [change.clause(each) for each in found.clauses],

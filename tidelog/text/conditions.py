@@ -97,7 +97,7 @@ class _Condition:
                 break
             self._index += 1
             right = self._ranked(rank + 1)
-            # 64 bits, as a program's numbers: what is not used may overflow unseen.
+            # 64 bits, as a program's numbers; an unused part may overflow.
             left = (apply(left, right) + 2**63) % 2**64 - 2**63
         return left
 

@@ -1,4 +1,4 @@
-"""A place in one file: its tokens, statement by statement, and where to go on after a fault."""
+"""A position in one file: its tokens, statement by statement, and where to resume after a fault."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tidelog.program.syntax import Fact, Span
-from tidelog.text.lexer import WRONG_SIGNS, Fault, Lexer, Report, Source, Token
+from tidelog.text.lexer import WRONG_SIGNS, Fault, Lexer, Report, SourceText, Token
 from tidelog.text.operator_table import RESERVED
 
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
@@ -16,7 +16,7 @@ class Cursor:
     """Reads one file. `folder` is where its includes are looked for, `path` the file itself."""
 
     def __init__(
-        self, source: Source, report: Report, folder: Path | None, path: Path | None
+        self, source: SourceText, report: Report, folder: Path | None, path: Path | None
     ) -> None:
         self.source = source
         self.folder = folder
@@ -26,7 +26,7 @@ class Cursor:
         self.index = 0
 
     def at_end(self, facts: list[Fact]) -> bool:
-        """Whether nothing is left; plain facts that stand next are taken on the way."""
+        """Whether nothing is left. Reads the plain facts that stand next."""
         while self.peek().kind == "end":
             self.lexer.facts(facts)
             self._next_statement()
@@ -105,7 +105,7 @@ class Cursor:
         end = self.lexer.position if token.kind == "end" else token.start
         return {found[0] for found in _NAME.finditer(self.source.text, start, end)}
 
-    # Going on after a fault.
+    # Resuming after a fault.
 
     def recover(self, resume: int | None) -> None:
         """Go on at `resume`, or else after the next `.` or at the next directive."""
@@ -130,7 +130,7 @@ class Cursor:
                 return
 
     def skip_word(self) -> None:
-        """Pass a directive that nobody knows: its dot was a statement, its name starts another."""
+        """Skip an unknown directive: its dot was a statement, its name starts another."""
         self._next_statement()
         self.index = 1
         self.skip_directive()

@@ -23,9 +23,9 @@ from tidelog.program.syntax import (
     Wildcard,
 )
 from tidelog.program.terms import NIL, RECORD
-from tidelog.text.advice import FORMULAS, LITERALS, MAX_DEPTH, Advice, Node, Pending
+from tidelog.text.advice import FORMULAS, LITERALS, MAX_DEPTH, Advice, Node, OpenOperator
 from tidelog.text.cursor import no_relation
-from tidelog.text.lexer import Fault, Source, Token
+from tidelog.text.lexer import Fault, SourceText, Token
 from tidelog.text.literals import number, string
 from tidelog.text.operator_table import (
     AGGREGATES,
@@ -56,7 +56,7 @@ _WORDS = RESERVED | UNRESERVED | _REFUSED.keys()
 class Expressions(Advice):
     """Reads from `tokens[index]` to a token that ends a head or a body, and stops there."""
 
-    def __init__(self, source: Source, tokens: list[Token], index: int) -> None:
+    def __init__(self, source: SourceText, tokens: list[Token], index: int) -> None:
         super().__init__(source, tokens, index)
         self._operands: list[tuple[Node, int]] = []
 
@@ -269,7 +269,7 @@ class Expressions(Advice):
             wider += parentheses
             if deeper > MAX_DEPTH or wider > MAX_DEPTH:
                 raise self._too_deep(self._at(token))
-        pending.append(Pending(rank, kind, token, len(self._operands), deeper, wider))
+        pending.append(OpenOperator(rank, kind, token, len(self._operands), deeper, wider))
 
     def _argument_ends(self, token: Token) -> bool:
         if not self._pending:
@@ -327,7 +327,7 @@ class Expressions(Advice):
         self.index += 1
         self._finish_aggregate(self._pending.pop())
 
-    def _finish_aggregate(self, opened: Pending) -> None:
+    def _finish_aggregate(self, opened: OpenOperator) -> None:
         body, depth = self._operands.pop()
         target: Term | None = None
         if len(self._operands) > opened.base:
@@ -442,7 +442,7 @@ class Expressions(Advice):
             else:
                 self._build_infix(top)
 
-    def _build_prefix(self, op: Pending) -> None:
+    def _build_prefix(self, op: OpenOperator) -> None:
         node, depth = self._operands.pop()
         at = self._at(op.token)
         if op.token.kind == "!":
@@ -450,14 +450,14 @@ class Expressions(Advice):
         else:
             self._build(Call(op.token.kind, (self._as_term(node),), at), depth)
 
-    def _build_list(self, op: Pending, count: int) -> None:
+    def _build_list(self, op: OpenOperator, count: int) -> None:
         inside = self._operands[-count:]
         del self._operands[-count:]
         parts = tuple([self._as_formula(node) for node, _ in inside])
         depth = max(below for _, below in inside)
         self._build((And if op.rank == AND else Or)(parts, parts[0].at), depth)
 
-    def _build_infix(self, op: Pending) -> None:
+    def _build_infix(self, op: OpenOperator) -> None:
         (left, left_depth), (right, right_depth) = self._operands[-2:]
         del self._operands[-2:]
         at, depth = self._at(op.token), max(left_depth, right_depth)

@@ -166,7 +166,7 @@ def unknown_relation(name: str, known: Iterable[str], at: Span) -> Fault:
 
 
 def known_alike(name: str, known: Iterable[str]) -> str:
-    """Advice for who wrote the name of no relation."""
+    """Advice for an unknown relation name."""
     visible = [each for each in known if not each.startswith("%")]
     alike = [each for each in visible if each.lower() == name.lower()]
     alike = alike or get_close_matches(name, visible[:2_000], 1)

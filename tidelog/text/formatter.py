@@ -1,4 +1,4 @@
-"""A program written anew: the same tokens, comments and lines, with blanks where they belong.
+"""A program in the standard layout: the same tokens and comments, with standard blanks.
 
 - One blank between things that stand apart, none inside parentheses; bodies that go on in
   the next line are indented by four, and what a component has by two.
@@ -47,7 +47,7 @@ def format_text(text: str, file: str = "<program>") -> str:
 
 
 def summary(found: list[Piece]) -> list[tuple[str, ...]]:
-    """What must stay as it is: tokens and comments, without places."""
+    """Tokens and comments without positions, which formatting must not change."""
     told: list[tuple[str, ...]] = []
     for piece in found:
         if isinstance(piece, Note):
@@ -144,7 +144,7 @@ def _at_edge(before: Piece | None, piece: Piece) -> bool:
 
 
 def _is_empty(before: Piece | None, piece: Piece) -> bool:
-    """Is this the `}` of a component that has nothing?"""
+    """Is this the `}` of an empty component?"""
     opened = isinstance(before, Statement) and before.role == "open"
     return opened and isinstance(piece, Statement) and piece.role == "close"
 
@@ -194,7 +194,7 @@ class _Line:
     def _go_on(
         self, i: int, before: Token, token: Token, between: list[Note], forced: bool
     ) -> bool:
-        """Put between two tokens what belongs there."""
+        """Write the blank or line break between two tokens."""
         end = before.start + len(before.text)
         broken = "\n" in self.text[end : token.start]
         closes = token.kind in _CLOSE and before.kind != ","

@@ -35,7 +35,7 @@ class BadEncoding(Exception):
         self.text = text
 
 
-class Place(NamedTuple):
+class SearchFolder(NamedTuple):
     """A folder to look in, the folders that must not be left, and its name in messages."""
 
     folder: Path
@@ -43,21 +43,21 @@ class Place(NamedTuple):
     shown: str
 
 
-class Found(NamedTuple):
+class IncludedFile(NamedTuple):
     path: Path
     file: str  # as messages name it
 
 
-def find(name: str, places: Sequence[Place], allow_paths: bool) -> Found:
-    """The file that `.include "name"` means: the first that there is in these places."""
+def find(name: str, places: Sequence[SearchFolder], allow_paths: bool) -> IncludedFile:
+    """The file that `.include "name"` means: the first that exists in these folders."""
     for place in places:
         path = _in_place(name, place, allow_paths)
         if path is not None:
-            return Found(path, str(PurePath(place.shown) / name))
+            return IncludedFile(path, str(PurePath(place.shown) / name))
     raise Unreadable(f"cannot find the file {name}")
 
 
-def _in_place(name: str, place: Place, allow_paths: bool) -> Path | None:
+def _in_place(name: str, place: SearchFolder, allow_paths: bool) -> Path | None:
     """The file in this place, if it is there and may be read.
 
     Links are followed before the place is judged, so that no link, `..` or absolute

@@ -107,7 +107,7 @@ class Token(NamedTuple):
 
 
 class Fault(Exception):
-    """A statement cannot be read on. `resume` is the index of a token to go on from."""
+    """A syntax error in a statement. `resume` is the index of the token to resume from."""
 
     def __init__(self, message: str, at: Span, advice: str = "", resume: int | None = None) -> None:
         super().__init__(message)
@@ -117,7 +117,7 @@ class Fault(Exception):
         self.resume = resume
 
 
-class Source:
+class SourceText:
     """A text with its name; turns offsets into lines and columns.
 
     It may be a part of a longer one, from the line that is `first` there.
@@ -127,7 +127,7 @@ class Source:
         self.file = file
         self.text = text
         self.first = first
-        self.cut = False  # is the rest of it left out, because it would be too much?
+        self.cut = False  # is the rest left out, because a limit was reached?
         self.lines = [line.removesuffix("\r") for line in text.split("\n")]
         self._count = len(self.lines)
         self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
@@ -157,9 +157,9 @@ _WORD_OPERATORS = {word: word for word in (*BINARY, *PREFIX) if word.isalpha()}
 
 
 class Lexer:
-    """Reads one source from front to back. What it cannot read becomes a `bad` token."""
+    """Reads one source from start to end. Invalid characters become a `bad` token."""
 
-    def __init__(self, source: Source, report: Report) -> None:
+    def __init__(self, source: SourceText, report: Report) -> None:
         self.source = source
         self.report = report
         self.position = 0

@@ -1,16 +1,16 @@
-"""Numbers and strings as they are spelled."""
+"""Literals: numbers and strings."""
 
 from __future__ import annotations
 
 import math
 
 from tidelog.program.syntax import Constant, Span
-from tidelog.text.lexer import ESCAPES, Fault, Source, Token
+from tidelog.text.lexer import ESCAPES, Fault, SourceText, Token
 
 _LARGEST = 2**64 - 1  # whether it fits a signed number is for the types to say
 
 
-def number(token: Token, source: Source, minus: Token | None = None) -> Constant:
+def number(token: Token, source: SourceText, minus: Token | None = None) -> Constant:
     """The constant of a numeric token, with the minus sign before it if there is one."""
     start = minus.start if minus else token.start
     at = source.span(start, token.start + len(token.text) - start)
@@ -47,12 +47,12 @@ def _address(token: Token, at: Span) -> int:
     return int.from_bytes(bytes(parts), "big", signed=True)
 
 
-def string(token: Token, source: Source) -> Constant:
+def string(token: Token, source: SourceText) -> Constant:
     return Constant(unescape(token, source), "symbol", source.span(token.start, len(token.text)))
 
 
-def unescape(token: Token, source: Source) -> str:
-    """The text between the quotes, with `\\n` and its kin replaced."""
+def unescape(token: Token, source: SourceText) -> str:
+    """The text between the quotes, with `\\n` and other escapes replaced."""
     raw = token.text[1:-1]
     if "\\" not in raw:
         return raw

@@ -52,12 +52,12 @@ class Misused(Exception):
         self.advice = advice
 
 
-class TooMuch(Misused):
+class MacroTooLong(Misused):
     """Macros that expand to too much text; the rest of the file is not read."""
 
 
 def defined(text: str) -> Macro:
-    """The macro of a `#define`, from what stands behind the word.
+    """The macro of a `#define`, from the text after the word.
 
     >>> defined("SQUARE(x) ((x) * (x))  // twice")
     Macro(name='SQUARE', parameters=('x',), body='((x) * (x))')
@@ -85,7 +85,7 @@ def without_comments(text: str) -> str:
 
 
 class Expansion:
-    """One use of a macro. It counts what it does, so that no definition can make it endless."""
+    """One use of a macro. It counts its steps, so that every expansion ends."""
 
     def __init__(self, macros: Mapping[str, Macro]) -> None:
         self._macros = macros
@@ -101,7 +101,7 @@ class Expansion:
         """
         self._count(0)
         if len(hidden) >= MAX_DEPTH:
-            raise TooMuch(f"macros nested more than {MAX_DEPTH} deep", "nest fewer macros")
+            raise MacroTooLong(f"macros nested more than {MAX_DEPTH} deep", "nest fewer macros")
         body = macro.body
         if macro.parameters is not None:
             opened = _OPEN.match(text, end)
@@ -135,7 +135,9 @@ class Expansion:
         self._steps += 1
         self._size += size
         if self._steps > MAX_STEPS or self._size > MAX_SIZE:
-            raise TooMuch("a macro expands to too much text", "write part of it without macros")
+            raise MacroTooLong(
+                "a macro expands to too much text", "write part of it without macros"
+            )
 
     def _filled(self, macro: Macro, given: list[str], hidden: frozenset[str]) -> str:
         """The body with arguments for parameters: `#x` in quotes, `##` as glue."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tidelog.program.builtin_functors import BUILTINS, Signature
 from tidelog.program.builtin_functors import TESTS as _TESTS
+from tidelog.program.syntax import Action
 
 OR, AND, NOT, COMPARE, UNARY, POWER = 1, 2, 3, 4, 14, 15
 
@@ -51,11 +52,5 @@ RESERVED = (
     | frozenset(word for word in (*BINARY, *PREFIX) if word.isalpha())
 ) - UNRESERVED
 
-# Words after a declaration. The first three are short for directives.
-# fmt: off
-QUALIFIERS = frozenset({
-    "input", "output", "printsize", "eqrel", "btree", "btree_delete", "brie", "inline",
-    "no_inline", "magic", "no_magic", "overridable", "override", "transitive",
-})
-# fmt: on
-ACTIONS = ("input", "output", "printsize")
+# Directives that may also stand after a declaration.
+ACTIONS: dict[str, Action] = {"input": "input", "output": "output", "printsize": "printsize"}

@@ -18,10 +18,10 @@ from tidelog.text import includes
 from tidelog.text.components import expand
 from tidelog.text.cursor import Cursor
 from tidelog.text.expressions import Expressions
-from tidelog.text.lexer import DIRECTIVES, Fault, Lexer, Source, Token
+from tidelog.text.lexer import DIRECTIVES, Fault, Lexer, SourceText, Token
 from tidelog.text.literals import unescape
 from tidelog.text.preprocessor import macros_of, source_of
-from tidelog.text.statements import Component, Draft, clause, component, directive
+from tidelog.text.statements import Component, Statements, clause, component, directive
 
 MAX_ERRORS = 50
 GIVE_UP = 10_000  # after so many errors the text is not worth reading on
@@ -29,7 +29,7 @@ GIVE_UP = 10_000  # after so many errors the text is not worth reading on
 
 @dataclass(frozen=True)
 class Parsed:
-    """A program as far as it could be read, what is wrong with it, and its lines by file."""
+    """A program as far as it could be read, its errors, and its lines by file."""
 
     program: Program
     diagnostics: tuple[Diagnostic, ...]
@@ -83,7 +83,7 @@ def parse_atom(text: str) -> Atom:
     'path'
     """
     diagnostics: list[Diagnostic] = []
-    source = Source("<query>", text)
+    source = SourceText("<query>", text)
     lexer = Lexer(
         source, lambda message, at, advice: diagnostics.append(Diagnostic(message, at, advice))
     )
@@ -116,7 +116,7 @@ class _Parser:
         self.allow_paths = allow_paths
         self.include_folders = [Path(each) for each in include]
         self.macros = macros_of(macros)
-        self.draft = Draft()
+        self.draft = Statements()
         self.diagnostics: list[Diagnostic] = []
         self.errors = 0
         self.sources: dict[str, list[str]] = {}
@@ -124,7 +124,7 @@ class _Parser:
         self.included = 0
         self.started = 0  # where the statement that is being read starts
         self.once: set[Path] = set()
-        self.inside: list[tuple[Component, Draft]] = []  # open components, and what is around
+        self.inside: list[tuple[Component, Statements]] = []  # open components, and what is around
         self.qualified = False  # names with dots were read
         self.cut = False  # a file was cut off at a macro that stands for too much
 
@@ -242,7 +242,7 @@ class _Parser:
 
     def enter(self, text: str, file: str, folder: Path | None, path: Path | None) -> None:
         text = text.removeprefix("\ufeff")
-        plain = Source(file, text)
+        plain = SourceText(file, text)
         self.sources[file] = plain.lines
         if "\0" in text:
             at = plain.span(text.index("\0"))
@@ -280,16 +280,16 @@ class _Parser:
             raise Fault(str(problem), problem.at, problem.advice) from None
         self.enter(text, found.file, found.path.parent, found.path)
 
-    def places(self, cursor: Cursor) -> list[includes.Place]:
+    def places(self, cursor: Cursor) -> list[includes.SearchFolder]:
         """Where a file that the cursor's file includes may be, in the order of looking."""
         places = []
         if cursor.folder is not None:
             roots = (self.root, *self.include_folders)
             inside = tuple(root.resolve() for root in roots if root is not None)
             shown = str(PurePath(cursor.source.file).parent)
-            places.append(includes.Place(cursor.folder, inside, shown))
+            places.append(includes.SearchFolder(cursor.folder, inside, shown))
         for folder in self.include_folders:
-            places.append(includes.Place(folder, (folder.resolve(),), str(folder)))
+            places.append(includes.SearchFolder(folder, (folder.resolve(),), str(folder)))
         return places
 
     def refuse_loop(self, path: Path, file: str, at: Span) -> None:

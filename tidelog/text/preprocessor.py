@@ -13,8 +13,17 @@ from collections.abc import Mapping
 
 from tidelog.program.syntax import Span
 from tidelog.text.conditions import holds
-from tidelog.text.lexer import Report, Source
-from tidelog.text.macros import COMMENT, NAME, STRING, Expansion, Macro, Misused, TooMuch, defined
+from tidelog.text.lexer import Report, SourceText
+from tidelog.text.macros import (
+    COMMENT,
+    NAME,
+    STRING,
+    Expansion,
+    Macro,
+    MacroTooLong,
+    Misused,
+    defined,
+)
 
 LINE = (
     r"^[ \t]*+\#(?:[^\\\n/\"]++|\\\r?\n|\\|//[^\n]*+|/\*[\s\S]*?\*/|/"
@@ -34,7 +43,7 @@ _OPENING = ("if", "ifdef", "ifndef")
 
 
 class _Branch:
-    """An `#if` that is open: whether its lines count, and whether one of its parts did."""
+    """An open `#if`: whether its current lines count, and whether an earlier branch did."""
 
     def __init__(self, word: str, at: Span, counts: bool, outer: bool) -> None:
         self.word = word
@@ -45,12 +54,12 @@ class _Branch:
         self.last = False
 
 
-def source_of(file: str, text: str, macros: dict[str, Macro], report: Report) -> Source:
+def source_of(file: str, text: str, macros: dict[str, Macro], report: Report) -> SourceText:
     """The text to read: as it is, where nothing in it is for the preprocessor."""
     # What is included may define macros.
     if macros or _ANY.search(text) or ".include" in text:
         return Preprocessed(file, text, macros, report)
-    return Source(file, text)
+    return SourceText(file, text)
 
 
 def macros_of(given: Mapping[str, object]) -> dict[str, Macro]:
@@ -62,7 +71,7 @@ def macros_of(given: Mapping[str, object]) -> dict[str, Macro]:
     return {name: Macro(name, None, str(value)) for name, value in given.items()}
 
 
-class Preprocessed(Source):
+class Preprocessed(SourceText):
     """A source whose `text` is what the preprocessor made of it so far."""
 
     def __init__(self, file: str, text: str, macros: dict[str, Macro], report: Report) -> None:
@@ -144,7 +153,7 @@ class Preprocessed(Source):
             used = Expansion(self._macros).use(macro, self._raw, end)
         except Misused as problem:
             self._report(problem.message, super().span(start, end - start), problem.advice)
-            self.cut = isinstance(problem, TooMuch)
+            self.cut = isinstance(problem, MacroTooLong)
             used = (name, len(self._raw) if self.cut else end)
         if used is None:
             self._copy(start, end)
@@ -190,7 +199,7 @@ class Preprocessed(Source):
     def _condition(self, word: str, rest: str, at: Span) -> None:
         if word in _OPENING:
             outer = self._counts
-            # If the condition is wrong, what it is about is read: it may be right.
+            # If the condition is invalid, its lines are read nevertheless: they may be right.
             branch = _Branch(word, at, outer, outer)
             self._branches.append(branch)
             if outer:

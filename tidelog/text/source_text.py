@@ -1,4 +1,4 @@
-"""A program's text in pieces, for who writes it anew: statements with their tokens, comments,
+"""A program's text in pieces, for the formatter: statements with their tokens, comments,
 and lines of the preprocessor, each with its place.
 
 Nothing is preprocessed. A macro mostly stands where a name or an atom could, and is read as
@@ -16,10 +16,10 @@ from typing import Literal
 from tidelog.program.diagnostics import Diagnostic, ProgramError
 from tidelog.program.syntax import Span
 from tidelog.text.cursor import Cursor
-from tidelog.text.lexer import Fault, Source, Token
+from tidelog.text.lexer import Fault, SourceText, Token
 from tidelog.text.macros import COMMENT, STRING
 from tidelog.text.preprocessor import LINE
-from tidelog.text.statements import Draft, clause, component, directive
+from tidelog.text.statements import Statements, clause, component, directive
 
 _SCAN = re.compile(rf"(?P<line>{LINE})|(?P<comment>{COMMENT})|{STRING}", re.MULTILINE)
 
@@ -109,7 +109,7 @@ class _Reading:
         self.file = file
         self.macros = macros
         self.found: list[Diagnostic] = []
-        self.cursor = Cursor(Source(file, hidden), self.report, None, None)
+        self.cursor = Cursor(SourceText(file, hidden), self.report, None, None)
         self.depth = 0
 
     def report(self, message: str, at: Span, advice: str = "") -> None:
@@ -161,16 +161,16 @@ class _Reading:
             if token.text == ".include" or token.text.startswith("#"):
                 cursor.file_name()
             elif token.text == ".comp":
-                component(cursor, token, Draft())
+                component(cursor, token, Statements())
                 self.depth += 1
             elif token.text == ".plan":
-                directive(cursor, token, Draft(after_rule=True))
+                directive(cursor, token, Statements(after_rule=True))
             elif token.text != ".once":
-                directive(cursor, token, Draft())
+                directive(cursor, token, Statements())
         elif token.kind == "}" and self.depth:
             cursor.index += 1
             self.depth -= 1
         elif token.kind == ".":
             raise Fault("unexpected `.`", cursor.at(token), "only clauses end with `.`")
         else:
-            clause(cursor, Draft())
+            clause(cursor, Statements())

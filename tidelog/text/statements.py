@@ -1,6 +1,6 @@
 """One statement at a time: clauses, declarations and directives.
 
-What is read goes into a `Draft`; what cannot be read raises a `Fault`.
+They are added to `Statements`; a syntax error raises a `Fault`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Literal, cast
 
+from tidelog.program.qualifiers import QUALIFIERS
 from tidelog.program.syntax import (
     KINDS,
+    Action,
     And,
     Atom,
     Attribute,
@@ -39,11 +40,9 @@ from tidelog.text.expressions import Expressions
 from tidelog.text.functor_declarations import functor_declaration
 from tidelog.text.lexer import DIRECTIVES, Fault, Token
 from tidelog.text.literals import unescape
-from tidelog.text.operator_table import ACTIONS, QUALIFIERS, RESERVED, UNRESERVED
+from tidelog.text.operator_table import ACTIONS, RESERVED, UNRESERVED
 from tidelog.text.subsumption_clauses import Subsumption, as_clause, choices
 from tidelog.text.unsupported import refused
-
-Action = Literal["input", "output", "printsize", "limitsize"]
 
 _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -73,13 +72,13 @@ class Component:
     name: str
     parameters: tuple[str, ...]
     bases: tuple[Reference, ...]
-    draft: Draft
+    draft: Statements
     at: Span
 
 
 @dataclass
-class Draft:
-    """A program, or a component's inside, that is being read."""
+class Statements:
+    """The statements of a program or a component read so far."""
 
     types: list[TypeDecl] = field(default_factory=list)
     relations: list[RelationDecl] = field(default_factory=list)
@@ -109,7 +108,7 @@ class Draft:
         )
 
 
-def clause(cursor: Cursor, draft: Draft) -> None:
+def clause(cursor: Cursor, draft: Statements) -> None:
     """`heads :- body.`, or a head alone; one of literals alone is kept as a fact."""
     start = cursor.peek()
     if start.text == "?" and cursor.peek(1).kind == "-":
@@ -183,12 +182,12 @@ def _head(part: Node) -> Atom:
             raise Fault("a head is an atom such as `path(x, y)`", part.at)
 
 
-def directive(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+def directive(cursor: Cursor, keyword: Token, draft: Statements) -> None:
     """What follows a keyword such as `.decl`."""
     _DIRECTIVES[keyword.text](cursor, keyword, draft)
 
 
-def _declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+def _declaration(cursor: Cursor, keyword: Token, draft: Statements) -> None:
     # A program that is written out declares what instances have, names with dots.
     names = [cursor.relation_name()]
     while cursor.accept(","):
@@ -240,7 +239,7 @@ def _qualifiers(
     while cursor.peek().kind == "name" and cursor.peek(1).kind not in ("(", "."):
         token = cursor.peek()
         if token.text in ACTIONS:
-            actions.append(token.text)  # type: ignore[arg-type]
+            actions.append(ACTIONS[token.text])
         elif token.text in QUALIFIERS:
             found.add(token.text)
         elif token.text == "choice" and cursor.peek(1).kind == "-":
@@ -249,7 +248,7 @@ def _qualifiers(
         elif token.text in DIRECTIVES:
             break  # a forgotten dot, reported where statements are read
         else:
-            close = get_close_matches(token.text, QUALIFIERS, 1)
+            close = get_close_matches(token.text, (*ACTIONS, *QUALIFIERS), 1)
             raise Fault(
                 f"unknown qualifier `{token.text}`",
                 cursor.at(token),
@@ -259,7 +258,7 @@ def _qualifiers(
     return found, actions, chosen
 
 
-def _type_declaration(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+def _type_declaration(cursor: Cursor, keyword: Token, draft: Statements) -> None:
     name = cursor.expect("name", "expected a type name", "write `.type Id <: number`")
     at = cursor.at(name)
     if keyword.text != ".type":
@@ -313,7 +312,7 @@ def _fields(cursor: Cursor, closing: str, example: str) -> tuple[Attribute, ...]
     return tuple(fields)
 
 
-def _action(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+def _action(cursor: Cursor, keyword: Token, draft: Statements) -> None:
     names = [cursor.relation_name()]
     while cursor.accept(","):
         names.append(cursor.relation_name())
@@ -323,12 +322,12 @@ def _action(cursor: Cursor, keyword: Token, draft: Draft) -> None:
             if parameters:
                 cursor.expect(",", "expected `,` or `)` after a parameter")
             parameters.append(_parameter(cursor))
-    action = cast(Action, keyword.text[1:])
+    action = ACTIONS.get(keyword.text[1:], "limitsize")
     for name in names:
         draft.directives.append(Directive(action, name.text, tuple(parameters), cursor.at(name)))
 
 
-def _limit(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+def _limit(cursor: Cursor, keyword: Token, draft: Statements) -> None:
     """`.limitsize path(n=100)`."""
     before = len(draft.directives)
     _action(cursor, keyword, draft)
@@ -357,7 +356,7 @@ def _parameter(cursor: Cursor) -> tuple[str, str]:
     return key.text, unescape(value, cursor.source) if value.kind == "string" else value.text
 
 
-def _pragma(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+def _pragma(cursor: Cursor, keyword: Token, draft: Statements) -> None:
     advice = 'write `.pragma "key" "value"`'
     key = cursor.expect("string", "expected a string after `.pragma`", advice)
     value = cursor.peek()
@@ -367,7 +366,7 @@ def _pragma(cursor: Cursor, keyword: Token, draft: Draft) -> None:
     draft.pragmas.append((unescape(key, cursor.source), text))
 
 
-def _plan(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+def _plan(cursor: Cursor, keyword: Token, draft: Statements) -> None:
     """`.plan 0:(1,2), 1:(2,1)` is read and dropped: join orders are chosen by size."""
     if not draft.after_rule:
         at = cursor.at(keyword)
@@ -386,7 +385,7 @@ def _plan(cursor: Cursor, keyword: Token, draft: Draft) -> None:
             return
 
 
-def component(cursor: Cursor, keyword: Token, outer: Draft) -> Component:
+def component(cursor: Cursor, keyword: Token, outer: Statements) -> Component:
     """The head of a component, up to its `{`; its inside is read into its draft."""
     advice = "write `.comp Graph<Node> : Base { … }`"
     name = cursor.plain_name("a component", advice)
@@ -395,7 +394,7 @@ def component(cursor: Cursor, keyword: Token, outer: Draft) -> Component:
     while cursor.accept("," if bases else ":"):
         bases.append(_reference(cursor))
     cursor.expect("{", f"expected `{{` after the component {name.text}", advice)
-    inside = Draft(lost=outer.lost)
+    inside = Statements(lost=outer.lost)
     found = Component(name.text, tuple(parameters), tuple(bases), inside, cursor.at(name))
     outer.components.append(found)
     return found
@@ -417,23 +416,23 @@ def _angles(cursor: Cursor) -> list[Token]:
     return names
 
 
-def _instance(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+def _instance(cursor: Cursor, keyword: Token, draft: Statements) -> None:
     name = cursor.plain_name("an instance", "write `.init cities = Graph<City>`")
     message = f"expected `=` after the instance {name.text}"
     cursor.expect("=", message, "write its component after it")
     draft.instances.append(Instance(name.text, _reference(cursor), cursor.at(name)))
 
 
-def _override(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+def _override(cursor: Cursor, keyword: Token, draft: Statements) -> None:
     name = cursor.relation_name()
     draft.overrides.append((name.text, cursor.at(name)))
 
 
-def _functor(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+def _functor(cursor: Cursor, keyword: Token, draft: Statements) -> None:
     draft.functors.append(functor_declaration(cursor))
 
 
-def _unsupported(cursor: Cursor, keyword: Token, draft: Draft) -> None:
+def _unsupported(cursor: Cursor, keyword: Token, draft: Statements) -> None:
     """Refuse a construct; one with a block is skipped with its block."""
     at = cursor.at(keyword)
     if keyword.text == ".lattice":
@@ -442,7 +441,7 @@ def _unsupported(cursor: Cursor, keyword: Token, draft: Draft) -> None:
     raise refused(keyword.text, at)
 
 
-_DIRECTIVES: dict[str, Callable[[Cursor, Token, Draft], None]] = {
+_DIRECTIVES: dict[str, Callable[[Cursor, Token, Statements], None]] = {
     ".decl": _declaration,
     ".type": _type_declaration,
     ".number_type": _type_declaration,

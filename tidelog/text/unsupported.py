@@ -1,4 +1,4 @@
-"""What Soufflé has and this version has not: each construct's name, and what to do instead.
+"""Constructs of Soufflé that this version does not support, and what to do instead.
 
 A construct that becomes supported leaves this table and gets its own case in the parser.
 """

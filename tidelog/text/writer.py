@@ -109,7 +109,7 @@ def _float_text(value: float) -> str:
 
 
 def _pieces(node: Node, rank: int) -> list[_Piece]:
-    """What a node consists of, in order."""
+    """The parts of a node, in order."""
     match node:
         case Variable():
             return [node.name]

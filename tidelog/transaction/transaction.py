@@ -12,7 +12,7 @@ from typing import Any, Self
 from tidelog.control.limits import Interrupts, Limits, Show, Watch, guarded, naming
 from tidelog.engine import FactSet, Saved
 from tidelog.formats.byte_source import Distinct
-from tidelog.formats.frames import is_stream, listed, to_table
+from tidelog.formats.frames import rereadable, to_table
 from tidelog.maintain.driver.algorithms import ALGORITHMS
 from tidelog.maintain.driver.marking import Marks
 from tidelog.maintain.driver.update_loop import update
@@ -77,7 +77,7 @@ class Transaction:
     +path(1, 3).
     >>> with db.transaction() as tx:
     ...     tx.remove_rule(name)
-    'path.ebf846'
+    'path.fb6ab4a45a472548'
     >>> print(tx.delta)
     -path(1, 3).
     """
@@ -224,9 +224,8 @@ class Transaction:
         data = rows
         if not self._engine.reads(rows):
             with self.reading(), guarded(self._reading.check), during(what):
-                if is_stream(rows):
-                    rows = listed(rows, self._options.limits.max_facts if op == "+" else None)
-                data = to_table(relation, rows)
+                most = self._options.limits.max_facts if op == "+" else None
+                data = to_table(relation, rereadable(name, rows, most))
 
         def be_strict(row: Row) -> None:
             self._be_strict(FactChange(op, name, row))

@@ -76,7 +76,6 @@ class Marks:
         if (M := self._passing(u, stratum, self.negative)) is not None:
             rules = u.memory.known(stratum).rules
             N = u.engine.derive(rules, touching=M, within=u.I, guard=derived)
-            del M
             self._note(u, stratum, "implicit", N, u.I, derived)
 
     def pass_back(self, u: Context, stratum: Stratum, lost: View) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tests.local.reference import call, constant, declare, facts_of, number, put
 from tests.local.test_growth import closure
 from tidelog import Database
+from tidelog.control import limits
 from tidelog.control.limits import Limits, Watch
 from tidelog.local import executor
 from tidelog.local.engine import LocalEngine
@@ -76,6 +79,17 @@ def test_a_limit_of_nothing_is_a_limit() -> None:
         Database(ENDLESS, limits=Limits(max_seconds=0))
     with pytest.raises(LimitError, match="more than 0 MiB"):
         Database(ENDLESS, limits=Limits(max_memory=0, max_facts=3_000))
+
+
+def test_memory_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = tmp_path / "memory.max", tmp_path / "missing"
+    monkeypatch.setattr(limits, "CONTAINER", files)
+    files[0].write_text("max\n")
+    machine = limits.default_memory()
+    files[0].write_text("1000\n")
+    assert limits.default_memory() == 900
+    assert machine is not None
+    assert machine > 900
 
 
 class Silent:
@@ -171,3 +185,11 @@ def test_an_interrupted_functor_is_asked_again(monkeypatch: pytest.MonkeyPatch) 
         db.query('s(x), y = cat(x, "!")')
     monkeypatch.undo()
     assert db.query('s(x), y = cat(x, "!")') == [("1", "1!"), ("2", "2!"), ("3", "3!")]
+
+
+def test_a_query_that_does_not_end_is_called_a_query() -> None:
+    db = Database("s(1).", limits=Limits(max_seconds=0.2))
+    for demand in (False, True):
+        with pytest.raises(LimitError) as stopped:
+            db.query("s(a), x = range(0, 100000), y = range(0, 100000), x + y < 0", demand=demand)
+        assert "query'" not in str(stopped.value)

@@ -1,4 +1,4 @@
-"""What a sceptical first user tried."""
+"""Input that once ended in a traceback, a wrong message or a hang."""
 
 from __future__ import annotations
 

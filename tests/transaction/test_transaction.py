@@ -1,4 +1,4 @@
-"""Transactions against what once broke them."""
+"""Transactions: cases that once failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What broke streams once."""
+"""Streams: cases that once failed."""
 
 from __future__ import annotations
 

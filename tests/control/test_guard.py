@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tidelog import Database
-from tidelog.control.limits import Limits, guarded
+from tidelog.control.limits import Limits, guarded, poll
 from tidelog.program.diagnostics import LimitError
 
 CALLS = ".functor spin(x: number): number\np(@spin(x)) :- q(x).\nq(1)."
@@ -344,3 +344,35 @@ def test_nothing_is_left_for_the_interpreter_to_look_for() -> None:
         [sys.executable, "-c", TRACED], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout, done.stderr) == ("traced\n", "")
+
+
+def test_an_alarm_in_the_midst_of_a_check() -> None:
+    """On a busy machine the next alarm arrives before a check is over."""
+    checks = 0
+
+    def check() -> None:
+        nonlocal checks
+        checks += 1
+        if checks == 1:
+            signal.raise_signal(signal.SIGALRM)
+        raise LimitError("error: stopped")
+
+    with pytest.raises(LimitError, match=r"^error: stopped$"), guarded(check):
+        spin(1)
+
+
+def test_a_stop_of_an_outer_block_in_the_midst_of_a_check() -> None:
+    """It ends the outer block, and is not taken for what the inner check found."""
+
+    def inner() -> None:
+        spin(1)
+
+    def outer() -> None:
+        raise LimitError("error: outer")
+
+    def work() -> None:
+        with guarded(outer), guarded(inner):
+            poll()
+
+    with pytest.raises(LimitError, match=r"^error: outer$"):
+        work()

@@ -6,7 +6,7 @@ import pytest
 
 import tidelog as tl
 from tests.law.test_called import PROGRAMS
-from tidelog.cli.plan import Found, lines
+from tidelog.cli.plan import PlanDetails, lines
 from tidelog.plan import analyse
 from tidelog.text import parse
 from tidelog.text.writer import to_text
@@ -50,7 +50,7 @@ def test_the_plan_says_what_is_left_out() -> None:
     text = BEST + ".decl one(x: number, y: number) choice-domain x one(x, y) :- best(x), best(y)."
     checked = analyse(parse(text).program).checked
     assert checked is not None
-    shown = [line.strip() for line in lines(checked, Found(None)) if "left out" in line]
+    shown = [line.strip() for line in lines(checked, PlanDetails(None)) if "left out" in line]
     assert shown == [
         "left out: best(x) <= best(y) :- x < y.",
         "left out: facts of one with the same values in columns 1",
