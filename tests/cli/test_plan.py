@@ -161,3 +161,12 @@ def test_strata_have_the_same_numbers_in_plans_and_profiles(cli: Cli, folder: Pa
     assert set(numbers) == {"c", "d"}
     for name, number in numbers.items():
         assert any(line.endswith(f"  {number}: {name}") for line in profiled.splitlines()), profiled
+
+
+def test_a_picture_is_a_file(cli: Cli, folder: Path) -> None:
+    before = names(folder)
+    for option in ("--svg", "--dot"):
+        code, out, err = cli("plan", "reach.dl", option, "-")
+        assert (code, out) == (2, "")
+        assert err == "error: this cannot be written to the standard output\n    name a file\n"
+    assert names(folder) == before

@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from random import Random
 
 from tests.fuzz.check import Failure, outcome
 from tests.fuzz.mutate import corpus, mutant
 from tests.fuzz.shrink import shrink
 from tests.warm import warm
+from tidelog.program.diagnostics import Doubt
 
 
 def main() -> int:
@@ -26,6 +28,7 @@ def main() -> int:
     parser.add_argument("--replay", metavar="SEED.NUMBER", help="print one mutant, and try it")
     parser.add_argument("--no-run", action="store_true", help="the front end only")
     options = parser.parse_args()
+    warnings.simplefilter("ignore", Doubt)  # of patterns that are no regular expressions
     if options.replay:
         text = numbered(options.replay)
         found = outcome(text, run=not options.no_run).failure

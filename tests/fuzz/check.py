@@ -11,6 +11,7 @@ import signal
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from random import Random
 from types import FrameType
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from tidelog import Database
 from tidelog.cli.run_files import decide
 from tidelog.control.limits import Limits
 from tidelog.lsp.document import Document, RenameError
+from tidelog.maintain.driver.algorithms import ALGORITHMS
 from tidelog.oracle import evaluate
 from tidelog.plan import Analysis, analyse
 from tidelog.plan.accept import Accepted, accept
@@ -73,6 +75,7 @@ def outcome(text: str, run: bool = True) -> Outcome:
         if state["valid"] and run and _is_small(text, parsed[0].program):
             state["ran"] = True
             yield "run", lambda: _run(text, analysis)
+            yield "use", lambda: _use(text)
 
     failure = None
     steps_ = steps()
@@ -221,3 +224,29 @@ def _run(text: str, analysis: Analysis) -> None:
         got = {repr(row) for row in database.relation(name)}
         if got != {repr(row) for row in expected.get(name, ())}:
             raise AssertionError(f"the engine and the oracle differ in {name}")
+
+
+def _use(text: str) -> None:
+    """A query by demand has the same answer; rules that go and come back change nothing."""
+    if any(word in text for word in UNEQUAL):
+        return
+    random = Random(text)
+    limits = Limits(max_facts=2_000, max_seconds=SECONDS / 4)
+    with suppress(TidelogError):  # what is refused is refused
+        accepted = accept(parse(text, "a.dl"))
+        algorithm = random.choice([*ALGORITHMS])
+        database = Database.of(accepted, limits=limits, algorithm=algorithm)
+        before = _facts(database)
+        rules = list(database.rules.items())
+        for name, rule in random.sample(rules, min(3, len(rules))):
+            body = rule.partition(" :- ")[2].removesuffix(".")
+            if body and repr(database.query(body)) != repr(database.query(body, demand=True)):
+                raise AssertionError(f"by demand, another answer: {body}")
+            database.apply(f'-rule "{name}". commit.')
+            database.apply(f"+{rule} commit.")
+            if _facts(database) != before:
+                raise AssertionError(f"not the same by {algorithm} without and with: {rule}")
+
+
+def _facts(database: Database) -> dict[str, set[str]]:
+    return {name: {repr(row) for row in database.relation(name)} for name in database}

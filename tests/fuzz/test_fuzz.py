@@ -6,6 +6,7 @@ import pytest
 
 from tests.fuzz.__main__ import numbered
 from tests.fuzz.check import outcome
+from tests.fuzz.mutate import corpus
 
 FOUND = {
     "a directive of a relation that cannot be read": "q(1).\nhub(a) :- q(a.\n.output hub\n",
@@ -66,3 +67,10 @@ def test_a_fact_of_an_inline_relation_with_records_is_kept() -> None:
 
     text = FOUND["a fact of an inline relation with records"]
     assert Database.of(accept(parse(text), unfold=True)).relation("o").rows() == [(1,)]
+
+
+def test_the_programs_of_the_documents_are_mutated() -> None:
+    texts = corpus()
+    assert any(text.startswith(".decl edge(x: symbol, y: symbol)") for text in texts)  # README.md
+    assert any(".decl way(to: symbol, km: number)" in text for text in texts)  # docs/language.md
+    assert not any("\n```" in text for text in texts)

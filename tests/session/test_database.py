@@ -312,7 +312,7 @@ def test_facts_from_a_generator_of_an_undeclared_relation() -> None:
         (
             "u",
             pd.Series([1, None]),
-            "error: u: column a is a unsigned; the array holds float64, with missing values (NaN)",
+            "error: u: column a is an unsigned; the array holds float64, with missing values (NaN)",
         ),
         ("u", {"a": 1}, "error: u: takes rows or a frame, got {'a': 1}"),
         ("u", None, "error: u: takes rows or a frame, got None"),
@@ -408,7 +408,9 @@ def test_arrays_that_are_no_plain_arrays() -> None:
     masked = np.ma.array([1, 2], mask=[False, True])
     with pytest.raises(DataError, match=r"^error: q: the array has masked cells"):
         Database(program, facts={"q": masked})
-    for array in (np.asmatrix([[1], [2]]), np.ma.array([1, 2])):
+    with pytest.warns(PendingDeprecationWarning):
+        matrix = np.asmatrix([[1], [2]])
+    for array in (matrix, np.ma.array([1, 2])):
         assert list(Database(program, facts={"q": array})["r"]) == [(1,), (2,)]
     with pytest.raises(DataError, match=r"^error: q: its facts do not show"):
         Database(program, facts={"q": np.array(5)})

@@ -134,6 +134,8 @@ def check_folder_target(path: str) -> None:
 
 def check_target(path: str) -> None:
     """Refuse now a file that could not be written later."""
+    if path == "-":
+        raise FileFault("this cannot be written to the standard output", "name a file")
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     try:

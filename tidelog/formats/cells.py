@@ -29,6 +29,14 @@ class CellFault:
     place: int = 0  # in the field, where it is one of many parts
 
 
+def a_kind(kind: Kind) -> str:
+    """
+    >>> a_kind("unsigned")
+    'an unsigned'
+    """
+    return f"an {kind}" if kind == "unsigned" else f"a {kind}"
+
+
 def shown(text: str, room: int = 40) -> str:
     """A field as messages quote it: one short line."""
     quoted = json.dumps(text[:room], ensure_ascii=False)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tidelog.control.limits import poll
 from tidelog.formats.byte_source import Distinct
-from tidelog.formats.cells import CellFault, shown
+from tidelog.formats.cells import CellFault, a_kind, shown
 from tidelog.formats.term_cells import in_text, parse_term
 from tidelog.program.diagnostics import DataError, plural
 from tidelog.program.rules import Relation
@@ -259,7 +259,7 @@ def _column(relation: Relation, kind: Kind, name: str, values: Any) -> Column:
     allowed = wanted.get(kind, (int, np.integer))
     for number, value in enumerate(values):
         if not isinstance(value, allowed) or isinstance(value, bool):
-            raise _fault(relation, f"column {name} is a {kind}, got {value!r}", number)
+            raise _fault(relation, f"column {name} is {a_kind(kind)}, got {value!r}", number)
     if kind == "symbol":
         return _symbols(relation, name, values)
     if kind == "float":
@@ -286,7 +286,7 @@ def _terms(relation: Relation, kind: TermKind, name: str, values: list[Any]) -> 
         try:
             found = fit(kind, found, partial(_leaf, relation, name, number))
         except Misfit as misfit:
-            raise _fault(relation, f"column {name} is a {kind}; {misfit}", number) from None
+            raise _fault(relation, f"column {name} is {a_kind(kind)}; {misfit}", number) from None
         codes[number] = ids.setdefault(found, len(ids))
     return SymbolColumn(codes, list(ids))
 
@@ -314,7 +314,7 @@ def _numeric(relation: Relation, kind: Kind, name: str, values: Any) -> Column:
     if kind == "symbol" or values.dtype.kind == "f":
         lacking = values.dtype.kind == "f" and np.isnan(values).any()
         holds = f"{values.dtype}, with missing values (NaN)" if lacking else values.dtype
-        raise _fault(relation, f"column {name} is a {kind}; the array holds {holds}")
+        raise _fault(relation, f"column {name} is {a_kind(kind)}; the array holds {holds}")
     low, high = _BOUNDS[kind]
     if not np.can_cast(values.dtype, DTYPES[kind]) and not (
         low <= int(values.min()) and int(values.max()) <= high
@@ -364,7 +364,7 @@ def _arrow_column(relation: Relation, kind: Kind, name: str, chunks: Any) -> Col
         codes = found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return SymbolColumn(codes, found.dictionary.to_pylist())
     if not (types.is_integer(chunks.type) or types.is_floating(chunks.type)):
-        raise _fault(relation, f"column {name} is a {kind}; the frame has {chunks.type}")
+        raise _fault(relation, f"column {name} is {a_kind(kind)}; the frame has {chunks.type}")
     return _numeric(relation, kind, name, chunks.to_numpy())
 
 

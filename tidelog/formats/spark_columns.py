@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tidelog.formats.cells import a_kind
 from tidelog.program.diagnostics import DataError
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind, Value
@@ -181,7 +182,7 @@ def _inward(relation: Relation, kind: Kind, column: str, frame: DataFrame) -> An
         "unsigned": whole,
     }
     if not fits[kind]:
-        raise _fault(relation, f"column {column} is a {kind}; the frame has", [given])
+        raise _fault(relation, f"column {column} is {a_kind(kind)}; the frame has", [given])
     if kind == "float":
         found = value.cast("double") + F.lit(0.0)
     elif kind == "unsigned":

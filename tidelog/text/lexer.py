@@ -42,7 +42,7 @@ WRONG_SIGNS = {
     ":=": "`=`, or `:-` after a head",
     "->": "`:-`",
     "&": "`,` between conditions or `band` between numbers",
-    "~": "`bnot`",
+    "~": "`!` before a condition or `bnot` before a number",
     "\\+": "`!`",
 }
 
