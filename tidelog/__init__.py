@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     )
     from tidelog.program.functors import functor
     from tidelog.program.terms import Branch
-    from tidelog.session.database import Database, Stats
+    from tidelog.session.database import Database
+    from tidelog.session.evaluation import Stats
     from tidelog.session.views import Answer, Latest, RelationView, Snapshot
     from tidelog.transaction.delta import Delta
     from tidelog.transaction.transaction import Transaction
@@ -55,7 +56,8 @@ __all__ = [
 # Imported on first use: the compiler behind the engine takes most of a second to load, and
 # half of the commands do without it.
 _HOMES = {
-    "tidelog.session.database": ("Database", "Stats"),
+    "tidelog.session.database": ("Database",),
+    "tidelog.session.evaluation": ("Stats",),
     "tidelog.transaction.delta": ("Delta",),
     "tidelog.control.limits": ("Limits",),
     "tidelog.maintain.report": ("Report",),

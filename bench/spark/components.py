@@ -15,7 +15,9 @@ from bench.spark.figures import Row, Rows, Say
 from bench.spark.measure import keep, of_frame, on_spark, only_sum, repeated
 from tidelog.formats import spark_columns
 from tidelog.plan import analyse
-from tidelog.spark.strategies import components
+from tidelog.spark.strategies import Inputs
+from tidelog.spark.strategies.components import Classes
+from tidelog.spark.strategies.spanning_forest import forests
 from tidelog.text import parse
 
 if TYPE_CHECKING:
@@ -109,7 +111,19 @@ def labelled(spark: SparkSession, edges: data.Rows) -> Callable[[], DataFrame]:
     def read(name: str) -> DataFrame:
         return facts if name == "edge" else facts.limit(0)
 
-    return lambda: components.labels(spark, checked.strata[-1], checked.relations, read)
+    return lambda: labels(Inputs(spark, checked.strata[-1], checked.relations, read))
+
+
+def labels(inputs: Inputs) -> DataFrame:
+    """Each node (c0) with its component's representative (c1), instead of all pairs."""
+    relation = inputs.relations[inputs.stratum.relations[0]]
+    classes = Classes.of(forests(inputs))
+    first = classes.bounds[:, 0]
+    found = pa.table(
+        [classes.nodes, classes.nodes.take(pa.array(first))],
+        schema=spark_columns.arrow_schema(relation),
+    )
+    return spark_columns.to_frame(inputs.spark, relation, found)
 
 
 def by_stars(spark: SparkSession, case: str, edges: data.Rows, limit: float) -> Rows:

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -32,6 +31,7 @@ from tidelog import (
     ProgramError,
     TidelogError,
 )
+from tidelog.changes import NAMES
 from tidelog.changes.metrics import Times
 from tidelog.changes.policies import policy as policies
 from tidelog.changes.stream import Stream
@@ -39,11 +39,7 @@ from tidelog.control.limits import Position, used_memory
 from tidelog.program.changes import Op
 
 REACH = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
-HOMES = {"sequential": "sequential", "marking": "marking", "fully-dynamic": "dynamic"}
-POLICIES = [
-    *(name for name, home in HOMES.items() if find_spec(f"tidelog.changes.{home}") is not None),
-    *("together", "lingering"),
-]
+POLICIES = [*NAMES, "together", "lingering"]
 Update = list[FactChange]
 
 

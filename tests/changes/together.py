@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Any
 
 from tidelog.changes.policies.policy import Arrived, Base, Finished, Look, finished
 from tidelog.maintain.report import Report
-from tidelog.transaction.delta import Delta
-from tidelog.transaction.transaction import Transaction
+from tidelog.transaction.transaction import Options, Transaction
 
 
 class Together:
@@ -22,17 +20,15 @@ class Together:
         self,
         database: Base,
         look: Look,
-        algorithm: str | None = None,
+        options: Options,
         *,
         steps: int = 3,
         most: int = 4,
         linger: int = 0,
         log: list[str] | None = None,
-        **options: Any,
     ) -> None:
         self._database = database
         self._look = look
-        self._algorithm = algorithm
         self._options = options
         self._steps, self._most = steps, most
         self._log = log if log is not None else []
@@ -68,9 +64,7 @@ class Together:
         self._left -= 1
         if self._left:
             return ()
-        tx = self._transaction = self._database._transaction(
-            algorithm=self._algorithm, **self._options
-        )
+        tx = self._transaction = self._database._transaction(self._options)
         for update in self._updates:
             for change, sources in update.changes:
                 tx.change(change, sources)
@@ -80,13 +74,13 @@ class Together:
         except KeyboardInterrupt:
             if not tx.committed:
                 raise
-        self._transaction = self._database._transaction() if self._linger else None
+        self._transaction = self._database._transaction(self._options) if self._linger else None
         self._lingering = self._linger
         updates, self._updates = self._updates, []
         return [
             finished(
                 update,
-                tx.delta if update is updates[-1] else Delta({}, tx.delta._relations),
+                tx.delta if update is updates[-1] else tx.delta.unchanged(),
                 tx.report if update is updates[-1] else Report(),
                 began=self._began,
                 effect=effect,

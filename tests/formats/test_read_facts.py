@@ -16,8 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.formats.reading import read_facts
 from tidelog.formats import arrow_csv, fact_files
-from tidelog.formats.fact_files import read_facts
+from tidelog.formats.byte_source import Bounds
 from tidelog.program.diagnostics import DataError
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import KINDS, Kind
@@ -359,7 +360,7 @@ def test_a_compression_bomb(folder: Path) -> None:
         "error: file edge.facts.gz decompresses to more than 200 times its size\n"
         "    if it is no compression bomb, decompress it first or raise max_ratio"
     )
-    assert message("edge.facts.gz", max_bytes=1_000_000, max_ratio=10_000) == (
+    assert message("edge.facts.gz", bounds=Bounds(1_000_000, 10_000)) == (
         "error: edge.facts.gz holds more than 1,000,000 bytes of facts\n"
         "    split it, or raise max_bytes"
     )
@@ -369,11 +370,13 @@ def test_a_compression_bomb(folder: Path) -> None:
 def test_plain_files_and_streams_have_a_limit_too(folder: Path) -> None:
     (folder / "edge.facts").write_text("1\t2\n" * 100)
     limit = "error: edge.facts holds more than 99 bytes of facts\n    split it, or raise max_bytes"
-    assert message("edge.facts", max_bytes=99) == limit
-    assert "holds more than 1 byte of facts" in message("edge.facts", max_bytes=1)
-    assert message(io.BytesIO(b"1\t2\n" * 100), max_bytes=99).startswith("error: <stdin> holds")
+    assert message("edge.facts", bounds=Bounds(99)) == limit
+    assert "holds more than 1 byte of facts" in message("edge.facts", bounds=Bounds(1))
+    assert message(io.BytesIO(b"1\t2\n" * 100), bounds=Bounds(99)).startswith(
+        "error: <stdin> holds"
+    )
     with open("/dev/zero", "rb") as endless:
-        assert "holds more than 5,000,000 bytes" in message(endless, max_bytes=5_000_000)  # type: ignore[arg-type]
+        assert "holds more than 5,000,000 bytes" in message(endless, bounds=Bounds(5_000_000))  # type: ignore[arg-type]
 
 
 # The law: the bulk reader is the exact reader, or gives up

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.formats.reading import read_facts
 from tidelog.formats.byte_source import Bounds
-from tidelog.formats.fact_files import fact_lines, read_facts
+from tidelog.formats.fact_files import fact_lines
 from tidelog.formats.fact_formats import Text
 from tidelog.formats.json_changes import jsonl_text, read_jsonl
 from tidelog.formats.json_facts import json_pieces, read_json

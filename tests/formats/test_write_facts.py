@@ -16,12 +16,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.formats.reading import read_facts
 from tidelog.formats import fact_files
 from tidelog.formats.atomic_files import Staged
 from tidelog.formats.cells import float_text
-from tidelog.formats.fact_files import read_facts, write_facts
+from tidelog.formats.fact_files import fact_lines
 from tidelog.formats.row_order import sorted_table
-from tidelog.program.diagnostics import DataError, render
+from tidelog.program.diagnostics import DataError, Diagnostic, render
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import KINDS, Kind, Value
 from tidelog.program.table import SymbolColumn, Table
@@ -32,6 +33,18 @@ VALUES: dict[Kind, st.SearchStrategy[Value]] = {
     "float": st.floats(allow_nan=False).map(lambda x: x + 0.0),
     "symbol": st.text(max_size=4) | st.sampled_from(["", "()", "\ufeff", "\r", ":", "a\r", '"']),
 }
+
+
+def write_facts(
+    path: str, of: Relation, table: Table, compress: bool | None = None
+) -> tuple[Diagnostic, ...]:
+    """Write a file of facts, whole or not at all."""
+    pieces, warnings = fact_lines(of, table)
+    with Staged() as staged:
+        gz = path.endswith(".gz") if compress is None else compress
+        staged.write(path, pieces, compress=gz)
+        staged.commit()
+    return warnings
 
 
 def relation(*kinds: Kind, name: str = "edge") -> Relation:
@@ -45,9 +58,9 @@ def written(of: Relation, rows: list[tuple[Value, ...]], **options: object) -> b
 def with_warnings(
     of: Relation, rows: list[tuple[Value, ...]], **options: object
 ) -> tuple[bytes, list[str]]:
-    stream, table = io.BytesIO(), Table.from_rows(of.kinds, rows)
-    warnings = write_facts(stream, of, table, **options)  # type: ignore[arg-type]
-    return stream.getvalue(), [render(warning, {}) for warning in warnings]
+    table = Table.from_rows(of.kinds, rows)
+    pieces, warnings = fact_lines(of, table, **options)  # type: ignore[arg-type]
+    return b"".join(pieces), [render(warning, {}) for warning in warnings]
 
 
 def refusal(of: Relation, rows: list[tuple[Value, ...]], **options: object) -> str:
@@ -259,6 +272,7 @@ def test_staged_files_appear_together(folder: Path) -> None:
 WRITER = """
 import sys, time
 from tidelog.formats import fact_files
+from tidelog.formats.atomic_files import Staged
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
 edge = Relation("edge", ("x", "y"), ("number", "number"))
@@ -270,7 +284,9 @@ def slow(*arguments):
         print("piece", flush=True)
         time.sleep(0.2)
 fact_files._pieces = slow
-fact_files.write_facts("edge.csv", edge, table)
+with Staged() as staged:
+    staged.write("edge.csv", fact_files.fact_lines(edge, table)[0], compress=False)
+    staged.commit()
 """
 
 

@@ -12,6 +12,7 @@ from tidelog import Database
 from tidelog.control.limits import Limits
 from tidelog.program.diagnostics import EvaluationError, TidelogError
 from tidelog.program.rules import Relation
+from tidelog.transaction.transaction import Options
 
 SEEDS = 20
 ASKED_OF_EACH = 5
@@ -179,7 +180,7 @@ def test_a_lazy_database_that_met_a_limit_derives_all_later() -> None:
     with pytest.raises(TidelogError, match="more than 900 facts"):
         database.size("p")
     assert len(database.query("p(9, x)", demand=True)) == 51
-    database._limits = Limits()
+    database._options = Options()
     assert database.size("p") == 60 * 61 // 2
 
 
@@ -196,7 +197,7 @@ def test_what_depends_on_all_that_is_derived_is_derived_in_full() -> None:
     """
     database = Database(text, facts={"e": GRAPH}, lazy=True)
     assert database.query("p(6, x)", demand=True)
-    assert database._derive is not None, "these were not needed"
+    assert database._evaluation.pending, "these were not needed"
     for question in ("d(5, n)", "one(3, y)", "numbered(4, i)", "p(6, x), one(x, y)"):
         found = database.query(question, demand=True)
         assert found == database.query(question)

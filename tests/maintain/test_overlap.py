@@ -8,10 +8,11 @@ comes to a state that another one has been in, it ends, because what can follow 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from operator import xor
+from typing import NamedTuple
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.maintain.histories import checked
 from tests.maintain.reference import Fact, PyEngine, PySet
 from tests.maintain.worlds import Unwatched, World
 from tidelog.engine import FactSet, View
-from tidelog.maintain.driver import overlap_strata
+from tidelog.maintain.driver import overlap_at_once, overlap_strata, overlap_suspects
 from tidelog.maintain.driver.overlap import Noted, OverlappingUpdates, Stepwise
 from tidelog.maintain.driver.overlap_strata import stepwise
 from tidelog.maintain.memory import Memory
@@ -38,6 +39,12 @@ class Seen(Exception):
 
 class Again(AssertionError):
     """A run has come back to where it was."""
+
+
+class Book(NamedTuple):
+    strata: Sequence[Stratum]
+    stratum_of: Mapping[str, int]
+    readers: Mapping[str, set[str]]
 
 
 @dataclass
@@ -182,8 +189,8 @@ class Case:
                     readers[name].add(rule.head.relation)
         engine = world.engine
         return OverlappingUpdates(
-            *(engine, engine.explicit, engine.all, Unwatched(), world.memory, world.strata),
-            *(stratum_of, readers, partial(made), Report()),
+            *(engine, engine.explicit, engine.all, Unwatched(), world.memory),
+            *(Book(world.strata, stratum_of, readers), partial(made), Report()),
         )
 
     def arrive(self, world: World, flow: OverlappingUpdates, update: Change) -> None:
@@ -334,11 +341,11 @@ def test_auto_may_begin_to_count_at_any_step(case: str, monkeypatch: pytest.Monk
 def test_a_part_of_what_changed_at_a_time(case: str) -> None:
     """As strata with modules hear of changes, by evaluation that takes a stratum as a whole."""
     assert (EXAMPLES | MORE | NOT_RECURSIVE)[case].explore(
-        "auto", overlap_strata.Modular
+        "auto", overlap_at_once.Modular
     ).states >= 3
 
 
-class Hasty(overlap_strata.Dred):
+class Hasty(overlap_suspects.Dred):
     """DRed that asks and inserts while there are suspects: the paper's invalid addition."""
 
     def step(self, flow: OverlappingUpdates) -> bool:
@@ -354,7 +361,7 @@ class Hasty(overlap_strata.Dred):
         return True
 
 
-class Careless(overlap_strata.Dred):
+class Careless(overlap_suspects.Dred):
     """DRed that lets rules use facts which could still be cancelled: an omitted deletion."""
 
     def insert(self, flow: OverlappingUpdates, F: FactSet) -> None:
@@ -366,7 +373,7 @@ class Careless(overlap_strata.Dred):
     ("wrong", "case"),
     [(Hasty, EXAMPLES["invalid addition"]), (Careless, MORE["two new facts"])],
 )
-def test_what_would_go_wrong_is_found(wrong: type[overlap_strata.Dred], case: Case) -> None:
+def test_what_would_go_wrong_is_found(wrong: type[overlap_suspects.Dred], case: Case) -> None:
     """The exploration finds errors where there are some."""
     with pytest.raises(AssertionError):
         case.explore("dred", wrong)

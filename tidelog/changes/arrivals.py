@@ -17,7 +17,8 @@ from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import Sources
 from tidelog.program.rules import Relation
-from tidelog.transaction.transaction import State, clause_of, find_rule
+from tidelog.transaction.rule_text import clause_of, find_rule
+from tidelog.transaction.state import State
 
 PORTION = 512  # changes read by one `poll`, so that long updates do not block other work
 

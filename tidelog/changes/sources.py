@@ -44,7 +44,8 @@ from tidelog.program.changes import Change, Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import TidelogError
 from tidelog.text.change_notation import Relations
 from tidelog.text.fact_rows import fitting
-from tidelog.transaction.transaction import check_change, no_relation, no_row
+from tidelog.transaction.refusals import no_relation, no_row
+from tidelog.transaction.transaction import check_change
 
 TEXT = "<changes>"
 SOCKET = "<socket>"

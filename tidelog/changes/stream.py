@@ -10,17 +10,16 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from tidelog.changes.arrivals import Arrivals
 from tidelog.changes.metrics import Metrics
 from tidelog.changes.policies.policy import POLICIES, Arrived, Base, Finished, Policy, check_policy
 from tidelog.changes.policies.sequential import Sequential
-from tidelog.control.limits import Interrupts, Limits, Show, waiting
+from tidelog.control.limits import Interrupts, waiting
 from tidelog.formats.change_files import Format
 from tidelog.program.diagnostics import TidelogError
-from tidelog.transaction.transaction import check_algorithm
+from tidelog.transaction.transaction import Options, check_algorithm
 
 QUIET = 0.2  # seconds without an update until `on_idle` is called
 PATIENCE = 64  # portions of a long update that are read before other work continues
@@ -45,27 +44,17 @@ class Stream:
         self,
         database: Base,
         source: Any,
-        policy: str = "sequential",
-        *,
-        algorithm: str | None = None,
-        strict: bool = False,
-        dry_run: bool = False,
+        policy: str,
+        options: Options,
         format: Format | None = None,
-        limits: Limits | None = None,
-        progress: Show | None = None,
     ) -> None:
         self.closed = True  # until the constructor has succeeded
         self._left: list[Finished] = []
         check_policy(policy)
-        if algorithm is not None:
-            check_algorithm(algorithm)
-        shared: dict[str, Any] = {"limits": limits or database._limits, "progress": progress}
-        self._plain = partial(Sequential, database, lambda: None, algorithm, **shared)
-        options = dict(shared)
-        if policy == "sequential":
-            options.update(strict=strict, dry_run=dry_run)
-        elif strict or dry_run:
-            what = "strict mode" if strict else "a dry run"
+        check_algorithm(options.algorithm)
+        self._plain = partial(Sequential, database, lambda: None, options)
+        if policy != "sequential" and (options.strict or options.dry_run):
+            what = "strict mode" if options.strict else "a dry run"
             raise TidelogError(f"error: {what} requires the policy sequential, not {policy}")
         self.policy = policy
         self.on_idle: Callable[[], object] | None = None  # called when none arrives for a while
@@ -75,7 +64,7 @@ class Stream:
             if isinstance(source, Arrivals)
             else Arrivals(source, database._state, format=format)
         )
-        self.arrivals.limit(shared["limits"])
+        self.arrivals.limit(options.limits)
         self._state = database._state
         self._todo: deque[Arrived] = deque()  # updates that were read, for the policy
         self._under_way: deque[Arrived] = deque()
@@ -90,7 +79,7 @@ class Stream:
             stream = me()
             return None if stream is None else stream._look()
 
-        self._policy: Policy = POLICIES[policy](database, look, algorithm, **options)
+        self._policy: Policy = POLICIES[policy](database, look, options)
         self.closed = False
 
     # Results.
@@ -330,12 +319,7 @@ class Stream:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __del__(self) -> None:

@@ -125,7 +125,8 @@ def main(options: argparse.Namespace) -> int:
             if live.on:
                 stream.on_idle = lambda: live.report(stream, now=True)
             for done in stream:
-                live.hide()
+                if live.on:
+                    live.hide()
                 reports.add(done)
                 live.report(stream)
         if options.dry_run:

@@ -165,8 +165,7 @@ def add_modules(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_engine(parser: argparse.ArgumentParser, session: bool = True) -> None:
-    """Options of the engine; `session` if they include those that start Spark."""
+def add_engine(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("engine")
     group.add_argument(
         "--engine",
@@ -188,21 +187,20 @@ def add_engine(parser: argparse.ArgumentParser, session: bool = True) -> None:
         help="evaluate strata that read at most N facts in the driver (2,000,000 unless given; 0 "
         "for none)",
     )
-    if session:
-        group.add_argument(
-            "--master",
-            metavar="URL",
-            help="where Spark runs, such as local[4] or spark://host:7077; unless given, as in "
-            "SPARK_MASTER or spark-defaults.conf, or on all cores of this machine",
-        )
-        group.add_argument(
-            "--conf",
-            metavar="KEY=VALUE",
-            action="append",
-            default=[],
-            type=setting,
-            help="a Spark setting, such as spark.driver.memory=4g; may be given more than once",
-        )
+    group.add_argument(
+        "--master",
+        metavar="URL",
+        help="where Spark runs, such as local[4] or spark://host:7077; unless given, as in "
+        "SPARK_MASTER or spark-defaults.conf, or on all cores of this machine",
+    )
+    group.add_argument(
+        "--conf",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        type=setting,
+        help="a Spark setting, such as spark.driver.memory=4g; may be given more than once",
+    )
 
 
 def setting(text: str) -> tuple[str, str]:

@@ -272,7 +272,7 @@ class Session:
         if name is not None:
             check_algorithm(" ".join((name, *more)))
             self.pending.algorithm = name
-        out(self.pending.algorithm or self.database._algorithm)
+        out(self.pending.algorithm or self.database._options.algorithm)
 
     def _list(self, lines: Iterable[str]) -> None:
         for line in lines:

@@ -37,7 +37,7 @@ class Live(Progress):
 
     def hide(self) -> None:
         """Clear the line if something is printed on the same terminal."""
-        if self.on and is_terminal(sys.stdout):
+        if is_terminal(sys.stdout):
             self._hidden = self._shown
             self.clear()
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from tidelog.control import interrupts as interrupt_signals
@@ -126,12 +126,7 @@ class Interrupts:
             return None
         return _noting[-1] if _noting else None
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if self._before is not None:
             _noting.remove(self)
             signal.signal(signal.SIGINT, self._before)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from types import TracebackType
 from typing import Self, TextIO
 
 from tidelog.control.limits import Position
@@ -30,12 +29,7 @@ class Line:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.clear()
 
     def show(self, text: str) -> None:

@@ -17,17 +17,7 @@ from tidelog.engine.abilities import (
 )
 from tidelog.engine.engine import Counters, Engine, OverlapEngine, ValueIds
 from tidelog.engine.evaluators import Evaluators
-from tidelog.engine.sets import (
-    Combination,
-    Counter,
-    FactSet,
-    Ids,
-    Saved,
-    Sets,
-    Split,
-    Taken,
-    View,
-)
+from tidelog.engine.sets import Combination, Counter, FactSet, Ids, Saved, Sets, Split, Taken, View
 from tidelog.engine.store import OverlapStore, RelationDelta, Store
 
 __all__ = [

@@ -11,7 +11,6 @@ import signal
 import stat
 import threading
 from collections.abc import Iterable, Iterator
-from types import TracebackType
 
 from tidelog.formats.byte_source import FileFault
 
@@ -29,12 +28,7 @@ class Staged:
     def __enter__(self) -> Staged:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for temporary, _ in self._staged:
             _remove(temporary)
         self._staged.clear()

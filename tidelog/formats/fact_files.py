@@ -28,10 +28,7 @@ from itertools import islice
 import numpy as np
 
 from tidelog.formats import arrow_csv
-from tidelog.formats.atomic_files import Staged
 from tidelog.formats.byte_source import (
-    MAX_BYTES,
-    MAX_RATIO,
     Bounds,
     FileFault,
     Source,
@@ -54,30 +51,6 @@ ROWS = 2**16  # rows that are turned into text at a time
 FIRST = 2**20  # bytes of the first portion that is read, where a limit is looked at after each
 
 
-def read_facts(
-    source: Source,
-    relation: Relation,
-    *,
-    delimiter: str = "\t",
-    headers: bool = False,
-    max_bytes: int = MAX_BYTES,
-    max_ratio: int = MAX_RATIO,
-) -> Table:
-    """The facts in a file or a binary stream, in the file's order, with duplicates.
-
-    `headers` skips the first line. `max_bytes` limits the facts after decompression,
-    `max_ratio` how much larger they may be than the compressed file.
-
-    >>> import io
-    >>> edge = Relation("edge", ("x", "y"), ("number", "symbol"))
-    >>> read_facts(io.BytesIO(b"1\\ta\\n2\\tb\\n"), edge).rows()
-    [(1, 'a'), (2, 'b')]
-    """
-    _check_delimiter(delimiter)
-    data = read_bytes(source, max_bytes=max_bytes, max_ratio=max_ratio)
-    return _table(name_of(source), data, relation, delimiter, headers)
-
-
 def _table(name: str, data: bytes, relation: Relation, delimiter: str, headers: bool) -> Table:
     if relation.arity and len(data) >= arrow_csv.LEAST_BYTES:
         table = arrow_csv.read_bulk(data, relation, delimiter, headers)
@@ -94,8 +67,18 @@ def read_portions(
     headers: bool = False,
     bounds: Bounds,
 ) -> Iterator[Table]:
-    """The same in portions, each twice as large as the one before it, where there may be more
-    facts than `bounds` has: so that whoever takes them can stop."""
+    """The facts in a file or a binary stream, in the file's order, with duplicates; `headers` skips
+    the first line.
+
+    They come in portions, each twice as large as the one before it, where there may be more facts
+    than `bounds` has: so that whoever takes them can stop.
+
+    >>> import io
+    >>> edge = Relation("edge", ("x", "y"), ("number", "symbol"))
+    >>> stream = io.BytesIO(b"1\\ta\\n2\\tb\\n")
+    >>> [table.rows() for table in read_portions(stream, edge, bounds=Bounds())]
+    [[(1, 'a'), (2, 'b')]]
+    """
     _check_delimiter(delimiter)
     name, before = name_of(source), 0
     for number, lines in enumerate(_portions(source, bounds)):
@@ -300,32 +283,6 @@ def column_of(kind: Kind, cells: list[str]) -> Column | tuple[int, CellFault]:
 
 def count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
-def write_facts(
-    target: Source,
-    relation: Relation,
-    table: Table,
-    *,
-    delimiter: str = "\t",
-    headers: bool = False,
-    compress: bool | None = None,
-) -> tuple[Diagnostic, ...]:
-    """Write a table, sorted by value, to a file (whole or not at all) or a binary stream.
-
-    A file is compressed if its name ends in `.gz`, or as `compress` says. There is a
-    warning if the file would not read back as the same facts.
-    """
-    pieces, warnings = fact_lines(relation, table, delimiter=delimiter, headers=headers)
-    if not is_path(target):
-        for piece in pieces:
-            target.write(piece)  # type: ignore[union-attr]
-        return warnings
-    path = name_of(target)
-    with Staged() as staged:
-        staged.write(path, pieces, compress=path.endswith(".gz") if compress is None else compress)
-        staged.commit()
-    return warnings
 
 
 def fact_lines(

@@ -17,14 +17,7 @@ from tidelog.formats.term_cells import in_text, parse_term
 from tidelog.program.diagnostics import DataError, plural
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind
-from tidelog.program.table import (
-    DTYPES,
-    Column,
-    SymbolColumn,
-    Table,
-    columns_of,
-    python_values,
-)
+from tidelog.program.table import DTYPES, Column, SymbolColumn, Table, columns_of, python_values
 from tidelog.program.terms import Misfit, TermKind, fit
 
 if TYPE_CHECKING:

@@ -64,10 +64,10 @@ def read_jsonl(
 
 
 def read_objects(
-    lines: Iterable[str], file: str, relation: Relation, before: int = 0
+    lines: Iterable[str], file: str, relation: Relation
 ) -> Iterator[tuple[Value, ...]]:
-    """The fact of each line, which are so many lines into the file. Empty ones are passed over."""
-    for number, line in enumerate(lines, before + 1):
+    """The fact of each line. Empty ones are passed over."""
+    for number, line in enumerate(lines, 1):
         if line.strip():
             yield _Line(file, number, line.removesuffix("\r")).row(relation)
 

@@ -115,10 +115,6 @@ def rows_of(relation: Relation, found: pa.Table) -> list[Row]:
     return list(zip(*columns, strict=True))
 
 
-def rows_of_table(relation: Relation, table: Table) -> list[Row]:
-    return rows_of(relation, to_arrow(relation, table))
-
-
 def as_table(relation: Relation, rows: Iterable[Row]) -> Table:
     return from_arrow(relation, as_arrow(relation, rows))
 

@@ -15,13 +15,7 @@ from functools import lru_cache
 from tidelog.engine import View
 from tidelog.maintain.update import Update
 from tidelog.program.formula_walk import names_of
-from tidelog.program.rules import (
-    Group,
-    Literal,
-    Relation,
-    Rule,
-    Stratum,
-)
+from tidelog.program.rules import Group, Literal, Relation, Rule, Stratum
 from tidelog.program.syntax import Variable
 
 

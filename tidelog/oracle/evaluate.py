@@ -20,10 +20,23 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
+from tidelog.oracle.clause_bodies import (
+    Body,
+    Fold,
+    Literal,
+    Rule,
+    bodies_of,
+    closure,
+    has_autoinc,
+    has_gap,
+    is_pattern,
+    names_in,
+    number_instances,
+    walk,
+)
 from tidelog.oracle.subsumption import (
     Reduction,
     apply_choice,
@@ -31,26 +44,20 @@ from tidelog.oracle.subsumption import (
     reductions,
     require_complete,
 )
-from tidelog.oracle.values import CAN_FAIL, apply, as_kind, as_row, cast, each, folded, holds, same
+from tidelog.oracle.values import apply, as_kind, as_row, cast, each, folded, holds, same
 from tidelog.program.diagnostics import DataError, EvaluationError, LimitError
 from tidelog.program.syntax import (
     KINDS,
     UNDER,
     Aggregate,
-    And,
     Atom,
     Call,
     Cast,
-    Clause,
     Comparison,
     Constant,
-    Formula,
     Kind,
-    Not,
-    Or,
     Program,
     Term,
-    Truth,
     Value,
     Variable,
     Wildcard,
@@ -61,11 +68,9 @@ from tidelog.text.writer import value_text
 Row = tuple[Value, ...]
 Rows = Mapping[str, Iterable[Row]]
 Env = dict[str, Value]
-Names = frozenset[str]
 Functions = Mapping[str, Callable[..., Any]]  # by name, `@` included
 NO_FACTS: Rows = MappingProxyType({})
 NO_FUNCTIONS: Functions = MappingProxyType({})
-NONE: Names = frozenset()
 
 
 def evaluate(
@@ -85,17 +90,17 @@ def evaluate(
         I[name].add(as_row(row, kinds[name]))
     try:
         known = dict[str, int](), functors, dict[Row, int]()  # shared by all steps
-        closures = [clause for r in typed.relations for clause in _closure(r.name, r.qualifiers)]
+        closures = [clause for r in typed.relations for clause in closure(r.name, r.qualifiers)]
         rules = [
             (head.relation, body)
-            for clause in (*map(_number_instances, typed.clauses), *closures)
+            for clause in (*map(number_instances, typed.clauses), *closures)
             for head in clause.heads
-            for body in _bodies(clause.body, head.terms)
+            for body in bodies_of(clause.body, head.terms)
         ]
         orders = [
             (clause.heads[0].relation, body)
             for clause in typed.subsumptions
-            for body in _bodies(clause.body, clause.heads[0].terms)
+            for body in bodies_of(clause.body, clause.heads[0].terms)
         ]
         reduced = reductions(typed)
         for names, stratum in _strata(rules, list(kinds), orders, reduced):
@@ -119,7 +124,7 @@ def _insert(
     I: dict[str, set[Row]],
     N: set[tuple[str, Row]],
     reduced: Mapping[str, Reduction],
-    orders: list[_Rule],
+    orders: list[Rule],
     known: Any,
 ) -> None:
     """Insert N into I, except the facts that subsumption and choice drop from reduced relations."""
@@ -178,246 +183,9 @@ def column_kinds(typed: Program) -> dict[str, tuple[Kind, ...]]:
     return {r.name: tuple(kind(a.type_name) for a in r.attributes) for r in typed.relations}
 
 
-# A clause becomes rules: one head each, and a conjunction of literals in evaluation order.
-
-
-class _Literal(NamedTuple):
-    """A literal without nested expressions: ranges and aggregates only occur in `x = …`."""
-
-    formula: Atom | Comparison
-    wanted: bool = True
-    fold: _Fold | None = None  # for `x = aggregate`
-
-
-class _Body(NamedTuple):
-    literals: list[_Literal]
-    terms: tuple[Term, ...]  # of the head, or the target of an aggregate
-
-    def later(self, i: int) -> Names:
-        """The names that a rule needs after literal i."""
-        literals = (_names(literal.formula, True) for literal in self.literals[i + 1 :])
-        return NONE.union(*map(_names, self.terms), *literals)
-
-
-class _Fold(NamedTuple):
-    bodies: list[_Body]
-    outer: Names  # bound outside
-    witnesses: Names  # bound for the outside
-
-
-_Rule = tuple[str, _Body]
-
-
-def _number_instances(clause: Clause) -> Clause:
-    """Give `autoinc()` arguments that identify a rule instance: the number of the call, and the
-    variables bound by facts, sorted by name."""
-    if not _has_autoinc(*clause.heads, clause.body):
-        return clause
-    atoms = [node for node in _unnegated(clause.body) if isinstance(node, Atom)]
-    outer = sorted({name for atom in atoms for name in _names(atom)})
-
-    def with_arguments(node: Any) -> Any:
-        if isinstance(node, tuple):
-            return tuple(map(with_arguments, node))
-        if isinstance(node, Call) and node.functor == "autoinc":
-            place = Constant(next(_counter), "number")
-            kinds = {v.name: v for atom in atoms for v in _walk(atom) if isinstance(v, Variable)}
-            return replace(node, args=(place, *(kinds[name] for name in outer)))
-        if not hasattr(node, "__match_args__") or isinstance(node, Variable | Constant):
-            return node
-        names = [name for name in node.__match_args__ if name not in ("at", "kind")]
-        return replace(node, **{name: with_arguments(getattr(node, name)) for name in names})
-
-    return replace(clause, heads=with_arguments(clause.heads), body=with_arguments(clause.body))
-
-
-def _has_autoinc(*nodes: Any) -> bool:
-    return any(getattr(n, "functor", "") == "autoinc" for node in nodes for n in _walk(node))
-
-
-def _unnegated(node: Any) -> Iterator[Any]:
-    yield node
-    if isinstance(node, And | Or):
-        for part in node.parts:
-            yield from _unnegated(part)
-
-
-def _closure(name: str, qualifiers: Names) -> Iterator[Clause]:
-    """The meaning of `eqrel` and `transitive`, as clauses."""
-    x, y, z = Variable("x"), Variable("y"), Variable("z")
-    if qualifiers & {"eqrel", "transitive"}:
-        yield Clause((Atom(name, (x, z)),), And((Atom(name, (x, y)), Atom(name, (y, z)))))
-    if "eqrel" in qualifiers:
-        heads = Atom(name, (x, x)), Atom(name, (y, y)), Atom(name, (y, x))
-        yield Clause(heads, Atom(name, (x, y)))
-
-
-_INVERSE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_counter = itertools.count()
-
-
-def _bodies(formula: Formula, terms: tuple[Term, ...], outer: Names = NONE) -> list[_Body]:
-    """The alternatives of the formula, each with the terms in simple form."""
-    more: list[_Literal] = []
-    simple = tuple(_simple(term, more) for term in terms)
-    return [_Body(_plan(a + more, simple, outer), simple) for a in _alternatives(formula)]
-
-
-def _alternatives(formula: Formula, wanted: bool = True) -> list[list[_Literal]]:
-    """The formula, negated unless `wanted`, as a disjunction of conjunctions."""
-    named: tuple[type, ...]
-    more: list[_Literal] = []
-    match formula:
-        case Not(part):
-            return _alternatives(part, not wanted)
-        case Truth(value):
-            return [[]] if value == wanted else []
-        case And(parts) | Or(parts):
-            choices = [_alternatives(part, wanted) for part in parts]
-            if isinstance(formula, And) == wanted:
-                return [list(itertools.chain(*choice)) for choice in itertools.product(*choices)]
-            return list(itertools.chain(*choices))
-        case Atom(name, terms):
-            # A negated `_` stands for any value; other wildcards are variables.
-            named = (Call, Cast, Aggregate, *([Wildcard] if wanted else []))
-            simple = tuple(_pattern(term, more, named) for term in terms)
-            return [[_Literal(Atom(name, simple), wanted), *more]]
-        case Comparison(op, left, right):
-            if not wanted and op in _INVERSE:
-                op, wanted = _INVERSE[op], True
-            if op == "=" and (_is_pattern(left) or _is_pattern(right)):
-                left, right = (_pattern(t, more, (Call, Cast, Wildcard)) for t in (left, right))
-                return [[_Literal(Comparison(op, left, right), wanted), *more]]
-            if op == "=" and isinstance(right, Variable):
-                left, right = right, left
-            named = () if op == "=" and isinstance(left, Variable) else (Aggregate,)
-            left, right = _simple(left, more), _simple(right, more, named)
-            return [[_Literal(Comparison(op, left, right), wanted), *more]]
-
-
-def _simple(term: Term, more: list[_Literal], named: tuple[type, ...] = (Aggregate,)) -> Term:
-    """Replace ranges and terms of `named` types by variables, and add equations to `more`.
-
-    No program can spell these variables; `=` marks those that other variables determine.
-    """
-    if isinstance(term, Call):
-        term = replace(term, args=tuple(_simple(arg, more) for arg in term.args))
-    elif isinstance(term, Cast):
-        term = replace(term, term=_simple(term.term, more))
-    if not named or not (isinstance(term, named) or _is_range(term)):
-        return term
-    mark = "#" if isinstance(term, Wildcard) or _is_range(term) else "="
-    variable = Variable(f"{mark}{next(_counter)}", kind=term.kind)
-    if not isinstance(term, Wildcard):
-        more.append(_Literal(Comparison("=", variable, term)))
-    return variable
-
-
-def _is_pattern(term: Any) -> bool:
-    return isinstance(term, Call) and term.functor[0] in "[$"
-
-
-def _pattern(term: Term, more: list[_Literal], named: tuple[type, ...]) -> Term:
-    """Keep records and branches in place, and simplify other terms."""
-    if isinstance(term, Call) and _is_pattern(term):
-        return replace(term, args=tuple(_pattern(arg, more, named) for arg in term.args))
-    return _simple(term, more, named)
-
-
-def _plan(literals: list[_Literal], terms: tuple[Term, ...], outer: Names) -> list[_Literal]:
-    """The literals in evaluation order, with plans for their aggregates."""
-    scope = outer.union(*map(_names, terms), *(_names(literal.formula) for literal in literals))
-    # A name that stays unbound although every aggregate has a value must be a witness.
-    _, unbound = _ordered(literals, scope, outer, _names)
-
-    def needs(term: Term) -> Names:
-        shared = _names(term, True) & scope
-        return shared - unbound if getattr(term, "op", "") in ("min", "max") else shared
-
-    for i, (formula, _, _) in enumerate(literals):
-        if isinstance(a := getattr(formula, "right", None), Aggregate):
-            bodies = _bodies(a.body, (a.target or Constant(1, "number"),), needs(a))
-            fold = _Fold(bodies, needs(a), _names(a, True) & scope - needs(a))
-            literals[i] = literals[i]._replace(fold=fold)
-    ordered, unbound = _ordered(literals, scope, outer, needs)
-    if unbound:
-        raise EvaluationError("a variable of the program is not bound")
-    return ordered
-
-
-def _ordered(
-    literals: list[_Literal], scope: Names, bound: Names, needs: Callable[[Term], Names]
-) -> tuple[list[_Literal], Names]:
-    """Order literals: tests as early as possible, then facts, ranges, and what can fail.
-
-    Also returns the names of the scope that stay unbound.
-    """
-
-    def ready(literal: _Literal) -> bool:
-        formula, wanted, _ = literal
-        if isinstance(formula, Atom):
-            return wanted or _names(formula) <= bound
-        sides = (formula.left, formula.right)
-        lacking = [side for side in sides if not needs(side) <= bound]
-        if formula.op == "=" and any(map(_is_pattern, sides)):
-            return _unifiable(*sides, bound)
-        binds = formula.op == "=" and len(lacking) == 1 and isinstance(lacking[0], Variable)
-        return binds or not lacking
-
-    waiting, ordered = sorted(literals, key=_rank), []
-    while (literal := next(filter(ready, waiting), None)) is not None:
-        waiting.remove(literal)
-        ordered.append(literal)
-        bound |= _names(literal.formula) | (literal.fold.witnesses if literal.fold else NONE)
-    return ordered, scope - bound
-
-
-def _unifiable(a: Term, b: Term, bound: Names) -> bool:
-    """Whether one side of each pair of parts is bound, so that the other can match it."""
-    if _is_pattern(a) and _is_pattern(b) and a.functor == b.functor:  # type: ignore[union-attr]
-        pairs = zip(a.args, b.args, strict=True)  # type: ignore[union-attr]
-        return all(_unifiable(x, y, bound) for x, y in pairs)
-    return _names(a) <= bound or _names(b) <= bound
-
-
-def _rank(literal: _Literal) -> int:
-    formula, wanted, _ = literal
-    functors = {getattr(n, "functor", "as" if isinstance(n, Cast) else "") for n in _walk(formula)}
-    if functors & {"as", *CAN_FAIL} or any(name.startswith("@") for name in functors):
-        return 3
-    return int(wanted) if isinstance(formula, Atom) else 2 * _is_range(formula.right)
-
-
-def _is_range(node: Any) -> bool:
-    return isinstance(node, Call) and node.functor == "range"
-
-
-def _walk(node: Any) -> Iterator[Any]:
-    """The node and its descendants."""
-    yield node
-    for part in _parts(node):
-        yield from _walk(part)
-
-
-def _parts(node: Any) -> list[Any]:
-    names = [name for name in getattr(node, "__match_args__", ()) if name not in ("at", "kind")]
-    parts = [getattr(node, name) for name in names]
-    return [p for part in parts for p in (part if type(part) is tuple else (part,))]
-
-
-def _names(node: Any, inside: bool = False) -> Names:
-    """Variables; with `inside` also those of aggregates, unless the target makes them local."""
-    if isinstance(node, Variable):
-        return frozenset({node.name})
-    if isinstance(node, Aggregate) and not inside:
-        return NONE
-    names = NONE.union(*(_names(part, inside) for part in _parts(node)))
-    return names - _names(node.target) if isinstance(node, Aggregate) else names
-
-
 def _strata(
-    rules: list[_Rule], names: Iterable[str], orders: list[_Rule], reduced: Mapping[str, Reduction]
-) -> Iterator[tuple[list[str], list[_Rule]]]:
+    rules: list[Rule], names: Iterable[str], orders: list[Rule], reduced: Mapping[str, Reduction]
+) -> Iterator[tuple[list[str], list[Rule]]]:
     """Relations and rules by level.
 
     Relations that a rule negates or aggregates, and those that decide which facts subsumption
@@ -427,14 +195,14 @@ def _strata(
         (head, atom.relation, atom is not formula or not wanted)
         for head, body in rules
         for formula, wanted, _ in body.literals
-        for atom in _walk(formula)
+        for atom in walk(formula)
         if isinstance(atom, Atom)
     }
     reads |= {
         (head.removeprefix(UNDER), atom.relation, True)
         for head, body in orders
         for formula, _, _ in body.literals
-        for atom in _walk(formula)
+        for atom in walk(formula)
         if isinstance(atom, Atom) and atom.relation != head.removeprefix(UNDER)
     }
     reads = require_complete(reads, reduced) if reduced else reads
@@ -453,7 +221,7 @@ def _strata(
 def _matching(terms: Sequence[Term], rows: Iterable[Row], env: Env) -> Iterator[Env]:
     """The environment, extended by each row that agrees with it."""
     names = [(i, term.name) for i, term in enumerate(terms) if isinstance(term, Variable)]
-    patterns = [(i, term) for i, term in enumerate(terms) if _is_pattern(term)]
+    patterns = [(i, term) for i, term in enumerate(terms) if is_pattern(term)]
     for row in rows:
         extended = dict(env)
         if all(same(extended.setdefault(name, row[i]), row[i]) for i, name in names) and all(
@@ -482,10 +250,6 @@ def _unify(term: Term, value: Any, env: Env) -> bool:
     return all(_unify(arg, part, env) for arg, part in zip(args, found, strict=True))
 
 
-def _has_gap(term: Term) -> bool:
-    return any(isinstance(node, Wildcard) for node in _walk(term))
-
-
 MATCHES = 1000  # of a part of a body, for each fact that there may be
 
 
@@ -506,7 +270,7 @@ class _Step:
         self.folds: dict[tuple[Any, ...], set[Row]] = {}
         self.indexes: dict[tuple[Any, ...], dict[Row, list[Row]]] = {}
 
-    def derive(self, rules: Iterable[_Rule], room: float) -> set[tuple[str, Row]]:
+    def derive(self, rules: Iterable[Rule], room: float) -> set[tuple[str, Row]]:
         N: set[tuple[str, Row]] = set()
         for head, body in rules:
             envs: Iterable[Env] = [{}]
@@ -519,7 +283,7 @@ class _Step:
                     if len(distinct) > MATCHES * room:  # a range may hardly end
                         raise LimitError(f"{head} exceeds the limit on facts")
                 # autoinc() numbers instances in the order of their values.
-                numbers = _has_autoinc(*(l.formula for l in body.literals[i + 1 :]), *body.terms)
+                numbers = has_autoinc(*(l.formula for l in body.literals[i + 1 :]), *body.terms)
                 envs = map(dict, sorted(distinct, key=sorted) if numbers else distinct)
             for env in envs:
                 row = tuple(self.value(term, env) for term in body.terms)
@@ -529,14 +293,14 @@ class _Step:
                     raise LimitError(f"{head} exceeds the limit on facts")
         return N
 
-    def solve(self, body: _Body, env: Env) -> list[Env]:
+    def solve(self, body: Body, env: Env) -> list[Env]:
         """All extensions of the environment that satisfy all literals."""
         envs = [env]
         for literal in body.literals:
             envs = [extended for env in envs for extended in self.satisfy(literal, env)]
         return envs
 
-    def satisfy(self, literal: _Literal, env: Env) -> Iterable[Env]:
+    def satisfy(self, literal: Literal, env: Env) -> Iterable[Env]:
         match literal.formula:
             case Atom(name, terms):
                 found = _matching(terms, self.known(name, terms, env), env)
@@ -547,7 +311,7 @@ class _Step:
             case Comparison(_, x, Aggregate() as term) if literal.fold:
                 variables = x, *map(Variable, sorted(literal.fold.witnesses))
                 return _matching(variables, self.fold(literal.fold, term, env), env)
-            case Comparison("=", left, right) if _is_pattern(left) or _is_pattern(right):
+            case Comparison("=", left, right) if is_pattern(left) or is_pattern(right):
                 return self.unified(left, right, env)
             case Comparison(_, Variable(x), term) if x not in env:
                 return [{**env, x: self.value(term, env)}]
@@ -559,9 +323,9 @@ class _Step:
 
     def unified(self, left: Term, right: Term, env: Env) -> Iterable[Env]:
         """The extension of the environment that makes both sides equal, if there is one."""
-        if _names(left) <= env.keys() and not _has_gap(left):
+        if names_in(left) <= env.keys() and not has_gap(left):
             left, right = right, left
-        if _names(right) <= env.keys() and not _has_gap(right):
+        if names_in(right) <= env.keys() and not has_gap(right):
             extended = dict(env)
             return [extended] if _unify(left, self.value(right, env), extended) else []
         if left.functor != right.functor:  # type: ignore[union-attr]
@@ -582,7 +346,7 @@ class _Step:
         key = tuple(self.value(terms[i], env) for i in columns)
         return self.indexes[name, *columns].get(key, ())
 
-    def fold(self, fold: _Fold, term: Aggregate, env: Env) -> set[Row]:
+    def fold(self, fold: Fold, term: Aggregate, env: Env) -> set[Row]:
         """The results of an aggregate over all distinct assignments, with their witnesses."""
         outer = {name: env[name] for name in sorted(fold.outer)}
         key = id(fold), *outer.values()

@@ -20,7 +20,7 @@ from tidelog.program.changes import Op
 from tidelog.program.diagnostics import DataError, TidelogError, plural
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind
-from tidelog.transaction.transaction import no_relation
+from tidelog.transaction.refusals import no_relation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

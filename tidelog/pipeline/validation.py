@@ -14,7 +14,7 @@ from tidelog.program.diagnostics import Diagnostic, ProgramError
 from tidelog.program.functors import calls
 from tidelog.program.rules import Relation
 from tidelog.program.terms import TermKind
-from tidelog.transaction.transaction import ends_early
+from tidelog.transaction.refusals import ends_early
 
 if TYPE_CHECKING:
     from tidelog.pipeline.pipeline import Pipeline

@@ -10,25 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
+from typing import Any
 
 from tidelog.plan.alternatives import NOTHING, TooManyAlternatives, conjunctions
 from tidelog.plan.bound_variables import bound_by
 from tidelog.plan.draft import Draft
-from tidelog.program.formula_walk import has_aggregate, own_names
-from tidelog.program.syntax import (
-    Aggregate,
-    And,
-    Atom,
-    Call,
-    Cast,
-    Clause,
-    Comparison,
-    Formula,
-    Or,
-    Term,
-    Variable,
-    Wildcard,
-)
+from tidelog.program.formula_walk import has_aggregate, own_names, rebuilt
+from tidelog.program.syntax import Aggregate, And, Clause, Comparison, Not, Term, Variable, Wildcard
 
 
 def name_targets(draft: Draft) -> Draft:
@@ -47,8 +35,8 @@ def _named(clause: Clause) -> Clause:
         return clause
     unbound = outside.intersection(*(outside - bound_by(body, NOTHING) for body in bodies))
     namer = _Namer(unbound)
-    heads = tuple([namer.atom(head) for head in clause.heads])
-    return replace(clause, heads=heads, body=namer.formula(clause.body))
+    heads = tuple(map(namer.node, clause.heads))
+    return replace(clause, heads=heads, body=namer.node(clause.body))
 
 
 class _Namer:
@@ -60,38 +48,19 @@ class _Namer:
         self.made += 1
         return f"{name}%{self.made}"
 
-    def atom(self, atom: Atom) -> Atom:
-        return replace(atom, terms=tuple([self.term(term) for term in atom.terms]))
-
-    def formula(self, formula: Formula) -> Formula:
-        match formula:
-            case Atom():
-                return self.atom(formula)
-            case Comparison(op, left, right, at):
-                left, right = self.term(left), self.term(right)
-                if op == "=" and isinstance(left, Wildcard) and isinstance(right, Aggregate):
-                    left = Variable(self.fresh("_"), left.at)
-                return Comparison(op, left, right, at)
-            case And(parts, at):
-                return And(tuple([self.formula(part) for part in parts]), at)
-            case Or(parts, at):
-                return Or(tuple([self.formula(part) for part in parts]), at)
-            case _:
-                return formula
-
-    def term(self, term: Term) -> Term:
-        match term:
-            case Call():
-                return replace(term, args=tuple([self.term(arg) for arg in term.args]))
-            case Cast():
-                return replace(term, term=self.term(term.term))
+    def node(self, node: Any) -> Any:
+        match node:
+            case Comparison("=", Wildcard(at), Aggregate() as right):
+                return Comparison("=", Variable(self.fresh("_"), at), self.node(right), node.at)
             case Aggregate("min" | "max", target, body) if self.has_witness(target):
                 assert target is not None
                 name = Variable(self.fresh("target"), target.at)
                 body = And((body, Comparison("=", name, target, target.at)))
-                return replace(term, target=name, body=body)
+                return replace(node, target=name, body=body)
+            case Aggregate() | Not():
+                return node
             case _:
-                return term
+                return rebuilt(node, self.node)
 
     def has_witness(self, target: Term | None) -> bool:
         if target is None or isinstance(target, Variable):

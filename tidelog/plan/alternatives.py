@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from tidelog.plan.bound_variables import bound_by
 from tidelog.plan.conjunction import Part, Parts
-from tidelog.program.formula_walk import aggregates, has_aggregate, own_names
+from tidelog.program.formula_walk import aggregates, has_aggregate, own_names, rebuilt
 from tidelog.program.syntax import (
     Aggregate,
     And,
     Atom,
     Call,
-    Cast,
     Clause,
     Comparison,
     Formula,
@@ -198,15 +198,9 @@ class _Renamer:
                 return Not(self.formula(sub, names._replace(inside=False)), at)
 
     def formula(self, formula: Formula, names: _Names) -> Formula:
-        match formula:
-            case And(subs, at):
-                return And(tuple([self.formula(sub, names) for sub in subs]), at)
-            case Or(subs, at):
-                return Or(tuple([self.formula(sub, names) for sub in subs]), at)
-            case Truth():
-                return formula
-            case _:
-                return self.part(formula, names)
+        if isinstance(formula, And | Or | Truth):
+            return rebuilt(formula, partial(self.formula, names=names))
+        return self.part(formula, names)
 
     def terms(self, terms: Sequence[Term], names: _Names) -> tuple[Term, ...]:
         return tuple([self.term(term, names) for term in terms])
@@ -215,14 +209,10 @@ class _Renamer:
         match term:
             case Variable(name, at, kind):
                 return Variable(names.new[name], at, kind) if name in names.new else term
-            case Call(functor, args, at, kind):
-                return Call(functor, self.terms(args, names), at, kind)
-            case Cast(inner, type_name, at, kind):
-                return Cast(self.term(inner, names), type_name, at, kind)
             case Aggregate():
                 return self.aggregate(term, names)
             case _:
-                return term
+                return rebuilt(term, partial(self.term, names=names))
 
     def aggregate(
         self, aggregate: Aggregate, around: _Names, result: Variable | None = None

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from tidelog.plan.core_program import Core
 from tidelog.program.diagnostics import Diagnostic
-from tidelog.program.formula_walk import aggregates, everything
+from tidelog.program.formula_walk import aggregates, everything, rebuilt
 from tidelog.program.rules import BodyLiteral, Constraint, Expression, Literal, Range, Rule, Stratum
-from tidelog.program.syntax import Call, Cast, Clause, Constant, Variable
+from tidelog.program.syntax import Call, Clause, Constant, Variable
 
 NAME = "autoinc"
 Filled = Callable[[Expression], Expression]
@@ -55,15 +55,11 @@ def numbered(core: Core, rule: Rule) -> Rule:
             given[part.variable.name] = part.variable
 
     def filled(term: Expression) -> Expression:
-        if isinstance(term, Cast):
-            return replace(term, term=filled(term.term))  # type: ignore[arg-type]
-        if not isinstance(term, Call):
-            return term
-        if term.functor == NAME:
-            core.numbered.append(term.at)
-            place = Constant(len(core.numbered), "number", term.at)
-            return replace(term, args=(place, *(given[name] for name in sorted(given))))
-        return replace(term, args=tuple(filled(arg) for arg in term.args))  # type: ignore[arg-type]
+        if not isinstance(term, Call) or term.functor != NAME:
+            return rebuilt(term, filled)
+        core.numbered.append(term.at)
+        place = Constant(len(core.numbered), "number", term.at)
+        return replace(term, args=(place, *(given[name] for name in sorted(given))))
 
     body = tuple(_changed(part, filled) for part in rule.body)
     return rule if len(core.numbered) == before else replace(rule, body=body)

@@ -18,7 +18,7 @@ from tidelog.plan.core_body import (
     range_item,
 )
 from tidelog.plan.core_program import Core
-from tidelog.program.formula_walk import all_names, own, own_names, parts, variables
+from tidelog.program.formula_walk import all_names, own, own_names, parts, rebuilt, variables
 from tidelog.program.rules import BodyLiteral, Constraint, Expression, Group, Literal, Range, Simple
 from tidelog.program.syntax import (
     Aggregate,
@@ -198,10 +198,8 @@ class Body:
                 return term
             case Call(functor) if is_way(functor):
                 return self.field(term)
-            case Call(functor, args, at, kind):
-                return Call(functor, tuple([self.expression(arg) for arg in args]), at, kind)
-            case Cast(inner, type_name, at, kind):
-                return Cast(self.expression(inner), type_name, at, kind)
+            case Call() | Cast():
+                return rebuilt(term, self.expression)
         raise AssertionError(f"{term} has no value, which the safety pass refuses")
 
     def bind(self, variable: Variable, term: Term) -> None:

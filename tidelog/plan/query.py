@@ -18,14 +18,7 @@ from tidelog.program.rules import (
     Rule,
     Stratum,
 )
-from tidelog.program.syntax import (
-    NOWHERE,
-    Atom,
-    Clause,
-    Formula,
-    Program,
-    Variable,
-)
+from tidelog.program.syntax import NOWHERE, Atom, Clause, Formula, Program, Variable
 from tidelog.text import parse
 
 _HEAD = "query'"  # no program can spell it

@@ -165,6 +165,22 @@ class Rulebook:
         )
         return book, tuple(gone)
 
+    def restated_since(self, before: Rulebook) -> list[str]:
+        """Clauses that stay, and are put into other rules now."""
+        return [
+            name for name, rules in self.rules.items() if before.rules.get(name, rules) != rules
+        ]
+
+    def new_rules(self, clauses: Iterable[str], before: Rulebook) -> tuple[Rule, ...]:
+        """Rules of these clauses that were not there before, as the strata have them."""
+        found: dict[Rule, None] = {}
+        for name in clauses:
+            for rule in self.rules[name]:
+                if rule not in before.uses:
+                    stratum = self.strata[self.stratum_of[rule.head.relation]]
+                    found.setdefault(stratum.rules[stratum.rules.index(rule)])
+        return tuple(found)
+
     def check(self, rule: Clause, sources: Sources | None = None) -> Clause:
         """The clause with its types, or all that is wrong with it."""
         return self._check(rule, sources)[0]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
-from tidelog.program.formula_walk import all_names, clause_nodes, everything
+from tidelog.program.formula_walk import all_names, clause_nodes, everything, rebuilt
 from tidelog.program.syntax import (
     Aggregate,
     And,
@@ -17,7 +19,6 @@ from tidelog.program.syntax import (
     Not,
     Or,
     Term,
-    Truth,
     Variable,
     Wildcard,
 )
@@ -44,43 +45,19 @@ class Unfolding:
     def clause(self, clause: Clause) -> Clause:
         self.taken = all_names(*clause.heads, clause.body)
         self.nodes = 0
-        heads = tuple(
-            Atom(head.relation, tuple(self.term(term) for term in head.terms), head.at)
-            for head in clause.heads
-        )
-        return Clause(heads, self.formula(clause.body, positive=True), clause.at)
+        heads = tuple(rebuilt(head, self.node) for head in clause.heads)
+        return Clause(heads, self.node(clause.body), clause.at)
 
-    def formula(self, formula: Formula, positive: bool, inside: bool = False) -> Formula:
+    def node(self, node: Any, positive: bool = True, inside: bool = False) -> Any:
         """`positive`: under no negation; `inside`: in an aggregate."""
-        match formula:
-            case And(parts, at):
-                return And(tuple(self.formula(p, positive, inside) for p in parts), at)
-            case Or(parts, at):
-                return Or(tuple(self.formula(p, positive, inside) for p in parts), at)
-            case Not(part, at):
-                return Not(self.formula(part, False, inside), at)
-            case Comparison(op, left, right, at):
-                return Comparison(op, self.term(left), self.term(right), at)
-            case Atom(relation, terms, at):
-                atom = Atom(relation, tuple(self.term(term) for term in terms), at)
-                if relation in self.rules:
-                    return self.unfolded(atom, positive and not inside)
-                return atom
-            case Truth():
-                return formula
-
-    def term(self, term: Term) -> Term:
-        """The term, with what is in its aggregates unfolded."""
-        match term:
-            case Aggregate(op, target, body, at, kind):
-                inner = target and self.term(target)
-                return Aggregate(op, inner, self.formula(body, True, inside=True), at, kind)
-            case Call(functor, args, at, kind):
-                return Call(functor, tuple(self.term(arg) for arg in args), at, kind)
-            case Cast(inner, type_name, at, kind):
-                return Cast(self.term(inner), type_name, at, kind)
-            case _:
-                return term
+        if isinstance(node, Aggregate):
+            positive = inside = True
+        elif isinstance(node, Not):
+            positive = False
+        made = rebuilt(node, partial(self.node, positive=positive, inside=inside))
+        if isinstance(made, Atom) and made.relation in self.rules:
+            return self.unfolded(made, positive and not inside)
+        return made
 
     def unfolded(self, atom: Atom, free: bool) -> Formula:
         """The expansion of the atom, or the atom if it is not `free` and that is not the same."""
@@ -113,7 +90,7 @@ class Unfolding:
             new[name] = Variable(self.fresh(name))
         for given, own in later:
             equal.append(Comparison("=", given, replaced(own, new), atom.at))
-        body = replaced_in(rule.body, new)
+        body = replaced(rule.body, new)
         parts = body.parts if isinstance(body, And) else (body,)
         whole = (*equal, *parts)
         return whole[0] if len(whole) == 1 else And(whole, atom.at)
@@ -148,35 +125,9 @@ def _is_constant(term: Term) -> bool:
     return not isinstance(term, Call | Cast | Aggregate)
 
 
-def replaced_in(formula: Formula, new: Mapping[str, Term]) -> Formula:
-    """The formula with other terms for its variables."""
-    match formula:
-        case And(parts, at):
-            return And(tuple(replaced_in(part, new) for part in parts), at)
-        case Or(parts, at):
-            return Or(tuple(replaced_in(part, new) for part in parts), at)
-        case Not(part, at):
-            return Not(replaced_in(part, new), at)
-        case Comparison(op, left, right, at):
-            return Comparison(op, replaced(left, new), replaced(right, new), at)
-        case Atom(relation, terms, at):
-            return Atom(relation, tuple(replaced(term, new) for term in terms), at)
-        case Truth():
-            return formula
-
-
-def replaced(term: Term, new: Mapping[str, Term]) -> Term:
-    match term:
-        case Variable(name, at, kind):
-            found = new[name]
-            if isinstance(found, Variable):
-                return Variable(found.name, at, kind)
-            return found
-        case Call(functor, args, at, kind):
-            return Call(functor, tuple(replaced(arg, new) for arg in args), at, kind)
-        case Cast(inner, type_name, at, kind):
-            return Cast(replaced(inner, new), type_name, at, kind)
-        case Aggregate(op, target, body, at, kind):
-            return Aggregate(op, target and replaced(target, new), replaced_in(body, new), at, kind)
-        case _:
-            return term
+def replaced(node: Any, new: Mapping[str, Term]) -> Any:
+    """The node with other terms for its variables."""
+    if isinstance(node, Variable):
+        found = new[node.name]
+        return Variable(found.name, node.at, node.kind) if isinstance(found, Variable) else found
+    return rebuilt(node, partial(replaced, new=new))

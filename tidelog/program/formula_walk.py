@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from tidelog.program.rules import BodyLiteral, Constraint, Group, Literal, Range
 from tidelog.program.syntax import (
@@ -25,6 +25,7 @@ from tidelog.program.syntax import (
 )
 
 Node = Formula | Term
+N = TypeVar("N", bound=Node)
 
 # A table, because a match statement would be most of the time of a pass over many clauses.
 _PARTS: dict[type, Callable[[Any], tuple[Node, ...]]] = {
@@ -67,6 +68,28 @@ def _walk(
         if get is not None:
             stack += get(node)[::-1]
     return found
+
+
+def rebuilt(node: N, change: Callable[[Any], Any]) -> N:
+    """The node with `change` applied to what is directly below it."""
+    found: Any = node  # of the same type, which a type checker cannot see
+    match node:
+        case Atom(relation, terms, at):
+            found = Atom(relation, tuple(map(change, terms)), at)
+        case Comparison(op, left, right, at):
+            found = Comparison(op, change(left), change(right), at)
+        case And(subs, at) | Or(subs, at):
+            found = type(node)(tuple(map(change, subs)), at)
+        case Not(part, at):
+            found = Not(change(part), at)
+        case Call(functor, args, at, kind):
+            found = Call(functor, tuple(map(change, args)), at, kind)
+        case Cast(term, type_name, at, kind):
+            found = Cast(change(term), type_name, at, kind)
+        case Aggregate(op, target, body, at, kind):
+            found = Aggregate(op, target and change(target), change(body), at, kind)
+    made: N = found
+    return made
 
 
 def clause_nodes(clause: Clause) -> list[Node]:

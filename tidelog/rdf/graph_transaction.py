@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import merge
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from tidelog.formats.byte_source import Source
@@ -152,12 +151,7 @@ class GraphTransaction:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if self._ended:
             return
         if kind is None:

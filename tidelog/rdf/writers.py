@@ -14,7 +14,6 @@ from tidelog.formats.byte_source import FileFault
 from tidelog.rdf.rdf_terms import OWL, RDF, RDFS, XSD, oxigraph
 from tidelog.rdf.triple_columns import Columns
 
-FORMATS = ("ntriples", "turtle", "parquet")
 ENDINGS = {".nt": "ntriples", ".ttl": "turtle", ".parquet": "parquet"}
 COLUMNS = ("subject", "predicate", "object")
 USUAL = {"rdf": str(RDF), "rdfs": str(RDFS), "owl": str(OWL), "xsd": str(XSD)}

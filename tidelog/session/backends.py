@@ -40,6 +40,9 @@ def _local(place: Place, accepted: Accepted, algorithm: str, modules: bool) -> B
 
 
 def _spark(place: Place, accepted: Accepted, algorithm: str, modules: bool) -> Backend:
+    from tidelog.spark.session import require_pyspark
+
+    require_pyspark()
     from tidelog.spark.backend import SparkBackend
 
     spark, strategy, driver_facts = place.spark, place.strategy, place.driver_facts

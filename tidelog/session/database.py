@@ -3,61 +3,45 @@
 from __future__ import annotations
 
 import html
-import re
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never
 
 from tidelog.changes.apply import apply_changes
 from tidelog.changes.stream import Stream
 from tidelog.control.limits import Interrupts, Limits, Show, Watch, guarded
-from tidelog.engine import Measure, Store
+from tidelog.engine import Store
 from tidelog.formats.change_files import Format
-from tidelog.formats.directives import inputs
-from tidelog.formats.frames import kinds_of, rereadable, to_table
 from tidelog.formats.row_order import sorted_table
-from tidelog.maintain.memory import Memory
 from tidelog.plan.accept import Accepted, accept
 from tidelog.plan.query import compile_question
-from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import Change
-from tidelog.program.diagnostics import DataError, TidelogError, during, plural
+from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Relation, Rule
-from tidelog.program.syntax import Attribute, Program, RelationDecl
 from tidelog.program.table import Table
 from tidelog.session.backends import Place
 from tidelog.session.demand import by_demand, can_narrow
+from tidelog.session.evaluation import Evaluation, Stats
+from tidelog.session.program_and_facts import (
+    declare_given,
+    facts_by_relation,
+    parse_program,
+    tables_of_facts,
+    tables_of_inputs,
+)
 from tidelog.session.stated_facts import stated
 from tidelog.session.views import Answer, Latest, RelationView, Row, Snapshot
-from tidelog.text import Parsed, parse, parse_file
 from tidelog.text.writer import to_text
 from tidelog.transaction.backend import Backend
 from tidelog.transaction.delta import Delta
-from tidelog.transaction.transaction import State, Transaction, check_algorithm, ends_early
-from tidelog.transaction.user_functors import Functors
+from tidelog.transaction.state import State
+from tidelog.transaction.transaction import Options, Transaction, check_algorithm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from tidelog.report.profile import RuleRound
-
-_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*(?:\.[A-Za-z_?][A-Za-z0-9_?]*)*")
-
-
-@dataclass(slots=True)
-class Stats:
-    """What an evaluation did and took."""
-
-    load_seconds: float = 0.0
-    evaluate_seconds: float = 0.0
-    instances: int = 0
-    rounds: int = 0
-    facts: int = 0
-    profile: list[RuleRound] = field(default_factory=list)
 
 
 class Database:
@@ -108,13 +92,17 @@ class Database:
         began = time.perf_counter()
         limits = limits or Limits()
         with guarded(Watch(limits, lambda: 0).check):
-            given = _given(facts, limits.max_facts)
-        parsed = _parse(program, allow_paths, include, macros)
-        accepted = accept(parsed, _declare_given(parsed.program, given))
+            given = facts_by_relation(facts, limits.max_facts)
+        parsed = parse_program(program, allow_paths, include, macros)
+        accepted = accept(parsed, declare_given(parsed.program, given))
         place = Place(engine, spark, strategy, driver_facts)
-        self._begin(accepted, began, algorithm, modules, strict, place, functors)
-        tables = self._tables(facts, given, allow_paths, limits.max_facts)
-        self._finish(tables, limits, profile, progress, lazy)
+        self._begin(accepted, algorithm, modules, place, functors)
+        if isinstance(facts, str | Path):
+            tables = tables_of_inputs(accepted, self._loaded, facts, allow_paths, limits.max_facts)
+        else:
+            tables = tables_of_facts(given, self._loaded.store, self._named)
+        self._options = Options(algorithm, strict, limits=limits)
+        self._load(tables, profile, progress, began, lazy)
 
     @classmethod
     def of(
@@ -135,144 +123,74 @@ class Database:
         what has the backend read them."""
         database = cls.__new__(cls)
         began = time.perf_counter()
-        place = place or Place()
-        database._begin(accepted, began, algorithm, modules, strict, place, functors)
+        database._begin(accepted, algorithm, modules, place or Place(), functors)
         found = tables(database._loaded) if callable(tables) else tables
-        database._finish(found, limits, profile, progress)
+        database._options = Options(algorithm, strict, limits=limits or Limits())
+        database._load(found, profile, progress, began)
         return database
 
     def _begin(
         self,
         accepted: Accepted,
-        began: float,
         algorithm: str,
         modules: bool,
-        strict: bool,
         place: Place,
         functors: Mapping[str, Callable[..., Any]] | None,
     ) -> None:
         check_algorithm(algorithm)
         accepted = stated(accepted)
-        self._began = began
-        self._sources = accepted.sources
         self._checked = accepted.checked  # the program of the start
-        book = Rulebook.of(accepted.typed, accepted.checked)
-        limits = accepted.checked.limits
-        thinned = {name for each in book.strata if each.thinned for name in each.relations}
-        if thinned & limits.keys():
-            told = ends_early(sorted(thinned & limits.keys()))
-            raise TidelogError(f"error: {told} but what subsumes or chooses there must see all")
-        self._state = State(book, Memory(modules=modules, limits=limits))
-        self._state.functors = Functors(
-            accepted.typed.functors, functors, accepted.checked.numbered
-        )
-        self._state.functors.use(accepted.checked.rules, accepted.sources)
-        self._algorithm = algorithm
-        self._strict = strict
+        self._state = State.of(accepted, modules, functors)
         self._stream: weakref.ref[Stream] | None = None
         self.warnings = accepted.warnings
-        self.stats = Stats()
-        self._loaded = place.open(accepted, algorithm, modules)  # all of it, if that is derived
-        self._derive: Callable[[], None] | None = None  # what a lazy database has not done yet
-        store = self._loaded.store
+        backend = place.open(accepted, algorithm, modules)
+        self._evaluation = Evaluation(backend, self._state)
+        store = backend.store
         store.call(self._state.functors.functions)
         for relation in self._checked.relations.values():
             store.declare(relation)
 
-    def _finish(
+    def _load(
         self,
         tables: Iterable[tuple[str, Any]],
-        limits: Limits | None,
         profile: bool,
         progress: Show | None,
+        began: float,
         lazy: bool = False,
     ) -> None:
-        written = (
-            (name, Table.from_rows(self._checked.relations[name].kinds, rows))
-            for name, rows in self._checked.facts.items()
-        )
-        self._limits = limits or Limits()
-        backend, store = self._loaded, self._loaded.store
+        limits = self._options.limits
+        evaluation, backend, store = self._evaluation, self._loaded, self._loaded.store
+        evaluation.profile, evaluation.progress = profile, progress
         with backend.errors():
-            for name, table in written:
+            for name, rows in self._checked.facts.items():
+                table = Table.from_rows(self._checked.relations[name].kinds, rows)
                 store.load(name, table, (store.explicit, store.all))
-            reading = backend.load(tables, self._limits)
-            self.stats.load_seconds = time.perf_counter() - self._began
-            if lazy and store.scratch is not None:
-                self._derive = lambda: self._evaluate(self._limits, profile, progress)
-            else:
-                self._evaluate(self._limits, profile, progress, reading)
+            reading = backend.load(tables, limits)
+            self.stats.load_seconds = time.perf_counter() - began
+            evaluation.pending = lazy and store.scratch is not None
+            if not evaluation.pending:
+                evaluation.run(limits, reading)
 
     @property
-    def _engine(self) -> Store:
-        return self._backend.store
+    def stats(self) -> Stats:
+        """What the evaluation did and took."""
+        return self._evaluation.stats
+
+    @property
+    def _loaded(self) -> Backend:
+        """What has the facts, and all that follows from them unless it is derived later."""
+        return self._evaluation.backend
 
     @property
     def _backend(self) -> Backend:
         """What has the facts, with all that follows from them."""
-        if self._derive is not None:
-            with self._state.lock:
-                if self._derive is not None:
-                    self._try_to_derive(self._derive)
-        return self._loaded
+        if self._evaluation.pending:
+            self._evaluation.complete(self._options.limits)
+        return self._evaluation.backend
 
-    def _try_to_derive(self, derive: Callable[[], None]) -> None:
-        """Derive what a lazy database has not; after an error it is as before."""
-        store = self._loaded.store
-        try:
-            with nullcontext() if store.scratch is None else store.scratch.scope():
-                derive()
-            self._derive = None
-        except BaseException:
-            strata = [stratum for stratum in self._state.book.strata if not stratum.given]
-            store.take([name for stratum in strata for name in stratum.relations])
-            raise
-
-    def _tables(
-        self,
-        facts: Mapping[str, Any] | str | Path | None,
-        given: Mapping[str, Any],
-        paths: bool,
-        max_facts: int | None,
-    ) -> Iterator[tuple[str, Any]]:
-        backend, sources = self._loaded, self._sources
-        if isinstance(facts, str | Path):
-            own = backend.own_formats
-            asked = inputs(self._checked, facts, allow_paths=paths, sources=sources, spark=own)
-            yield from backend.read_inputs(asked, sources=sources, max_facts=max_facts)
-        for name, data in given.items():
-            if backend.store.reads(data):
-                self._named(name)
-                yield name, data
-            else:
-                with during(f"the facts of `{name}` were read"):
-                    table = to_table(self._named(name), data)
-                yield name, table
-
-    def _evaluate(
-        self, limits: Limits, profile: bool, progress: Show | None, reading: float = 0.0
-    ) -> None:
-        """Derive all that follows; `reading` seconds count towards the limit on time."""
-        engine, stats = self._loaded.store, self.stats
-        began = time.perf_counter()
-        self._loaded.warm()
-        with Interrupts() as interrupts:
-            watch = Watch(limits, engine.facts, progress, interrupts)
-            watch.began -= reading
-            engine.watch(watch.tick)
-            profiles = engine.profiles if profile else None
-            if profiles is not None:
-                profiles.profile(_recorder(stats, watch, self._state.book.stratum_of))
-            with interrupts.explaining():
-                self._loaded.materialise(self._state.book.strata, watch, self._state.memory)
-            watch.tick(None)
-        engine.watch(None)
-        if profiles is not None:
-            profiles.profile(None)
-        stats.evaluate_seconds = time.perf_counter() - began
-        stats.instances = engine.instances
-        stats.rounds = watch.rounds
-        stats.facts = len(engine.all)
+    @property
+    def _engine(self) -> Store:
+        return self._backend.store
 
     # Reading.
 
@@ -365,7 +283,7 @@ class Database:
             if not demand or not can_narrow(strata, [asked.relation.name], limits):
                 scratch = None
             engine = self._engine if scratch is None else self._loaded.store
-            watch = Watch(self._limits, engine.facts, None, interrupts)
+            watch = Watch(self._options.limits, engine.facts, None, interrupts)
             engine.watch(watch.tick)
             try:
                 if scratch is not None:
@@ -446,32 +364,23 @@ class Database:
                 "    go on with the stream, take a snapshot, or close it first"
             )
         with nullcontext() if stream is None else stream.drained():
-            return self._transaction(
-                algorithm=algorithm,
-                strict=strict,
-                dry_run=dry_run,
-                limits=limits,
-                progress=progress,
-            )
+            return self._transaction(self._with(algorithm, strict, dry_run, limits, progress))
 
-    def _transaction(
+    def _transaction(self, options: Options) -> Transaction:
+        return Transaction(self._backend, self._state, options)
+
+    def _with(
         self,
-        *,
-        algorithm: str | None = None,
-        strict: bool | None = None,
-        dry_run: bool = False,
-        limits: Limits | None = None,
-        progress: Show | None = None,
-    ) -> Transaction:
-        return Transaction(
-            self._backend,
-            self._state,
-            algorithm=self._algorithm if algorithm is None else algorithm,
-            strict=self._strict if strict is None else strict,
-            dry_run=dry_run,
-            limits=limits or self._limits,
-            progress=progress,
-        )
+        algorithm: str | None,
+        strict: bool | None,
+        dry_run: bool,
+        limits: Limits | None,
+        progress: Show | None,
+    ) -> Options:
+        """Options of a transaction or stream; those left out are the database's."""
+        algorithm = self._options.algorithm if algorithm is None else algorithm
+        strict = self._options.strict if strict is None else strict
+        return Options(algorithm, strict, dry_run, limits or self._options.limits, progress)
 
     def apply(self, changes: str | Iterable[Change]) -> list[Delta]:
         """Apply changes, given as text in the change notation or as values; one delta a commit.
@@ -518,8 +427,8 @@ class Database:
         2 {'q': (0, 2), 'p': (0, 2)}
         """
         for name in unknown:
-            options = "policy, algorithm, strict, dry_run, format, limits and progress"
-            raise TypeError(f"Database.stream() has no option {name!r}; its options are {options}")
+            known = "policy, algorithm, strict, dry_run, format, limits and progress"
+            raise TypeError(f"Database.stream() has no option {name!r}; its options are {known}")
         if self._loaded.store.overlapping is None and policy != "sequential":
             raise TidelogError(
                 f"error: the policy {policy!r} is not available on {self._loaded.name}\n"
@@ -527,17 +436,8 @@ class Database:
             )
         if self._open_stream() is not None:
             raise TidelogError("error: a stream is open\n    read it to its end, or close it first")
-        made = Stream(
-            self,
-            source,
-            policy,
-            algorithm=algorithm,
-            strict=self._strict if strict is None else strict,
-            dry_run=dry_run,
-            format=format,
-            limits=limits,
-            progress=progress,
-        )
+        options = self._with(algorithm, strict, dry_run, limits, progress)
+        made = Stream(self, source, policy, options, format)
         self._stream = weakref.ref(made)
         return made
 
@@ -582,83 +482,3 @@ class Database:
             for name in self.relations
         )
         return f"<table><tr><th>relation</th><th>facts</th></tr>{rows}</table>"
-
-
-def _given(facts: Mapping[str, Any] | str | Path | None, max_facts: int | None) -> dict[str, Any]:
-    """Facts by relation, as they can be looked at twice."""
-    if facts is None or isinstance(facts, str | Path):
-        return {}
-    if not isinstance(facts, Mapping):
-        raise TidelogError(
-            f"error: facts are given by relation, or as a folder; {facts!r} is neither"
-        )
-    for name in facts:
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise TidelogError(f"error: {name!r} cannot be the name of a relation")
-    given = {}
-    for name, data in facts.items():
-        with during(f"the facts of `{name}` were read"):
-            given[name] = rereadable(name, data, max_facts)
-    return given
-
-
-def _declare_given(program: Program, given: Mapping[str, Any]) -> Program:
-    """Declare relations that come with facts and that the program does not declare."""
-    declared = {decl.name for decl in program.relations}
-    defined = {head.relation for clause in program.clauses for head in clause.heads}
-    defined |= {fact.relation for fact in program.facts}
-    made = []
-    for name, data in given.items():
-        if name in declared:
-            continue
-        kinds = kinds_of(name, data)
-        if kinds is None and name not in defined:
-            raise DataError(
-                f"error: {name}: its facts do not show the types of its columns\n"
-                f"    declare it in the program: .decl {name}(…)"
-            )
-        if kinds is not None:
-            attributes = tuple(Attribute(f"x{i}", kind) for i, kind in enumerate(kinds))
-            made.append(RelationDecl(name, attributes))
-    return replace(program, relations=(*program.relations, *made)) if made else program
-
-
-def _recorder(
-    stats: Stats, watch: Watch, stratum_of: Mapping[str, int]
-) -> Callable[[Measure], None]:
-    """Notes what each rule did, under the stratum and round in which it did it."""
-    from tidelog.report.profile import RuleRound
-
-    def record(found: Measure) -> None:
-        rule = found.rule
-        stats.profile.append(
-            RuleRound(
-                stratum=stratum_of[rule.head.relation] + 1,  # as `tidelog plan` has it
-                round=watch.in_round,
-                rule=rule.text,
-                at=f"{rule.at.file}:{rule.at.line}" if rule.at.line else "",
-                relation=rule.head.relation,
-                seconds=found.seconds,
-                instances=found.instances,
-                facts=found.facts,
-            )
-        )
-
-    return record
-
-
-def _parse(
-    program: str | Path,
-    allow_paths: bool,
-    include: Sequence[str | Path],
-    macros: Mapping[str, object] | None,
-) -> Parsed:
-    if not isinstance(program, str | Path):
-        raise TidelogError(f"error: a program is a path or text; {program!r} is neither")
-    for name in macros or ():
-        if not isinstance(name, str) or not (name.isascii() and name.isidentifier()):
-            raise TidelogError(f"error: {name!r} is no macro\n    a macro's name is like LIMIT")
-    if isinstance(program, Path) or (program.endswith(".dl") and "\n" not in program):
-        path = Path(program)
-        return parse_file(path, allow_paths=allow_paths, include=include, macros=macros)
-    return parse(program, allow_paths=allow_paths, include=include, macros=macros)

@@ -6,7 +6,6 @@ import html
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from tidelog.changes.stream import Stream
@@ -16,7 +15,7 @@ from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Value
 from tidelog.program.table import Table
-from tidelog.transaction.transaction import State
+from tidelog.transaction.state import State
 
 if TYPE_CHECKING:
     import pandas
@@ -149,12 +148,7 @@ class _Reading(ABC):
         if holder is not None:
             self._state.release(holder)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __del__(self) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
 
 from tidelog.engine import Combination, FactSet, View
 from tidelog.formats import spark_columns
@@ -21,9 +22,6 @@ from tidelog.program.rules import Relation, Rule
 from tidelog.program.table import Table
 from tidelog.spark.packed_frames import Packing, union
 from tidelog.spark.sets import Lay, SparkSet
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 SMALL = 100_000  # facts that the driver holds
 
@@ -88,8 +86,6 @@ class Algebra:
 
     def frame(self, name: str, lay: Lay, relation: Relation | None = None) -> DataFrame:
         """The facts of a lay; pass the relation if the engine may not know it."""
-        from pyspark.sql import functions as F
-
         if lay._made is None:
             relation = relation or self.kinds[name]
             made = lay.base
@@ -162,8 +158,6 @@ class Algebra:
 
     def members(self, asked: Mapping[str, tuple[Lay, set[Row]]]) -> dict[str, set[Row]]:
         """Which of these rows each lay contains; one job if bases must be read."""
-        from pyspark.sql import functions as F
-
         found: dict[str, set[Row]] = {}
         frames: dict[str, list[DataFrame]] = {}
         for name, (lay, rows) in asked.items():
@@ -326,8 +320,6 @@ class Algebra:
     def with_faults(
         self, packing: Packing, frames: list[DataFrame], found: Found
     ) -> DataFrame | None:
-        from pyspark.sql import functions as F
-
         for rule, messages in found.faults:
             shown = in_rule("\0", rule).split("\0")
             said = F.concat(F.lit(shown[0]), F.col("message"), F.lit(shown[1]))
@@ -359,9 +351,6 @@ class Algebra:
 
     def kept(self, packing: Packing, packed: DataFrame) -> tuple[DataFrame, dict[int, int]]:
         """The computed frame, and its number of rows by relation number."""
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as F
-
         seen = Observation()
         numbers = [-1, *range(len(packing.relations))]
         sums = [F.sum((F.col("r") == i).cast("bigint")).alias(f"r{i + 1}") for i in numbers]

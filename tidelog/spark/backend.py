@@ -19,14 +19,18 @@ from tidelog.program.diagnostics import Diagnostic, Sources, TidelogError
 from tidelog.program.rules import Rule, Stratum
 from tidelog.spark import errors, inputs, outputs
 from tidelog.spark.engine import SparkEngine
-from tidelog.spark.expressions import refuse_functors, refuse_numbers
 from tidelog.spark.jobs import Jobs
 from tidelog.spark.placement import DRIVER_FACTS, Everything, Options
 from tidelog.spark.session import session
 from tidelog.spark.sets import Lay
-from tidelog.spark.unsupported import check_algorithm, check_program
+from tidelog.spark.unsupported import (
+    check_algorithm,
+    check_program,
+    refuse_functors,
+    refuse_numbers,
+)
 from tidelog.transaction.backend import Relations
-from tidelog.transaction.transaction import ends_early
+from tidelog.transaction.refusals import ends_early
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
 
 from tidelog.engine import Counter
 from tidelog.formats import spark_columns
@@ -13,9 +15,6 @@ from tidelog.formats.spark_columns import Row
 from tidelog.spark.algebra import SMALL, Algebra, Found, refuse
 from tidelog.spark.packed_frames import Packing, union
 from tidelog.spark.sets import Lay, SparkSet
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class SparkCounter(Counter):
@@ -43,8 +42,6 @@ class Counts:
     ) -> int:
         """Add the instances of the heads to the counters, and the distinct heads to `result`.
         Returns the number of instances, as far as the driver knows it."""
-        from pyspark.sql import functions as F
-
         engine, asked = self.engine, list(found.frames)
         packing = Packing(tuple(engine.kinds[name] for name in asked), counted=True)
         frames = []
@@ -82,8 +79,6 @@ class Counts:
         return instances
 
     def _add_frame(self, counter: SparkCounter, name: str, many: DataFrame, sign: int) -> None:
-        from pyspark.sql import functions as F
-
         columns = spark_columns.names(self.engine.kinds[name])
         many = many.withColumn("k", F.col("k") * sign)
         if name in counter.bases:
@@ -101,8 +96,6 @@ class Counts:
         return self.engine.settled(made)
 
     def _few(self, counter: SparkCounter, name: str, lay: Lay) -> Lay:
-        from pyspark.sql import functions as F
-
         relation, base = self.engine.kinds[name], counter.bases.get(name)
         over = counter.over.get(name, {})
         counts = Tally({row: over.get(row, 0) for row in lay.plus})
@@ -115,8 +108,6 @@ class Counts:
         return Lay(row for row, k in counts.items() if k > 0)
 
     def _many(self, counter: SparkCounter, name: str, lay: Lay) -> Lay:
-        from pyspark.sql import functions as F
-
         every = self.every(counter, name)
         if every is None:
             return Lay()
@@ -126,8 +117,6 @@ class Counts:
 
     def every(self, counter: SparkCounter, name: str) -> DataFrame | None:
         """The counters of a relation as one frame; later additions join its base."""
-        from pyspark.sql.types import LongType
-
         over = counter.over.pop(name, None)
         if over:
             relation = self.engine.kinds[name]

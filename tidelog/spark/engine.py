@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
 
-from tidelog.engine import Counter, FactSet, Ids, OwnEvaluation, RelationDelta, Taken, View
+from tidelog.engine import FactSet, Ids, OwnEvaluation, RelationDelta, Taken, View
 from tidelog.formats import spark_columns
 from tidelog.formats.frames import is_spark
 from tidelog.formats.spark_columns import Row
@@ -26,13 +28,9 @@ from tidelog.program.rules import Relation, Rule, Stratum
 from tidelog.program.syntax import Kind, Value
 from tidelog.program.table import DTYPES, Column, Table
 from tidelog.spark.algebra import SMALL, Found, spark_set
-from tidelog.spark.counters import SparkCounter
 from tidelog.spark.evaluators import Evaluators
 from tidelog.spark.placement import Options, Placing
 from tidelog.spark.sets import Lay, SparkSet, SparkTaken
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 Saved = dict[str, Lay]
 HELD = 1_000_000  # facts of the driver that it deduplicates itself
@@ -41,6 +39,9 @@ HELD = 1_000_000  # facts of the driver that it deduplicates itself
 class SparkEngine(Evaluators):
     """Relations by name, sets as frames, rules as joins."""
 
+    # What only the local engine can do.
+    ages = overlapping = profiles = join_orders = scratch = None
+
     def __init__(
         self, spark: SparkSession, options: Options | None = None, modules: bool = True
     ) -> None:
@@ -48,6 +49,7 @@ class SparkEngine(Evaluators):
         self.dictionary = Dictionary()
         self._begun: tuple[dict[str, Lay], dict[str, Lay]] | None = None
         self.placing = Placing(self, options or Options(), modules)
+        self.own_evaluation: OwnEvaluation = self.placing
 
     def call(self, functions: Mapping[str, Functor]) -> None:
         """Refuse programs that call functions."""
@@ -68,41 +70,6 @@ class SparkEngine(Evaluators):
         if self._begun is None:
             return facts.lays
         return self._begun[0] if facts is self.all else self._begun[1]
-
-    # Counters.
-
-    def positive(self, counter: Counter, facts: FactSet) -> SparkSet:
-        assert isinstance(counter, SparkCounter)
-        return self.counts.positive(counter, spark_set(facts))
-
-    def reset(self, counter: Counter, relations: Sequence[str]) -> None:
-        assert isinstance(counter, SparkCounter)
-        for name in relations:
-            counter.forget(name)
-
-    @property
-    def ages(self) -> None:
-        return None
-
-    @property
-    def own_evaluation(self) -> OwnEvaluation:
-        return self.placing
-
-    @property
-    def overlapping(self) -> None:
-        return None
-
-    @property
-    def profiles(self) -> None:
-        return None
-
-    @property
-    def join_orders(self) -> None:
-        return None
-
-    @property
-    def scratch(self) -> None:
-        return None
 
     # Facts as numbers, for closure modules, which run in the driver.
 
@@ -279,9 +246,6 @@ class SparkEngine(Evaluators):
 
     def checked(self, relation: Relation, frame: DataFrame) -> Lay:
         """A computed frame of the engine's columns; DataError if a cell is empty."""
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as F
-
         seen = Observation()
         empty = F.lit(False)
         for column in frame.columns:

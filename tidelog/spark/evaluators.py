@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from tidelog.engine import Counter, FactSet, Rounds, Split, View
 from tidelog.program.rules import Group, Literal, Rule
@@ -14,9 +16,6 @@ from tidelog.spark.counters import Counts, SparkCounter
 from tidelog.spark.packed_frames import union
 from tidelog.spark.rule_joins import Reads, Source, group_keys, join, named
 from tidelog.spark.sets import Lay, SparkSet
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @dataclass(slots=True)
@@ -68,6 +67,15 @@ class Evaluators(Algebra):
         shown = [name for name in found.frames if not name.startswith("%")] or ["parts of rules"]
         names = ", ".join(shown[:3]) + (", …" if len(shown) > 3 else "")
         self.describe(f"{names}: round {self._round}" if self._round else f"{names}: rules")
+
+    def positive(self, counter: Counter, facts: FactSet) -> SparkSet:
+        assert isinstance(counter, SparkCounter)
+        return self.counts.positive(counter, spark_set(facts))
+
+    def reset(self, counter: Counter, relations: Sequence[str]) -> None:
+        assert isinstance(counter, SparkCounter)
+        for name in relations:
+            counter.forget(name)
 
     # The four evaluators.
 
@@ -273,8 +281,6 @@ class Evaluators(Algebra):
             return change
         if change.small and lay.small:
             return Lay(change.plus & lay.plus)
-        from pyspark.sql import functions as F
-
         few, many = self.frame(name, change), self.frame(name, lay)
         few = F.broadcast(few) if change.small else few
         return Lay((), many.join(few, on=many.columns), min(change.most, lay.most), done=False)
@@ -340,8 +346,6 @@ class Evaluators(Algebra):
 
 def _touched(part: Group, keys: Sequence[Variable], source: Source) -> Source:
     """The distinct keys of the groups that the facts belong to."""
-    from pyspark.sql import functions as F
-
     rule = Rule(Literal("%keys", tuple(keys)), (Literal(part.relation, part.terms),))
     joined = join(rule, Reads({0: source}))
     frame = joined.frame.select(*joined.terms(tuple(keys))).distinct()

@@ -10,9 +10,14 @@ run a Python function.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 from tidelog.formats.spark_columns import TYPES, inner
 from tidelog.local.string_functors import FUNCTORS
@@ -24,14 +29,10 @@ from tidelog.program.builtin_functors import (
     ZERO_TO_NEGATIVE,
     test_can_fail,
 )
-from tidelog.program.diagnostics import EvaluationError, TidelogError
-from tidelog.program.formula_walk import everything, terms_of
-from tidelog.program.functors import calls
-from tidelog.program.rules import Constraint, Expression, Relation, Rule
+from tidelog.program.rules import Constraint, Expression
 from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
+from tidelog.spark import scalar_functions as scalar
+from tidelog.spark.unsupported import no_numbers
 
 HALF, TOP = "9223372036854775808", "18446744073709551616"
 
@@ -48,50 +49,6 @@ def can_fail(part: object) -> bool:
     return False
 
 
-def refuse_numbers(rules: Iterable[Rule]) -> None:
-    """Refuse numbers of symbols: each executor and each run would assign others."""
-    for rule in rules:
-        for part in rule.body:
-            for term in everything(*terms_of(part)):
-                if isinstance(term, Cast) or (isinstance(term, Call) and term.functor == "ord"):
-                    inside = term.term if isinstance(term, Cast) else term.args[0]
-                    if inside.kind != term.kind and "symbol" in (inside.kind, term.kind):
-                        raise _no_numbers(term)
-
-
-def refuse_functors(rules: Iterable[Rule]) -> None:
-    """Refuse functions whose results must be remembered: executors share no memory."""
-    for rule in rules:
-        for call in calls(rule):
-            at = call.at
-            where = f"{at.file}:{at.line}:{at.column}: " if at.line else ""
-            raise TidelogError(
-                f"{where}error: {call.functor} is not called on Spark\n"
-                "    functors in Python and autoinc() need the local engine"
-            )
-
-
-def refuse_thinned(relations: Iterable[Relation]) -> None:
-    """Refuse what depends on rounds: each placement has rounds of its own."""
-    for relation in relations:
-        if relation.thinned:
-            at = relation.at
-            where = f"{at.file}:{at.line}:{at.column}: " if at.line else ""
-            raise TidelogError(
-                f"{where}error: {relation.name} has a subsumption or a choice-domain\n"
-                "    these need the local engine"
-            )
-
-
-def _no_numbers(term: Cast | Call) -> TidelogError:
-    at = term.at
-    where = f"{at.file}:{at.line}:{at.column}: " if at.line else ""
-    return TidelogError(
-        f"{where}error: symbols have no numbers on Spark\n"
-        "    ord and as of symbols need the local engine"
-    )
-
-
 @dataclass(slots=True)
 class Maker:
     """Builds columns from expressions, and collects possible failures."""
@@ -100,8 +57,6 @@ class Maker:
     faults: list[Column]  # messages, null if nothing failed
 
     def value(self, term: Expression) -> Column:
-        from pyspark.sql import functions as F
-
         match term:
             case Variable(name):
                 return F.col(self.columns[name])
@@ -122,19 +77,15 @@ class Maker:
 
     def _cast(self, term: Cast | Call, value: Column, old: Kind, new: Kind) -> Column:
         """The same word as another kind."""
-        from pyspark.sql import functions as F
-
         if old == new or {old, new} == {"number", "unsigned"}:
             return value
         if "symbol" in (old, new):
-            raise _no_numbers(term)
+            raise no_numbers(term)
         if new == "float":
-            return _python(_float_of_bits, "double")(value) + F.lit(0.0)
-        return _python(_bits_of_float, "bigint")(value)
+            return in_python(scalar.float_of_bits, "double")(value) + F.lit(0.0)
+        return in_python(scalar.bits_of_float, "bigint")(value)
 
     def _call(self, functor: str, args: list[Column], kind: Kind, result: Kind) -> Column:
-        from pyspark.sql import functions as F
-
         if functor in ("min", "max"):
             return extreme(functor, args, kind)
         if functor in STRINGS:
@@ -143,7 +94,7 @@ class Maker:
         if functor in CONVERSIONS:
             return self._convert(args[0], kind, result)
         if functor in FUNCTORS:  # Java's mathematics would differ from C's in the last bit
-            made = _python(_local, TYPES[result])(F.lit(functor), *args)
+            made = in_python(scalar.local, TYPES[result])(F.lit(functor), *args)
             return made + F.lit(0.0) if result == "float" else made
         if kind == "float":
             return self._float(functor, args)
@@ -156,13 +107,12 @@ class Maker:
             a, b = args
             if kind == "number":
                 self._fault((a == 0) & (b < 0), F.lit(ZERO_TO_NEGATIVE))
-            return _python(_power if kind == "number" else _power_unsigned, "bigint")(a, b)
+            power = scalar.power if kind == "number" else scalar.power_unsigned
+            return in_python(power, "bigint")(a, b)
         found: Column = INTEGERS[functor](kind, *args)
         return found
 
     def _float(self, functor: str, args: list[Column]) -> Column:
-        from pyspark.sql import functions as F
-
         a, zero = args[0], F.lit(0.0)
         match functor, len(args):
             case "-", 1:
@@ -179,19 +129,20 @@ class Maker:
                     .otherwise(F.lit(-math.inf))
                 )
                 return F.when(b == zero, by_zero).otherwise(F.try_divide(a, b)) + zero
-        return _python(_float_power if functor == "^" else _float_rest, "double")(*args) + zero
+        made = scalar.float_power if functor == "^" else scalar.float_rest
+        return in_python(made, "double")(*args) + zero
 
     def _convert(self, value: Column, kind: Kind, result: Kind) -> Column:
-        from pyspark.sql import functions as F
-
         if result == "symbol":
             return to_text(value, kind)
         if kind == "symbol":
-            found = _python(_PARSERS[result], TYPES[result])(value)
-            self._fault(found.isNull(), _python(_REASONS[result], "string")(value))
+            found = in_python(partial(scalar.parsed, result), TYPES[result])(value)
+            why = in_python(partial(scalar.not_parsed, result), "string")
+            self._fault(found.isNull(), why(value))
             return found
         if kind == "float" and result != "float":
-            found = _python(_whole if result == "number" else _whole_unsigned, "bigint")(value)
+            whole = scalar.whole if result == "number" else scalar.whole_unsigned
+            found = in_python(whole, "bigint")(value)
             self._fault(found.isNull(), F.lit(FLOAT_TOO_LARGE))
             return found
         if result == "float" and kind != "float":
@@ -200,13 +151,9 @@ class Maker:
         return value  # numbers and unsigned share their bits
 
     def _fault(self, wrong: Column, message: Column) -> None:
-        from pyspark.sql import functions as F
-
         self.faults.append(F.when(wrong, message))
 
     def test(self, constraint: Constraint) -> Column:
-        from pyspark.sql import functions as F
-
         op, kind = constraint.op, constraint.left.kind
         a, b = self.value(constraint.left), self.value(constraint.right)
         match op:
@@ -215,8 +162,8 @@ class Maker:
             case "!contains":
                 return ~F.contains(b, a)
             case "match" | "!match":
-                found = _python(_matches, "int")(a, b)
-                self._fault(found.isNull(), _python(_no_pattern, "string")(a))
+                found = in_python(scalar.matches, "int")(a, b)
+                self._fault(found.isNull(), in_python(scalar.no_pattern, "string")(a))
                 return found == (1 if op == "match" else 0)
             case "=":
                 return a == b
@@ -228,8 +175,6 @@ class Maker:
 
 
 def literal(kind: Kind, value: Any) -> Column:
-    from pyspark.sql import functions as F
-
     return F.lit(inner(kind, value)).cast(TYPES[kind])
 
 
@@ -239,23 +184,17 @@ def _ordered(op: str, a: Column, b: Column) -> Column:
 
 def flipped(value: Column) -> Column:
     """Bits of unsigned numbers, mapped so that they compare as unsigned."""
-    from pyspark.sql import functions as F
-
     return value.bitwiseXOR(F.lit(-(1 << 63)).cast("bigint"))
 
 
 def unsigned(value: Column) -> Column:
     """The decimal that an unsigned's bits stand for."""
-    from pyspark.sql import functions as F
-
     wide = value.cast("decimal(20,0)")
     return F.when(value < 0, wide + F.lit(TOP).cast("decimal(20,0)")).otherwise(wide)
 
 
 def wrapped(value: Column) -> Column:
     """A decimal(38,0) as a bigint, modulo 2^64."""
-    from pyspark.sql import functions as F
-
     half, top = F.lit(HALF).cast("decimal(38,0)"), F.lit(TOP).cast("decimal(38,0)")
     rest = F.pmod(value, top)
     return F.when(rest >= half, rest - top).otherwise(rest).cast("bigint")
@@ -263,58 +202,41 @@ def wrapped(value: Column) -> Column:
 
 def to_text(value: Column, kind: Kind | None) -> Column:
     if kind == "float":
-        return _python(_float_text, "string")(value)
+        return in_python("{:f}".format, "string")(value)
     return (unsigned(value) if kind == "unsigned" else value).cast("string")
 
 
 def extreme(op: str, args: Sequence[Column], kind: Kind) -> Column:
-    from pyspark.sql import functions as F
-
     pick = F.least if op == "min" else F.greatest
     if kind == "unsigned":
         return flipped(pick(*map(flipped, args)))
     return pick(*args)  # Spark orders floats as the language does: NaN comes last
 
 
-def _exact(quick: Callable[[Column, Column], Column], op: str) -> Callable[..., Column]:
+def _exact(
+    quick: Callable[[Column, Column], Column], op: Callable[[Column, Column], Column]
+) -> Callable[..., Column]:
     """Spark's own sum if it fits, and a slower exact one otherwise."""
 
     def made(kind: Kind, a: Column, b: Column) -> Column:
-        from pyspark.sql import functions as F
-
-        x, y = a.cast("decimal(19,0)"), b.cast("decimal(19,0)")
-        wide = x + y if op == "+" else x - y if op == "-" else x * y
+        wide = op(a.cast("decimal(19,0)"), b.cast("decimal(19,0)"))
         return F.coalesce(quick(a, b), wrapped(wide.cast("decimal(38,0)")))
 
     return made
 
 
+_difference = _exact(F.try_subtract, operator.sub)
+
+
 def _subtract(kind: Kind, a: Column, b: Column | None = None) -> Column:
-    from pyspark.sql import functions as F
-
-    if b is None:
-        a, b = F.lit(0).cast("bigint"), a
-    return _exact(F.try_subtract, "-")(kind, a, b)
-
-
-def _add(kind: Kind, a: Column, b: Column) -> Column:
-    from pyspark.sql import functions as F
-
-    return _exact(F.try_add, "+")(kind, a, b)
-
-
-def _multiply(kind: Kind, a: Column, b: Column) -> Column:
-    from pyspark.sql import functions as F
-
-    return _exact(F.try_multiply, "*")(kind, a, b)
+    return _difference(kind, F.lit(0).cast("bigint"), a) if b is None else _difference(kind, a, b)
 
 
 def _divided(functor: str, a: Column, b: Column, kind: Kind) -> Column:
     """Rounded towards zero; null where b is null."""
-    from pyspark.sql import functions as F
-
     if kind == "unsigned":
-        return _python(_unsigned_part if functor == "/" else _unsigned_rest, "bigint")(a, b)
+        part = scalar.unsigned_part if functor == "/" else scalar.unsigned_rest
+        return in_python(part, "bigint")(a, b)
     if functor == "%":
         return F.when(b == -1, F.lit(0).cast("bigint")).otherwise(a % b)
     return F.when(b == -1, _subtract(kind, a)).otherwise(F.call_function("div", a, b))
@@ -322,8 +244,6 @@ def _divided(functor: str, a: Column, b: Column, kind: Kind) -> Column:
 
 def _shift(functor: str) -> Callable[..., Column]:
     def made(kind: Kind, a: Column, b: Column) -> Column:
-        from pyspark.sql import functions as F
-
         by = b.bitwiseAND(F.lit(63).cast("bigint")).cast("int")
         if functor == "bshl":
             return F.call_function("shiftleft", a, by)
@@ -340,20 +260,14 @@ def _truth(test: Callable[..., Column]) -> Callable[..., Column]:
     return made
 
 
-def _complement(kind: Kind, a: Column) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.bitwise_not(a)
-
-
 INTEGERS: dict[str, Callable[..., Any]] = {
-    "+": _add,
+    "+": _exact(F.try_add, operator.add),
     "-": _subtract,
-    "*": _multiply,
+    "*": _exact(F.try_multiply, operator.mul),
     "band": lambda kind, a, b: a.bitwiseAND(b),
     "bor": lambda kind, a, b: a.bitwiseOR(b),
     "bxor": lambda kind, a, b: a.bitwiseXOR(b),
-    "bnot": _complement,
+    "bnot": lambda kind, a: F.bitwise_not(a),
     "bshl": _shift("bshl"),
     "bshr": _shift("bshr"),
     "bshru": _shift("bshru"),
@@ -364,21 +278,7 @@ INTEGERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _concatenated(*args: Column) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.concat(*args)
-
-
-def _length(text: Column) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.char_length(text).cast("bigint")
-
-
 def _substring(text: Column, start: Column, count: Column) -> Column:
-    from pyspark.sql import functions as F
-
     size = F.char_length(text).cast("bigint")
     inside = (start >= 0) & (start <= size)
     wanted = F.when(count < 0, size).otherwise(F.least(count, size)).cast("int")
@@ -387,146 +287,11 @@ def _substring(text: Column, start: Column, count: Column) -> Column:
 
 
 STRINGS: dict[str, Callable[..., Any]] = {
-    "cat": _concatenated,
-    "strlen": _length,
+    "cat": F.concat,
+    "strlen": lambda text: F.char_length(text).cast("bigint"),
     "substr": _substring,
 }
 
 
-# Python functions for executors: plain functions of this module, so that they are pickled by name.
-
-
-def _python(function: Callable[..., Any], kind: str) -> Callable[..., Column]:
-    from pyspark.sql import functions as F
-
+def in_python(function: Callable[..., Any], kind: str) -> Callable[..., Column]:
     return F.udf(function, kind, useArrow=False)
-
-
-def _signed(value: int) -> int:
-    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
-def _power(a: int, b: int) -> int | None:
-    if b >= 0:
-        return _signed(pow(a, b, 1 << 64))
-    if a == 0:
-        return None
-    return a ** (b % 2) if a in (1, -1) else 0
-
-
-def _power_unsigned(a: int, b: int) -> int:
-    return _signed(pow(a % (1 << 64), b % (1 << 64), 1 << 64))
-
-
-def _float_power(a: float, b: float) -> float:
-    import numpy as np
-
-    with np.errstate(all="ignore"):
-        return float(np.float64(a) ** np.float64(b))
-
-
-def _float_rest(a: float, b: float) -> float:
-    import numpy as np
-
-    with np.errstate(all="ignore"):
-        return float(np.fmod(a, b))
-
-
-def _local(functor: str, *args: Any) -> Any:
-    """The result of the local engine's functor, in Spark's representation."""
-    found = FUNCTORS[functor](*args)
-    return _signed(found) if isinstance(found, int) else found
-
-
-def _float_text(value: float) -> str:
-    return f"{value:f}"
-
-
-def _bits_of_float(value: float) -> int:
-    import struct
-
-    return int(struct.unpack("<q", struct.pack("<d", value))[0])
-
-
-def _float_of_bits(value: int) -> float:
-    import struct
-
-    return float(struct.unpack("<d", struct.pack("<q", value))[0])
-
-
-def _whole(value: float) -> int | None:
-    if not math.isfinite(value) or not -(1 << 63) <= math.trunc(value) < 1 << 63:
-        return None
-    return math.trunc(value)
-
-
-def _whole_unsigned(value: float) -> int | None:
-    if not math.isfinite(value) or not 0 <= math.trunc(value) < 1 << 64:
-        return None
-    return _signed(math.trunc(value))
-
-
-def _unsigned_part(a: int, b: int | None) -> int | None:
-    return None if b is None else _signed(a % (1 << 64) // (b % (1 << 64)))
-
-
-def _unsigned_rest(a: int, b: int | None) -> int | None:
-    return None if b is None else _signed(a % (1 << 64) % (b % (1 << 64)))
-
-
-def _computed(functor: str, kinds: tuple[Kind, ...], *args: Any) -> Any:
-    """The result of the local engine's functor, or why it has none."""
-    from tidelog.local.string_functors import compute
-
-    try:
-        return compute(functor, kinds, [[arg] for arg in args])[0]
-    except EvaluationError as error:
-        return error
-
-
-def _read_number(text: str) -> int | None:
-    found = _computed("to_number", ("symbol", "number"), text)
-    return None if isinstance(found, Exception) else found
-
-
-def _read_unsigned(text: str) -> int | None:
-    found = _computed("to_unsigned", ("symbol", "unsigned"), text)
-    return None if isinstance(found, Exception) else _signed(found)
-
-
-def _read_float(text: str) -> float | None:
-    found = _computed("to_float", ("symbol", "float"), text)
-    return None if isinstance(found, Exception) else found
-
-
-def _no_number(text: str) -> str:
-    return str(_computed("to_number", ("symbol", "number"), text))
-
-
-def _no_unsigned(text: str) -> str:
-    return str(_computed("to_unsigned", ("symbol", "unsigned"), text))
-
-
-def _no_float(text: str) -> str:
-    return str(_computed("to_float", ("symbol", "float"), text))
-
-
-_PARSERS: dict[Kind, Callable[[str], Any]] = {
-    "number": _read_number,
-    "unsigned": _read_unsigned,
-    "float": _read_float,
-}
-_REASONS: dict[Kind, Callable[[str], str]] = {
-    "number": _no_number,
-    "unsigned": _no_unsigned,
-    "float": _no_float,
-}
-
-
-def _matches(pattern: str, text: str) -> int | None:
-    found = _computed("match", ("symbol", "symbol", "number"), pattern, text)
-    return None if isinstance(found, Exception) else int(found)
-
-
-def _no_pattern(pattern: str) -> str:
-    return str(_computed("match", ("symbol", "symbol", "number"), pattern, ""))

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from tidelog.spark.engine import SparkEngine
-    from tidelog.spark.strategies import Made, Strategy
-    from tidelog.spark.strategies import Options as StrategyOptions
+    from tidelog.spark.strategies import Inputs, Made, Strategy
     from tidelog.spark.strategies.partition_state import Round
     from tidelog.spark.strategies.slices import Overlay
 
@@ -142,19 +141,11 @@ class Placing:
         if wanted is not None and wanted != "shuffle" and not _fits(stratum, engine, wanted):
             wanted = None  # a requested strategy applies to the strata that it fits
         chosen = strategies.choose(stratum, engine.kinds, wanted, sizes=sizes)
-        made = strategies.materialise(
-            *(chosen, engine.spark, stratum, engine.kinds),
-            self._read(stratum),
-            self._asked(stratum, watch),
-        )
+        made = strategies.materialise(chosen, self._inputs(stratum, watch))
         if isinstance(watch, Clock):
             watch.outside = 0
         self._put(stratum, chosen, made)
         self._tell(stratum, f"{chosen.name}: {chosen.why}")
-
-    def _read(self, stratum: Stratum) -> Callable[[str], DataFrame]:
-        """The inputs of a strategy: explicit facts of the stratum, and all facts of lower ones."""
-        return lambda name: self.engine.frame(name, self._given(stratum, name))
 
     def _given(self, stratum: Stratum, name: str) -> Lay:
         inside = name in stratum.relations
@@ -163,7 +154,7 @@ class Placing:
     def _sizes(self, stratum: Stratum) -> dict[str, int]:
         return {name: self._given(stratum, name).most for name in reads(stratum)}
 
-    def _asked(self, stratum: Stratum, watch: Watch) -> StrategyOptions:
+    def _inputs(self, stratum: Stratum, watch: Watch) -> Inputs:
         from tidelog.spark import strategies
 
         tables, blobs = {}, {}  # what the driver has anyway, and the results of strategies
@@ -175,15 +166,21 @@ class Placing:
                 tables[name] = lay.held
             elif _is_made(self._of, name, lay):
                 blobs[name] = self._of[name].made[name].blobs
-        made = strategies.Options(sizes=self._sizes(stratum), tables=tables, blobs=blobs)
-        if not isinstance(watch, Clock):
-            return made
+        options = strategies.Options(sizes=self._sizes(stratum), tables=tables, blobs=blobs)
+        if isinstance(watch, Clock):
+            clock = watch
 
-        def show(done: Round) -> None:
-            watch.outside += done.facts
-            watch.round()
+            def show(done: Round) -> None:
+                clock.outside += done.facts
+                clock.round()
 
-        return replace(made, limits=watch.limits, show=show)
+            options = replace(options, limits=clock.limits, show=show)
+        engine = self.engine
+
+        def read(name: str) -> DataFrame:
+            return engine.frame(name, self._given(stratum, name))
+
+        return strategies.Inputs(engine.spark, stratum, engine.kinds, read, options)
 
     def _put(self, stratum: Stratum, strategy: Strategy, made: Mapping[str, Made]) -> None:
         """Make these the stratum's facts."""
@@ -290,11 +287,7 @@ class Placing:
         state = kept.made
         if overlays:
             state = patched(kept.strategy, engine.spark, stratum, engine.kinds, kept.made, overlays)
-        found = renewed(
-            *(kept.strategy, engine.spark, stratum, engine.kinds, self._read(stratum), deltas),
-            state,
-            self._asked(stratum, u.watch),
-        )
+        found = renewed(kept.strategy, self._inputs(stratum, u.watch), deltas, state)
         if found is None:
             return False
         D, A = engine.none(), engine.none()

@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from tidelog.formats.spark_columns import TYPES
 from tidelog.program.formula_walk import names_of, variables
@@ -26,10 +29,16 @@ from tidelog.program.rules import (
     Simple,
 )
 from tidelog.program.syntax import Constant, Kind, Variable, Wildcard
-from tidelog.spark.expressions import Maker, can_fail, flipped, literal, wrapped
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from tidelog.spark import scalar_functions as scalar
+from tidelog.spark.expressions import (
+    Maker,
+    can_fail,
+    flipped,
+    in_python,
+    literal,
+    unsigned,
+    wrapped,
+)
 
 FEW = 100_000  # rows of a frame that may be broadcast
 
@@ -44,8 +53,6 @@ class Source:
     @property
     def shared(self) -> DataFrame:
         """The frame, marked for broadcast where it is small enough."""
-        from pyspark.sql import functions as F
-
         return F.broadcast(self.frame) if self.size <= FEW else self.frame
 
 
@@ -69,15 +76,11 @@ class Joined:
 
     def terms(self, terms: Sequence[Simple]) -> list[Column]:
         """A head, or a body literal, of each instance: columns c0, c1, …"""
-        from pyspark.sql import functions as F
-
         if not terms:
             return [F.lit(0).cast("bigint").alias("c0")]
         return [self._term(term).alias(f"c{i}") for i, term in enumerate(terms)]
 
     def _term(self, term: Simple) -> Column:
-        from pyspark.sql import functions as F
-
         if isinstance(term, Constant):
             assert term.kind is not None
             return literal(term.kind, term.value)
@@ -187,8 +190,6 @@ class _Join:
     def _pattern(self, terms: Sequence[Simple], frame: DataFrame, more: bool = False) -> DataFrame:
         """Facts that match the terms; columns of variables, and with `more` also those of the
         facts."""
-        from pyspark.sql import functions as F
-
         tests: list[Column] = []
         first: dict[str, str] = {}
         for c, term in enumerate(terms):
@@ -224,17 +225,13 @@ class _Join:
         if not mine:
             self.frame = self.frame.drop(*[c for c in self.frame.columns if c.startswith("_")])
             if not self.frame.columns:
-                from pyspark.sql import functions as F
-
                 self.frame = self.frame.select(F.lit(0).alias("one"))
 
     def _so_far(self) -> DataFrame:
         return self.frame if self.frame is not None else _one_row()
 
-    def _meets(self, terms: Sequence[Simple], source: Source, how: str) -> None:
-        """Instances whose variables match some fact of the source, or none."""
-        from pyspark.sql import functions as F
-
+    def _meets_none(self, terms: Sequence[Simple], source: Source) -> None:
+        """Instances whose variables match no fact of the source."""
         frame = self._so_far()
         known = set(self.columns)
         found = self._pattern(terms, source.frame)
@@ -246,15 +243,15 @@ class _Join:
         self.columns = {name: c for name, c in self.columns.items() if name in known}
         if shared:
             found = Source(found.select(*shared).distinct(), source.size).shared
-            self.frame = frame.join(found, on=shared, how=how)
+            self.frame = frame.join(found, on=shared, how="left_anti")
         else:
             found = found.select(F.lit(1).alias("any")).limit(1)
-            self.frame = frame.join(F.broadcast(found), on=F.lit(True), how=how)
+            self.frame = frame.join(F.broadcast(found), on=F.lit(True), how="left_anti")
 
     def _negate(self, place: int, part: Literal) -> None:
-        self._meets(part.terms, self.reads.literals[place], "left_anti")
+        self._meets_none(part.terms, self.reads.literals[place])
         if place in self.reads.spared:
-            self._meets(part.terms, self.reads.spared[place], "left_anti")
+            self._meets_none(part.terms, self.reads.spared[place])
 
     # Tests and values.
 
@@ -263,8 +260,6 @@ class _Join:
 
     def _note_faults(self, made: Maker) -> None:
         """Record failures, which give no instance."""
-        from pyspark.sql import functions as F
-
         if made.faults:
             message = F.coalesce(*made.faults).alias("message")
             self.faults.append(self._so_far().select(message).filter("message is not null"))
@@ -285,8 +280,6 @@ class _Join:
         self.frame = self._so_far().filter(test)
 
     def _range(self, part: Range) -> None:
-        from pyspark.sql import functions as F
-
         made = self._maker()
         terms: list[Expression] = [part.start, part.stop]
         if part.step is not None:
@@ -295,7 +288,7 @@ class _Join:
         self._note_faults(made)
         kind = part.start.kind
         assert kind is not None
-        each = F.udf(RANGES[kind], f"array<{TYPES[kind]}>", useArrow=False)
+        each = in_python(scalar.RANGES[kind], f"array<{TYPES[kind]}>")
         name = part.variable.name
         if name in self.columns:
             fresh = "_r"
@@ -308,11 +301,9 @@ class _Join:
     # Aggregates.
 
     def _group(self, place: int, part: Group) -> None:
-        from pyspark.sql import functions as F
-
         source = self.reads.literals[place]
         if place in self.reads.spared:
-            self._meets(part.terms, self.reads.spared[place], "left_anti")
+            self._meets_none(part.terms, self.reads.spared[place])
         frame = self._so_far()
         known = dict(self.columns)
         facts = self._pattern(part.terms, source.frame)
@@ -359,8 +350,6 @@ def group_keys(rule: Rule, group: Group) -> list[Variable]:
 
 
 def _one_row() -> DataFrame:
-    from pyspark.sql import SparkSession
-
     spark = SparkSession.getActiveSession()
     assert spark is not None
     return spark.range(1).select("id")
@@ -372,16 +361,12 @@ def _range_can_fail(part: Range) -> bool:
 
 def aggregate(op: str, value: Column, kind: Kind) -> Column:
     """Null of nothing."""
-    from pyspark.sql import functions as F
-
     if op == "count":
         return F.count(F.lit(1))
     if op in ("sum", "mean") and (op == "mean" or kind == "float"):
         if kind == "unsigned":
-            from tidelog.spark.expressions import unsigned
-
             value = unsigned(value)
-        folded = F.udf(_total if op == "sum" else _mean, "double", useArrow=False)
+        folded = in_python(scalar.total_of if op == "sum" else scalar.mean_of, "double")
         return folded(F.collect_list(value.cast("double")))
     if op == "sum":
         return wrapped(F.sum(value.cast("decimal(19,0)")).cast("decimal(38,0)"))
@@ -389,53 +374,3 @@ def aggregate(op: str, value: Column, kind: Kind) -> Column:
     if kind == "unsigned":
         return flipped(pick(flipped(value)))
     return pick(value)
-
-
-def _total(values: list[float]) -> float | None:
-    """Exact, and rounded once, so that it does not depend on order."""
-    from tidelog.spark.float_sums import total
-
-    return total(values) if values else None
-
-
-def _mean(values: list[float]) -> float | None:
-    from tidelog.spark.float_sums import total
-
-    return total(values) / len(values) + 0.0 if values else None
-
-
-def _integers(start: int, stop: int, step: int | None = None) -> list[int]:
-    if step is None:
-        step = 1 if start <= stop else -1
-    if step == 0:
-        return [] if start == stop else [start]
-    return list(range(start, stop, step))
-
-
-def _unsigned(start: int, stop: int, step: int | None = None) -> list[int]:
-    whole = 1 << 64
-    found = _integers(start % whole, stop % whole, None if step is None else step % whole)
-    return [value - whole if value >= whole >> 1 else value for value in found]
-
-
-def _floats(start: float, stop: float, step: float | None = None) -> list[float]:
-    if any(value != value for value in (start, stop, step)):
-        return []
-    if step is None:
-        step = 1.0 if start <= stop else -1.0
-    if step == 0:
-        return [] if start == stop else [start]
-    found = []
-    while start < stop if step > 0 else start > stop:
-        found.append(start + 0.0)
-        if start + step == start:  # the step is too small to change the value
-            break
-        start += step
-    return found
-
-
-RANGES: dict[Kind, Callable[..., Any]] = {
-    "number": _integers,
-    "unsigned": _unsigned,
-    "float": _floats,
-}

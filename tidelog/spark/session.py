@@ -89,7 +89,7 @@ def session(
     Without `master` it runs on this machine's cores, or, under `spark-submit`, where that says.
     `options` are Spark's own (`spark.driver.memory`, ...) and override all defaults.
     """
-    pyspark = _pyspark()
+    pyspark = require_pyspark()
     with _starting:
         if pyspark.SparkContext._active_spark_context is not None:
             return _active(pyspark)
@@ -119,7 +119,7 @@ def _cancel_at_interrupts(spark: SparkSession) -> None:
     on_interrupt(noted.set)
 
 
-def _pyspark() -> Any:
+def require_pyspark() -> Any:
     try:
         import pyspark
         import pyspark.sql

@@ -8,17 +8,7 @@ from difflib import get_close_matches
 
 from tidelog.program.diagnostics import plural
 from tidelog.program.rules import Relation
-from tidelog.program.syntax import (
-    Atom,
-    Call,
-    Constant,
-    Kind,
-    Span,
-    Term,
-    Value,
-    Variable,
-    Wildcard,
-)
+from tidelog.program.syntax import Atom, Call, Constant, Kind, Span, Term, Value, Variable, Wildcard
 from tidelog.program.terms import NIL, RECORD, Misfit, TermKind, fit, is_way
 from tidelog.text.lexer import Fault
 from tidelog.text.writer import to_text, value_text

@@ -60,6 +60,10 @@ class Delta:
         self._parts = parts  # of relations that changed, in the order of strata
         self._relations = relations  # all that could have
 
+    def unchanged(self) -> Delta:
+        """The delta of an update that changed nothing."""
+        return Delta({}, self._relations)
+
     def __eq__(self, other: object) -> bool:
         """Are the same facts inserted and deleted? Only where counts agree, facts are looked at."""
         if not isinstance(other, Delta):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
 from tidelog.control.limits import Interrupts, Limits, Show, Watch, guarded, naming
@@ -19,114 +16,35 @@ from tidelog.formats.frames import rereadable, to_table
 from tidelog.maintain.driver.algorithms import ALGORITHMS
 from tidelog.maintain.driver.marking import Marks
 from tidelog.maintain.driver.update_loop import update
-from tidelog.maintain.memory import Memory
 from tidelog.maintain.report import Report
 from tidelog.maintain.update import Update
 from tidelog.plan.draft import did_you_mean
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import FactChange, Op, RuleChange
-from tidelog.program.diagnostics import (
-    DataError,
-    Diagnostic,
-    ProgramError,
-    Sources,
-    TidelogError,
-    during,
-)
+from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, TidelogError, during
 from tidelog.program.rules import Relation, Rule
 from tidelog.program.syntax import Clause, Span, Value
-from tidelog.text import parse
-from tidelog.text.change_notation import change_text
 from tidelog.transaction.backend import Backend
 from tidelog.transaction.delta import Delta
-from tidelog.transaction.user_functors import Functors
+from tidelog.transaction.refusals import ends_early, no_relation, no_row, strict_error
+from tidelog.transaction.rule_text import clause_of, find_rule
+from tidelog.transaction.state import State
 
 Row = tuple[Value, ...]
 
-LOOK = 0.1  # seconds between two looks for Ctrl-C, while others are waited for
 PORTION = 512  # changes between two looks at the limits
 MANY = 2**14  # changes that take long enough to be guarded while they become columns
 
 
-@dataclass(slots=True)
-class State:
-    """What a database keeps between transactions, beside its facts."""
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How changes are made."""
 
-    book: Rulebook
-    memory: Memory = field(default_factory=Memory)
-    functors: Functors = field(default_factory=lambda: Functors(()))
-    open: bool = False  # a transaction is under way
-    lock: threading.Condition = field(default_factory=threading.Condition)  # to read or change
-    changer: int = 0  # the thread that changes facts
-    held: Counter[int] = field(default_factory=Counter)  # snapshots that are open, by thread
-    waiting: deque[object] = field(default_factory=deque)  # who wants to change facts, or none to
-    shown: tuple[Rulebook | None, Mapping[str, Relation]] = (None, {})  # what deltas cover
-    initial: frozenset[str] = field(init=False)  # relations of the program at the start
-
-    def __post_init__(self) -> None:
-        self.initial = frozenset(self.book.relations)
-
-    @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Nobody reads in the block, and no snapshot is open: it waits for those of others."""
-        me = threading.get_ident()
-        with self._locked():
-            if self.changer == me:  # a block inside another one
-                yield
-                return
-            if me in self.held:
-                advice = "close it before anything changes"
-                raise TidelogError(f"error: a snapshot is open\n    {advice}")
-            if self.waiting or self.held:
-                self._queue(lambda: not self.held)
-            self.changer = me
-            try:
-                yield
-            finally:
-                self.changer = 0
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Where a Ctrl-C is held back, it may still end the wait for others."""
-        while not self.lock.acquire(timeout=LOOK):
-            _look()
-        try:
-            yield
-        finally:
-            self.lock.release()
-
-    def hold(self) -> int:
-        """Nothing changes until this is released; returns what to release it by."""
-        me = threading.get_ident()
-        with self.lock:
-            if self.changer != me and me not in self.held:
-                self._queue(lambda: True)
-            self.held[me] += 1
-        return me
-
-    def release(self, holder: int) -> None:
-        with self.lock:
-            self.held[holder] -= 1
-            self.held = +self.held
-            self.lock.notify_all()
-
-    def _queue(self, free: Callable[[], bool]) -> None:
-        """Wait until it is our turn, so that many readers do not keep a stream from going on."""
-        ticket = object()
-        self.waiting.append(ticket)
-        try:
-            while not self.lock.wait_for(lambda: self.waiting[0] is ticket and free(), LOOK):
-                _look()
-        finally:
-            self.waiting.remove(ticket)
-            if self.waiting:
-                self.lock.notify_all()
-
-
-def _look() -> None:
-    """Has a block around this noted a Ctrl-C?"""
-    with Interrupts(quiet=True) as interrupts:
-        interrupts.check()
+    algorithm: str = "auto"
+    strict: bool = False  # refuse changes that change nothing
+    dry_run: bool = False  # find out what would change, and change nothing
+    limits: Limits = field(default_factory=Limits)
+    progress: Show | None = None
 
 
 def check_algorithm(name: str) -> None:
@@ -135,15 +53,13 @@ def check_algorithm(name: str) -> None:
         raise TidelogError(f"error: there is no algorithm {name!r}\n    {advice}")
 
 
-def no_relation(name: object, known: Collection[str]) -> DataError:
-    if not isinstance(name, str):
-        return DataError(f"error: a relation is given by its name; {name!r} is none")
-    advice = did_you_mean(name, known, f"the program has {', '.join(known) or 'none'}")
-    return DataError(f"error: there is no relation {name}\n    {advice}")
-
-
-def ends_early(limits: Iterable[str]) -> str:
-    return f"`.limitsize` ends the evaluation of {', '.join(limits)} early,"
+def check_change(change: object) -> None:
+    if not isinstance(change, FactChange | RuleChange):
+        raise TidelogError(
+            f"error: a change is a FactChange or a RuleChange; {change!r} is neither"
+        )
+    if change.op not in ("+", "-"):
+        raise TidelogError(f"error: a change has the sign + or -; {change.op!r} is neither")
 
 
 class Transaction:
@@ -166,18 +82,8 @@ class Transaction:
     -path(1, 3).
     """
 
-    def __init__(
-        self,
-        backend: Backend,
-        state: State,
-        *,
-        algorithm: str,
-        strict: bool,
-        dry_run: bool,
-        limits: Limits,
-        progress: Show | None,
-    ) -> None:
-        backend.check_algorithm(algorithm)
+    def __init__(self, backend: Backend, state: State, options: Options) -> None:
+        backend.check_algorithm(options.algorithm)
         state.functors.require_stable()
         if state.memory.limits:
             raise TidelogError(
@@ -187,11 +93,7 @@ class Transaction:
         self._state = state
         self._backend = backend
         self._engine = engine = backend.store
-        self._algorithm = algorithm
-        self._strict = strict
-        self._dry_run = dry_run
-        self._limits = limits
-        self._progress = progress
+        self._options = options
         self._gone: dict[str, None] = {}  # names of rules to remove, and of rules to add
         self._come: dict[str, Clause] = {}
         self._replaced: tuple[str, ...] = ()  # clauses that leave rules behind
@@ -205,8 +107,8 @@ class Transaction:
         self.report = Report()
         self.seconds = 0.0
         self.reading_seconds = 0.0  # that the changes took until now; they count for a limit
-        self._reading = Watch(limits, lambda: 0, began=math.inf)
-        self._inserted = Distinct(limits.max_facts)
+        self._reading = Watch(options.limits, lambda: 0, began=math.inf)
+        self._inserted = Distinct(options.limits.max_facts)
         self._number = 0  # of facts that changed one by one
         self.committed = False
         with state.lock:  # others may read: until the commit, but not in the midst of a change
@@ -237,8 +139,9 @@ class Transaction:
         book, name, new = self._book.plus(clause, sources)
         self._state.functors.use(new, sources)
         self._state.functors.require_stable(new, sources)
-        if name in self._book.clauses and self._strict:
-            _refuse("the rule is there already", clause, sources)
+        if name in self._book.clauses and self._options.strict:
+            found = Diagnostic("the rule is there already", clause.at)
+            raise ProgramError([found], sources)
         with self._state.lock:
             for added in book.relations.keys() - self._book.relations.keys():
                 self._engine.declare(book.relations[added])
@@ -280,12 +183,12 @@ class Transaction:
             before = pending.get(change.row)
         except TypeError:
             raise no_row(change.row) from None
-        if self._strict:
+        if self._options.strict:
             self._sources = sources
             if before is None:
                 self._be_strict(change)
             elif before.op == change.op:
-                raise _strict(change, "the transaction has the same change twice", sources)
+                raise strict_error(change, "the transaction has the same change twice", sources)
         pending[change.row] = change
         self._number += 1
         if self._number % PORTION == 0:
@@ -321,7 +224,7 @@ class Transaction:
         data = rows
         if not self._engine.reads(rows):
             with self.reading(), guarded(self._reading.check), during(what):
-                most = self._limits.max_facts if op == "+" else None
+                most = self._options.limits.max_facts if op == "+" else None
                 data = to_table(relation, rereadable(name, rows, most))
 
         def be_strict(row: Row) -> None:
@@ -329,7 +232,7 @@ class Transaction:
 
         with self._state.lock, Interrupts(whole=True), self._backend.errors():
             self._flush()
-            self._set(op, name, data, be_strict if self._strict else None)
+            self._set(op, name, data, be_strict if self._options.strict else None)
 
     def _set(
         self, op: Op, name: str, data: Any, check: Callable[[Row], None] | None = None
@@ -357,10 +260,10 @@ class Transaction:
             explicit = self._engine.is_explicit(relation, change.row)
             derived = not explicit and self._engine.holds(relation, change.row)
         if change.op == "+" and explicit:
-            raise _strict(change, "the fact is there already", self._sources)
+            raise strict_error(change, "the fact is there already", self._sources)
         if change.op == "-" and not explicit:
             why = "the fact is derived, not explicit" if derived else "there is no such fact"
-            raise _strict(change, why, self._sources)
+            raise strict_error(change, why, self._sources)
 
     @property
     def schema(self) -> Mapping[str, Relation]:
@@ -410,12 +313,12 @@ class Transaction:
             try:
                 self._changes(interrupts)
                 interrupts.check()
-                if not self._dry_run:
+                if not self._options.dry_run:
                     self._adopt()
             except BaseException:
                 self._back()
                 raise
-            if self._dry_run:
+            if self._options.dry_run:
                 self._back()
             self.committed = True
 
@@ -427,7 +330,9 @@ class Transaction:
             with self.reading("the changes were read"):
                 self._flush()
             self._book = self._book.settled()
-            watch = Watch(self._limits, self._engine.facts, self._progress, interrupts)
+            watch = Watch(
+                self._options.limits, self._engine.facts, self._options.progress, interrupts
+            )
             watch.began -= self.reading_seconds
             self._engine.watch(watch.tick)
             phases = self._maintain(watch)
@@ -445,12 +350,12 @@ class Transaction:
         Without removed rules, one phase does all."""
         restated: list[str] = []
         if self._come and self._book.with_aggregates:
-            restated = _restated(self._state.book, self._book)
+            restated = self._book.restated_since(self._state.book)
         names = self._replaced = (*self._gone, *restated)
         book, gone = self._state.book.without(names) if names else (self._state.book, ())
-        come = _new_rules(self._book, (*self._come, *restated), book)
+        come = self._book.new_rules((*self._come, *restated), book)
         book = book.settled()  # algorithms rely on strata whose relations depend on each other
-        if not gone or not callable(ALGORITHMS[self._algorithm]):
+        if not gone or not callable(ALGORITHMS[self._options.algorithm]):
             return [self._phase(watch, self._explicit, self._book, gone, come)]
         # X has facts of relations that the book knows, and of those that rules bring only now.
         X, collect = self._explicit, self._engine.collect
@@ -475,7 +380,7 @@ class Transaction:
         base = (engine, engine.explicit, engine.all, watch, memory)
         u = Update(*base, X, D, A, report=self.report)
         u.marks, u.only_inserts, u.only_deletes = self._marks(X), not self._takes, not self._gives
-        algorithm = self._backend.algorithm(self._algorithm)
+        algorithm = self._backend.algorithm(self._options.algorithm)
         update(u, book.strata, book.stratum_of, book.readers, gone, come, algorithm)
         self._backend.finished(u)
         return engine.save(D), engine.save(A)
@@ -486,23 +391,10 @@ class Transaction:
 
     def _delta_of(self, phases: Sequence[tuple[Saved, Saved]]) -> Delta:
         """The delta of the relations that a user sees."""
-        visible = self._visible()
+        visible = self._state.visible(self._book)
         found = self._engine.delta(phases, visible)
         names = sorted(found, key=self._book.place_of)
         return Delta({name: found[name] for name in names}, visible)
-
-    def _visible(self) -> Mapping[str, Relation]:
-        known, visible = self._state.shown
-        if known is not self._book:
-            book = self._book
-            outputs = {d.relation for d in book.program.directives if d.action == "output"}
-            visible = book.visible
-            if outputs:
-                # No directive could have named a relation that a rule added later.
-                hidden = self._state.initial - outputs
-                visible = {name: r for name, r in visible.items() if name not in hidden}
-            self._state.shown = (book, visible)
-        return visible
 
     def _adopt(self) -> None:
         """The changes are made: keep the rules, and give back what is no longer needed."""
@@ -544,12 +436,7 @@ class Transaction:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if self._closed:
             return
         if kind is None:
@@ -561,68 +448,3 @@ class Transaction:
         if not self._closed and hasattr(self, "_explicit"):
             with self._state.lock:
                 self._back()
-
-
-def _restated(before: Rulebook, after: Rulebook) -> list[str]:
-    """Clauses that stay, and are put into other rules now."""
-    return [name for name, rules in after.rules.items() if before.rules.get(name, rules) != rules]
-
-
-def _new_rules(after: Rulebook, come: Iterable[str], before: Rulebook) -> tuple[Rule, ...]:
-    """Core rules that the added clauses bring and that were not there, as the strata have them."""
-    found: dict[Rule, None] = {}
-    for name in come:
-        for rule in after.rules[name]:
-            if rule not in before.uses:
-                stratum = after.strata[after.stratum_of[rule.head.relation]]
-                found.setdefault(stratum.rules[stratum.rules.index(rule)])
-    return tuple(found)
-
-
-def clause_of(rule: str | Clause, sources: Sources | None) -> tuple[Clause, Sources | None]:
-    if isinstance(rule, Clause):
-        return rule, sources
-    if not isinstance(rule, str):
-        raise TidelogError(f"error: a rule is text; {rule!r} is none")
-    text = rule if rule.rstrip().endswith(".") else rule + "."
-    parsed = parse(text, "<rule>")
-    errors = [d for d in parsed.diagnostics if d.severity == "error"]
-    program = parsed.program
-    if not errors and (len(program.clauses) != 1 or program.facts or program.relations):
-        advice = "a rule has a head and a body: path(x, z) :- path(x, y), edge(y, z)."
-        errors = [Diagnostic("this is not one rule", None, advice)]
-    if errors:
-        raise ProgramError(errors, parsed.sources)
-    return program.clauses[0], parsed.sources
-
-
-def find_rule(book: Rulebook, rule: str | Clause, sources: Sources | None, at: Span | None) -> str:
-    """The name of a rule that is there, given by its text, its clause, or its name."""
-    if not isinstance(rule, str) or (rule not in book.clauses and "(" in rule):
-        rule, sources = clause_of(rule, sources)
-    return book.find(rule, sources, at)
-
-
-def no_row(row: object) -> DataError:
-    return DataError(f"error: a fact's row is a tuple; {row!r} is none")
-
-
-def check_change(change: object) -> None:
-    if not isinstance(change, FactChange | RuleChange):
-        raise TidelogError(
-            f"error: a change is a FactChange or a RuleChange; {change!r} is neither"
-        )
-    if change.op not in ("+", "-"):
-        raise TidelogError(f"error: a change has the sign + or -; {change.op!r} is neither")
-
-
-def _refuse(message: str, clause: Clause, sources: Sources | None) -> None:
-    raise ProgramError([Diagnostic(message, clause.at)], sources)
-
-
-def _strict(change: FactChange, why: str, sources: Sources | None) -> TidelogError:
-    message = f"{why}: {change_text(change)}"
-    advice = "without strict mode such a change does nothing"
-    if change.at.line:
-        return ProgramError([Diagnostic(message, change.at, advice)], sources)
-    return DataError(f"error: {message}\n    {advice}")

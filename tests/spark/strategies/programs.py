@@ -10,7 +10,7 @@ from tidelog.formats import spark_columns
 from tidelog.plan import analyse
 from tidelog.program.rules import CheckedProgram, Stratum
 from tidelog.program.table import Table
-from tidelog.spark.strategies import Made, Options, choose, materialise
+from tidelog.spark.strategies import Inputs, Made, Options, choose, materialise
 from tidelog.text import parse
 
 Rows = Iterable[tuple[Any, ...]]
@@ -59,7 +59,10 @@ def run(
         name = forced if stratum.recursive else "shuffle"
         strategy = choose(stratum, program.relations, name)
         taken.append(strategy.name)
-        made = materialise(strategy, spark, stratum, program.relations, known.__getitem__, options)
+        made = materialise(
+            strategy,
+            Inputs(spark, stratum, program.relations, known.__getitem__, options or Options()),
+        )
         for name, one in made.items():
             known[name] = one.frame
             found[name] = rows_of(program, name, one)

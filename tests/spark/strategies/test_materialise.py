@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from bench.data import STREAMS
+from bench.spark.components import labels
 from tests.spark.strategies.programs import Rows, checked, local, rows_of, run, same
 from tidelog import Database, Limits
 from tidelog.formats import spark_columns
 from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.program.table import Table
-from tidelog.spark.strategies import Options, choose, materialise, shuffle
-from tidelog.spark.strategies.components import labels
+from tidelog.spark.strategies import Inputs, Options, choose, materialise, shuffle
 from tidelog.spark.strategies.fuse import fuse
 
 EDGE = ".decl edge(x: number, y: number) "
@@ -124,7 +124,7 @@ def test_ontology(spark: Any) -> None:
     (stratum,) = fuse(program.strata)
     strategy = choose(stratum, program.relations)
     options = Options(tables=tables, small=0)
-    made = materialise(strategy, spark, stratum, program.relations, read, options)
+    made = materialise(strategy, Inputs(spark, stratum, program.relations, read, options))
     assert {name: one.count for name, one in made.items()} == {
         name: len(expected[name]) for name in made
     }
@@ -159,10 +159,12 @@ def test_labels(spark: Any) -> None:
     kinds = program.relations["e"]
     frame = spark_columns.to_frame(spark, kinds, spark_columns.as_arrow(kinds, edges))
     found = labels(
-        spark,
-        program.strata[-1],
-        program.relations,
-        lambda name: frame.limit(0) if name == "r" else frame,
+        Inputs(
+            spark,
+            program.strata[-1],
+            program.relations,
+            lambda name: frame.limit(0) if name == "r" else frame,
+        )
     )
     label = dict(map(tuple, found.collect()))
     pairs = local(text, {"e": edges})["r"]

@@ -11,7 +11,7 @@ import pytest
 from tests.spark.strategies.programs import Rows, checked, local
 from tidelog.formats import spark_columns
 from tidelog.program.rules import CheckedProgram
-from tidelog.spark.strategies import Made, Options, choose, materialise
+from tidelog.spark.strategies import Inputs, Made, Options, choose, materialise
 from tidelog.spark.strategies.patch import patched
 from tidelog.spark.strategies.rederive import Renewed, renewed
 from tidelog.spark.strategies.slices import Overlay, affected
@@ -39,14 +39,14 @@ class Stored:
         self.strategy = choose(self.stratum, self.program.relations)
         assert self.strategy.name == "pivot"
         tables = {name: self.arrow(name, facts.get(name, ())) for name in self.program.relations}
-        self.state = materialise(
-            self.strategy,
-            spark,
-            self.stratum,
-            self.program.relations,
-            lambda name: pytest.fail(f"{name} was read"),
-            Options(tables=tables),
-        )
+        self.state = materialise(self.strategy, self.inputs(tables))
+
+    def inputs(self, tables: dict[str, Any]) -> Inputs:
+        def read(name: str) -> Any:
+            pytest.fail(f"{name} was read")
+
+        names = self.program.relations
+        return Inputs(self.spark, self.stratum, names, read, Options(tables=tables))
 
     def arrow(self, name: str, rows: Rows) -> Any:
         return spark_columns.as_arrow(self.program.relations[name], rows)
@@ -55,13 +55,9 @@ class Stored:
         names = self.program.relations
         return renewed(
             self.strategy,
-            self.spark,
-            self.stratum,
-            names,
-            lambda name: pytest.fail(f"{name} was read"),
+            self.inputs({name: self.arrow(name, facts.get(name, ())) for name in names}),
             {name: self.arrow(name, rows) for name, rows in deltas.items()},
             self.state,
-            Options(tables={name: self.arrow(name, facts.get(name, ())) for name in names}),
         )
 
     def affected(self, deltas: Facts, **more: Any) -> Facts | None:

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Any
 
 from tidelog.changes.policies.policy import Arrived, Base, Finished, Look, finished
 from tidelog.changes.policies.sequential import Sequential
 from tidelog.changes.policies.shared_transaction import Overlap
 from tidelog.changes.policies.update_queue import PORTION, Taken, UpdateQueue
-from tidelog.control.limits import Limits, Show
 from tidelog.maintain.report import Report
-from tidelog.transaction.delta import Delta
+from tidelog.transaction.transaction import Options
 
 MOST = 1000  # updates that settle together
 MANY = 1 << 18  # changes, without those of the largest update, which others may always join
@@ -26,30 +24,17 @@ LITTER = 1 << 14  # deleted facts whose memory is not freed yet; or a quarter of
 
 
 class FullyDynamic:
-    def __init__(
-        self,
-        database: Base,
-        look: Look,
-        algorithm: str | None = None,
-        *,
-        limits: Limits | None = None,
-        progress: Show | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, database: Base, look: Look, options: Options) -> None:
         self._database = database
         self._look = look
-        self._algorithm = algorithm or database._algorithm
-        self._limits = limits or database._limits
-        self._progress = progress
+        self._options = options
         self._overlap: Overlap | None = None
         self._joined: list[Taken] = []
         self._queue = UpdateQueue()  # updates that have not joined yet
         self._taken = 0  # changes taken since updates last joined
         self._changes = self._largest = 0  # of all joined updates, and of the largest
         self._ready: Arrived | None = None  # an update that arrived during a step
-        self._alone = Sequential(
-            database, look, algorithm, limits=limits, progress=progress, **options
-        )
+        self._alone = Sequential(database, look, options)
 
     @property
     def busy(self) -> bool:
@@ -74,9 +59,7 @@ class FullyDynamic:
             return
         taken, changes = Taken(update, perf_counter()), update.last_changes()
         if self._overlap is None:
-            self._overlap = Overlap(
-                self._database, self._algorithm, self._limits, self._progress, self._waits
-            )
+            self._overlap = Overlap(self._database, self._options, self._waits)
         self._joined.append(taken)
         self._queue.add(taken, changes)
         size = len(update.changes)
@@ -126,7 +109,7 @@ class FullyDynamic:
         self._changes = self._largest = 0
         work = overlap.working / len(joined)
         delta, report = overlap.settle()
-        nothing, last = Delta({}, overlap._visible()), joined[-1]
+        nothing, last = delta.unchanged(), joined[-1]
         return [
             finished(
                 one.update,

@@ -13,20 +13,18 @@ tries both, with updates of about the same size, and keeps to the faster.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter, thread_time
-from typing import Any
 
 from tidelog.changes.apply import apply
 from tidelog.changes.policies.policy import Arrived, Base, Finished, Look, finished
 from tidelog.changes.policies.sequential import Sequential
-from tidelog.control.limits import Limits, Show
 from tidelog.engine import FactSet
 from tidelog.maintain.driver.marking import Marks, Next
 from tidelog.program.changes import Op
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.table import Table
-from tidelog.transaction.transaction import Transaction
+from tidelog.transaction.transaction import Options, Transaction
 
 ALGORITHMS = ("auto", "dred", "bf")
 TRIALS = 2  # updates of each size that are tried with marks, and without
@@ -46,7 +44,7 @@ class Marked(Transaction):
         self._looking = look
         if last is not None:
             last.last = None  # older marks are not needed
-        self.marks = Marks(last=last, implicit=self._algorithm == "dred")
+        self.marks = Marks(last=last, implicit=self._options.algorithm == "dred")
 
     @property
     def next(self) -> Arrived | None:
@@ -112,17 +110,8 @@ class Costs:
 
 
 class Marking:
-    def __init__(
-        self,
-        database: Base,
-        look: Look,
-        algorithm: str | None = None,
-        *,
-        limits: Limits | None = None,
-        progress: Show | None = None,
-        **options: Any,
-    ) -> None:
-        self._algorithm = algorithm or database._algorithm
+    def __init__(self, database: Base, look: Look, options: Options) -> None:
+        self._algorithm = options.algorithm
         if self._algorithm not in ALGORITHMS:
             raise TidelogError(
                 f"error: the policy marking does not support the algorithm {self._algorithm}\n"
@@ -130,14 +119,11 @@ class Marking:
             )
         self._database = database
         self._look = look
-        self._limits = limits or database._limits
-        self._progress = progress
+        self._options = options
         self._update: Arrived | None = None
         self._last: Marks | None = None
         self._costs: dict[int, Costs] = {}
-        self._alone = Sequential(
-            database, look, algorithm, limits=limits, progress=progress, **options
-        )
+        self._alone = Sequential(database, look, options)
 
     @property
     def busy(self) -> bool:
@@ -174,15 +160,8 @@ class Marking:
 
     def _transaction(self, marking: bool) -> Marked:
         algorithm = "dred" if marking and self._algorithm == "auto" else self._algorithm
-        tx = Marked(
-            self._database._backend,
-            self._database._state,
-            algorithm=algorithm,
-            strict=False,
-            dry_run=False,
-            limits=self._limits,
-            progress=self._progress,
-        )
+        options = replace(self._options, algorithm=algorithm)
+        tx = Marked(self._database._backend, self._database._state, options)
         if marking:
             tx.mark(self._look, self._last)
         return tx

@@ -8,17 +8,17 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Protocol
 
 from tidelog.changes import NAMES
-from tidelog.control.limits import Limits, Show
 from tidelog.maintain.report import Report
 from tidelog.plan.draft import did_you_mean
 from tidelog.program.changes import FactChange, Op, RuleChange
 from tidelog.program.diagnostics import Sources, TidelogError
 from tidelog.transaction.backend import Backend
 from tidelog.transaction.delta import Delta
-from tidelog.transaction.transaction import Row, State, Transaction
+from tidelog.transaction.state import State
+from tidelog.transaction.transaction import Options, Row, Transaction
 
 Changes = dict[str, dict[Row, Op]]  # by relation: facts, and whether they are inserted or deleted
 
@@ -86,18 +86,8 @@ class Base(Protocol):
     def _backend(self) -> Backend: ...
 
     _state: State
-    _limits: Limits
-    _algorithm: str
 
-    def _transaction(
-        self,
-        *,
-        algorithm: str | None = None,
-        strict: bool | None = None,
-        dry_run: bool = False,
-        limits: Limits | None = None,
-        progress: Show | None = None,
-    ) -> Transaction:
+    def _transaction(self, options: Options) -> Transaction:
         """A transaction, even while a stream is open."""
 
 
@@ -138,13 +128,12 @@ class Policy(Protocol):
         """Undo unfinished updates, after an error or Ctrl-C, or when the stream is closed."""
 
 
-Make = Callable[..., Policy]  # (database, look, algorithm, limits=…, progress=…, …)
+Make = Callable[[Base, Look, Options], Policy]
 
 
 def _of(module: str, name: str) -> Make:
-    def make(database: Base, look: Look, algorithm: str | None = None, **options: Any) -> Policy:
-        home = importlib.import_module(module)
-        made: Policy = getattr(home, name)(database, look, algorithm, **options)
+    def make(database: Base, look: Look, options: Options) -> Policy:
+        made: Policy = getattr(importlib.import_module(module), name)(database, look, options)
         return made
 
     return make

@@ -8,31 +8,14 @@ from time import perf_counter
 
 from tidelog.changes.apply import apply
 from tidelog.changes.policies.policy import Arrived, Base, Finished, Look, finished
-from tidelog.control.limits import Limits, Show
+from tidelog.transaction.transaction import Options
 
 
 class Sequential:
     """Begins an update when the one before is finished."""
 
-    def __init__(
-        self,
-        database: Base,
-        look: Look,
-        algorithm: str | None = None,
-        *,
-        strict: bool | None = None,
-        dry_run: bool = False,
-        limits: Limits | None = None,
-        progress: Show | None = None,
-    ) -> None:
-        self._begin = partial(
-            database._transaction,
-            algorithm=algorithm,
-            strict=strict,
-            dry_run=dry_run,
-            limits=limits,
-            progress=progress,
-        )
+    def __init__(self, database: Base, look: Look, options: Options) -> None:
+        self._begin = partial(database._transaction, options)
         self._update: Arrived | None = None
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tidelog.changes.policies.policy import Base, Changes
-from tidelog.control.limits import Interrupts, Limits, Show, Watch
+from tidelog.control.limits import Interrupts, Watch
 from tidelog.engine import FactSet
 from tidelog.formats.frames import to_table
 from tidelog.maintain.driver.algorithms import WHOLE
@@ -17,7 +17,7 @@ from tidelog.maintain.driver.overlap_whole import OverlappingWholeUpdates
 from tidelog.maintain.report import Report
 from tidelog.program.changes import Op
 from tidelog.transaction.delta import Delta
-from tidelog.transaction.transaction import Transaction
+from tidelog.transaction.transaction import Options, Transaction
 
 PIECE = 2048  # deleted facts whose memory is freed at a time
 SPELL = STEP / 2  # seconds of work between two checks for updates
@@ -30,40 +30,24 @@ class Overlap(Transaction):
     kept, and more may join; rolling back undoes those that have joined since.
     """
 
-    def __init__(
-        self,
-        base: Base,
-        algorithm: str,
-        limits: Limits,
-        progress: Show | None,
-        waiting: Callable[[], bool],
-    ) -> None:
-        super().__init__(
-            base._backend,
-            base._state,
-            algorithm=algorithm,
-            strict=False,
-            dry_run=False,
-            limits=limits,
-            progress=progress,
-        )
+    def __init__(self, base: Base, options: Options, waiting: Callable[[], bool]) -> None:
+        super().__init__(base._backend, base._state, options)
         engine, state, book = base._backend.store.overlapping, self._state, self._book
         assert engine is not None, "the policy is refused where updates do not overlap"
         self._overlapping = engine
         E, I = self._engine.explicit, self._engine.all
         self._interrupts = Interrupts(whole=True, quiet=True)
-        self._watch = Watch(limits, self._engine.facts, progress, self._interrupts)
+        self._watch = Watch(options.limits, self._engine.facts, options.progress, self._interrupts)
         self.spell = SPELL
         self.working = 0.0  # seconds
-        shared = (engine, E, I, self._watch, state.memory, book.strata)
-        whole = WHOLE.get(algorithm)
+        shared = (engine, E, I, self._watch, state.memory)
+        whole = WHOLE.get(options.algorithm)
         self.flow: OverlappingUpdates | OverlappingWholeUpdates
         if whole is not None:
-            self.flow = OverlappingWholeUpdates(*shared, whole, self.report)
+            self.flow = OverlappingWholeUpdates(*shared, book.strata, whole, self.report)
         else:
-            choose = partial(stepwise, algorithm)
-            book_of = (book.stratum_of, book.readers)
-            self.flow = OverlappingUpdates(*shared, *book_of, choose, self.report)
+            choose = partial(stepwise, options.algorithm)
+            self.flow = OverlappingUpdates(*shared, book, choose, self.report)
         self.flow.waiting = waiting
 
     @property

@@ -111,6 +111,19 @@ class Noted:
         return self
 
 
+class Book(Protocol):
+    """The strata of a program, and which relations rules read."""
+
+    @property
+    def strata(self) -> Sequence[Stratum]: ...
+
+    @property
+    def stratum_of(self) -> Mapping[str, int]: ...
+
+    @property
+    def readers(self) -> Mapping[str, Iterable[str]]: ...
+
+
 class OverlappingUpdates:
     """The materialisation while updates overlap."""
 
@@ -121,9 +134,7 @@ class OverlappingUpdates:
         I: FactSet,
         watch: Watch,
         memory: Memory,
-        strata: Sequence[Stratum],
-        stratum_of: Mapping[str, int],
-        readers: Mapping[str, Iterable[str]],
+        book: Book,
         algorithm: Callable[[Stratum, Memory], Stepwise],
         report: Report,
     ) -> None:
@@ -136,7 +147,7 @@ class OverlappingUpdates:
         self.steps = 0
         self._handled = 0  # facts, in the step under way
         self.u = Context(engine, E, I, _Patient(self, watch), memory, report=report)
-        self._strata, self._stratum_of, self._readers = strata, stratum_of, readers
+        self._strata, self._stratum_of, self._readers = book.strata, book.stratum_of, book.readers
         self._choose = algorithm
         self._algorithms: dict[int, Stepwise] = {}
         self._works: dict[int, Work] = {}
@@ -337,6 +348,13 @@ class OverlappingUpdates:
         found = self.engine.cut(facts, self.size if most is None else most, relations)
         self._handled = max(self._handled, len(found))
         return found
+
+    def share(self, stratum: Stratum, D: FactSet, A: FactSet) -> int:
+        """How many lower facts to follow in a step. A group is evaluated as a whole, however few of
+        its facts have changed: where there are groups, half of the facts that are left, so that
+        none is evaluated often."""
+        grouped = self.u.memory.known(stratum).grouped
+        return max(self.size, (len(D) + len(A)) // 2) if grouped else self.size
 
     def delete(self, F: FactSet) -> None:
         """Delete facts of a stratum from I."""

@@ -172,15 +172,15 @@ def keys(parts: int) -> list[int]:
     return [found[part] for part in range(parts)]
 
 
-def _murmur(number: int, seed: int = 42) -> int:
-    """Spark's hash of an int: MurmurHash3 of one word, signed."""
+def _murmur(number: int) -> int:
+    """Spark's hash of an int: MurmurHash3 of one word, with the seed 42, signed."""
     word = (1 << 32) - 1
 
     def turned(x: int, by: int) -> int:
         return ((x << by) | (x >> (32 - by))) & word
 
     k = (turned((number * 0xCC9E2D51) & word, 15) * 0x1B873593) & word
-    h = (turned(seed ^ k, 13) * 5 + 0xE6546B64) & word
+    h = (turned(42 ^ k, 13) * 5 + 0xE6546B64) & word
     h ^= 4
     h = ((h ^ (h >> 16)) * 0x85EBCA6B) & word
     h = ((h ^ (h >> 13)) * 0xC2B2AE35) & word

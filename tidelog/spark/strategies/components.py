@@ -7,16 +7,16 @@ their pairs. Two jobs, however long the paths are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidelog.formats import spark_columns
-from tidelog.program.rules import Relation, Stratum
+from tidelog.program.rules import Relation
 from tidelog.program.table import Column, SymbolColumn, Table
 from tidelog.spark.strategies import graph_loops
 from tidelog.spark.strategies.blobs import CHUNK, pack, unpack
@@ -24,68 +24,36 @@ from tidelog.spark.strategies.choose import Strategy
 from tidelog.spark.strategies.executor_errors import Told
 from tidelog.spark.strategies.partition_state import (
     BLOBS,
+    Inputs,
     Made,
-    Options,
-    Read,
     blob_row,
     check,
-    described,
     frames,
-    parts_of,
-    title,
     too_many,
 )
 from tidelog.spark.strategies.spanning_forest import forests, numbered
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 Numbers = NDArray[np.int64]
 
 
-def materialise(
-    strategy: Strategy,
-    spark: SparkSession,
-    stratum: Stratum,
-    relations: Mapping[str, Relation],
-    read: Read,
-    options: Options,
-) -> dict[str, Made]:
+def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, Made]:
     from tidelog.spark.strategies.accumulator import ByPart
 
-    relation = relations[stratum.relations[0]]
-    classes = Classes.of(forests(spark, stratum, relations, read, options))
-    most = options.limits.max_facts
-    if most is not None and classes.pairs > most:
-        raise too_many(most, stratum)
-    context, parts = spark.sparkContext, parts_of(spark, options)
+    stratum, limits, parts = inputs.stratum, inputs.options.limits, inputs.parts
+    relation = inputs.relations[stratum.relations[0]]
+    classes = Classes.of(forests(inputs))
+    if limits.max_facts is not None and classes.pairs > limits.max_facts:
+        raise too_many(limits.max_facts, stratum)
+    context = inputs.spark.sparkContext
     tally = context.accumulator({}, ByPart())
     sent = context.broadcast((relation, pack_nodes(relation, classes), classes.bounds))
-    with described(spark, f"{title(stratum)}: pairs of components"):
-        tasks = spark.range(0, parts, 1, parts)
+    with inputs.described("pairs of components"):
+        tasks = inputs.spark.range(0, parts, 1, parts)
         blobs = tasks.mapInArrow(_pairs(sent, tally, classes.shares(parts)), BLOBS)
         blobs = blobs.localCheckpoint()
-    counts = check(tally.value, parts, options.limits, stratum)
+    counts = check(tally.value, parts, limits, stratum)
     sent.destroy()
-    return frames(blobs, counts, stratum.relations, relations)
-
-
-def labels(
-    spark: SparkSession,
-    stratum: Stratum,
-    relations: Mapping[str, Relation],
-    read: Read,
-    options: Options | None = None,
-) -> DataFrame:
-    """Each node (c0) with its component's representative (c1), instead of all pairs."""
-    relation = relations[stratum.relations[0]]
-    classes = Classes.of(forests(spark, stratum, relations, read, options or Options()))
-    first = classes.bounds[:, 0]
-    found = pa.table(
-        [classes.nodes, classes.nodes.take(pa.array(first))],
-        schema=spark_columns.arrow_schema(relation),
-    )
-    return spark_columns.to_frame(spark, relation, found)
+    return frames(blobs, counts, stratum.relations, inputs.relations)
 
 
 class Classes:

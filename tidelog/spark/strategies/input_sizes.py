@@ -6,14 +6,14 @@ will add is unknown: a wrong guess costs time and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tidelog.formats import spark_columns
 from tidelog.program.rules import Literal, Relation, Rule, Stratum
 from tidelog.program.syntax import Constant, Variable
-from tidelog.spark.strategies.partition_state import Options, Read, by_signature
+from tidelog.spark.strategies.partition_state import Inputs
 from tidelog.spark.strategies.partitioning import Route, Where, where
 
 Pattern = tuple[str, Where]
@@ -64,11 +64,10 @@ def matched(rule: Rule, constants: Where) -> Pattern | None:
     return atoms[0].relation, tuple(found)
 
 
-def measured(
-    stratum: Stratum, relations: Mapping[str, Relation], read: Read, options: Options
-) -> Sizes:
+def measured(inputs: Inputs) -> Sizes:
     """The number of facts of each relation, and of those that match atoms with constants. No job
     runs if the sizes are known and there are no such atoms."""
+    stratum, small = inputs.stratum, inputs.options.small
     patterns = _patterns(stratum)
     inside = frozenset(stratum.relations)
     lower = {n for rule in stratum.rules for n, _ in rule.reads()} - inside
@@ -76,14 +75,14 @@ def measured(
     counts: dict[Pattern, int] = {}
     asked = []
     for pattern in sorted(wanted, key=repr):
-        size = _known(pattern, relations, options)
+        size = _known(pattern, inputs)
         if size is None:
             asked.append(pattern)
         else:
             counts[pattern] = size
-    counts |= _counted(asked, relations, read, options)
+    counts |= _counted(asked, inputs)
     sizes = {name: counts[name, ()] for name in lower}
-    return Sizes(_together(sizes, options.small), counts, stratum, options.small)
+    return Sizes(_together(sizes, small), counts, stratum, small)
 
 
 def _together(sizes: Mapping[str, int], small: int) -> frozenset[str]:
@@ -102,16 +101,16 @@ def _together(sizes: Mapping[str, int], small: int) -> frozenset[str]:
     return frozenset(found)
 
 
-def _known(pattern: Pattern, relations: Mapping[str, Relation], options: Options) -> int | None:
+def _known(pattern: Pattern, inputs: Inputs) -> int | None:
     """The count, if the driver knows it."""
     name, constants = pattern
-    size = options.size(name)
+    size = inputs.options.size(name)
     if not constants or size == 0:
         return size
-    held = options.tables.get(name)
+    held = inputs.options.tables.get(name)
     if held is None:
         return None
-    table = spark_columns.from_arrow(relations[name], held)
+    table = spark_columns.from_arrow(inputs.relations[name], held)
     return int(Route(None, constants).meets(table).sum())
 
 
@@ -133,29 +132,16 @@ def _patterns(stratum: Stratum) -> set[Pattern]:
     return atoms | copied
 
 
-def _counted(
-    asked: Iterable[Pattern], relations: Mapping[str, Relation], read: Read, options: Options
-) -> dict[Pattern, int]:
+def _counted(patterns: list[Pattern], inputs: Inputs) -> dict[Pattern, int]:
     from pyspark.sql import functions as F
 
-    patterns = list(asked)
+    relations = inputs.relations
     names = list(dict.fromkeys(name for name, _ in patterns))
     numbers = {name: i for i, name in enumerate(names)}
     found: dict[Pattern, int] = {}
-    for frame in by_signature(names, relations, read, options):
+    for frame in inputs.by_signature(names):
         kinds = tuple(frame.dtypes[1:])
-        here = [
-            p
-            for p in patterns
-            if tuple(
-                zip(
-                    spark_columns.names(relations[p[0]]),
-                    spark_columns.types(relations[p[0]]),
-                    strict=True,
-                )
-            )
-            == kinds
-        ]
+        here = [pattern for pattern in patterns if _columns(relations[pattern[0]]) == kinds]
         sums = [
             F.sum(_matches(relations[name], numbers[name], constants).cast("bigint"))
             for name, constants in here

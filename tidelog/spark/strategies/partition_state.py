@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -80,10 +80,6 @@ class Made:
         return opened(self.blobs, self.relation)
 
 
-def parts_of(spark: SparkSession, options: Options) -> int:
-    return options.parts or max(1, spark.sparkContext.defaultParallelism)
-
-
 @contextmanager
 def described(spark: SparkSession, text: str) -> Iterator[None]:
     """Describe the jobs of the block with this text in Spark's own pages."""
@@ -102,54 +98,74 @@ def title(stratum: Stratum) -> str:
     return ", ".join(shown[:3]) + (f" and {more} more" if more > 0 else "")
 
 
-# Frames of several relations, in one.
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """A stratum to derive. `read` returns the explicit facts of a relation of the stratum, and all
+    facts of a lower one."""
 
+    spark: SparkSession
+    stratum: Stratum
+    relations: Mapping[str, Relation]
+    read: Read
+    options: Options = field(default_factory=Options)
 
-def by_signature(
-    names: Sequence[str], relations: Mapping[str, Relation], read: Read, options: Options
-) -> list[DataFrame]:
-    """Frames with a column `r` before the relation's columns, which numbers the relation among
-    `names`: one frame per list of types, because a plan for every relation would take longer than
-    its facts."""
-    from pyspark.sql import functions as F
+    @property
+    def parts(self) -> int:
+        return self.options.parts or max(1, self.spark.sparkContext.defaultParallelism)
 
-    alike: dict[tuple[str, ...], list[DataFrame]] = {}
-    stored: dict[tuple[tuple[str, ...], int], list[int]] = {}  # by types and frame of blobs
-    for i, name in enumerate(names):
-        types = tuple(spark_columns.types(relations[name]))
-        blobs = options.blobs.get(name)
-        if blobs is not None:
-            stored.setdefault((types, id(blobs)), []).append(i)
-        else:
-            frame = read(name).select(F.lit(i).alias("r"), *spark_columns.names(relations[name]))
-            alike.setdefault(types, []).append(frame)
-    for (types, _), numbers in stored.items():
-        mine = {i: relations[names[i]] for i in numbers}
-        found = opened_together(options.blobs[names[numbers[0]]], mine)
-        alike.setdefault(types, []).append(found)
-    return [union(frames) for frames in alike.values()]
+    def described(self, text: str) -> AbstractContextManager[None]:
+        """Describe the jobs of the block, as of this stratum."""
+        return described(self.spark, f"{title(self.stratum)}: {text}")
 
+    def filled(self, names: Iterable[str]) -> list[str]:
+        """The relations that are not known to be empty."""
+        return [name for name in names if self.options.size(name) != 0]
 
-def collected(
-    spark: SparkSession,
-    names: Iterable[str],
-    relations: Mapping[str, Relation],
-    read: Read,
-    options: Options,
-) -> dict[str, list[bytes]]:
-    """Facts of whole relations as blobs in the driver, to be broadcast."""
-    found = {name: options.tables.get(name) for name in names}
-    missing = [name for name, table in found.items() if table is None and options.size(name) != 0]
-    for frame in by_signature(missing, relations, read, options):
-        table = frame.toArrow()
-        numbers = table.column("r")
-        for i in numbers.unique().to_pylist():
-            mine = table.filter(pc.equal(numbers, i)).drop_columns("r")
-            found[missing[i]] = mine
-    return {
-        name: [] if table is None else _packed(relations[name], table)
-        for name, table in found.items()
-    }
+    def used(self) -> dict[str, Relation]:
+        """The relations of the stratum, and those that its rules read."""
+        used = {name for rule in self.stratum.rules for name, _ in rule.reads()}
+        used |= {*self.stratum.relations}
+        return {name: relation for name, relation in self.relations.items() if name in used}
+
+    def by_signature(self, names: Sequence[str]) -> list[DataFrame]:
+        """Frames with a column `r` before the relation's columns, which numbers the relation among
+        `names`: one frame per list of types, because a plan for every relation would take longer
+        than its facts."""
+        from pyspark.sql import functions as F
+
+        alike: dict[tuple[str, ...], list[DataFrame]] = {}
+        stored: dict[tuple[tuple[str, ...], int], list[int]] = {}  # by types and frame of blobs
+        for i, name in enumerate(names):
+            relation, blobs = self.relations[name], self.options.blobs.get(name)
+            types = tuple(spark_columns.types(relation))
+            if blobs is not None:
+                stored.setdefault((types, id(blobs)), []).append(i)
+            else:
+                frame = self.read(name).select(F.lit(i).alias("r"), *spark_columns.names(relation))
+                alike.setdefault(types, []).append(frame)
+        for (types, _), numbers in stored.items():
+            mine = {i: self.relations[names[i]] for i in numbers}
+            found = opened_together(self.options.blobs[names[numbers[0]]], mine)
+            alike.setdefault(types, []).append(found)
+        return [union(frames) for frames in alike.values()]
+
+    def collected(
+        self, names: Iterable[str], what: str = "facts for every part"
+    ) -> dict[str, list[bytes]]:
+        """Facts of whole relations as blobs in the driver, to be broadcast."""
+        found = {name: self.options.tables.get(name) for name in names}
+        missing = self.filled(name for name, table in found.items() if table is None)
+        with self.described(what):
+            for frame in self.by_signature(missing):
+                table = frame.toArrow()
+                numbers = table.column("r")
+                for i in numbers.unique().to_pylist():
+                    mine = table.filter(pc.equal(numbers, i)).drop_columns("r")
+                    found[missing[i]] = mine
+        return {
+            name: [] if table is None else _packed(self.relations[name], table)
+            for name, table in found.items()
+        }
 
 
 def _packed(relation: Relation, table: pa.Table) -> list[bytes]:

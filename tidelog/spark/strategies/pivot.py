@@ -8,86 +8,53 @@ Facts stay in the part where they were derived; `slices` handles updates.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 
 from tidelog.program.diagnostics import TidelogError
-from tidelog.program.rules import Relation, Rule, Stratum
+from tidelog.program.rules import Rule, Stratum
 from tidelog.program.table import Table
 from tidelog.spark.strategies.blobs import chunks
 from tidelog.spark.strategies.choose import Strategy, apart, whole
 from tidelog.spark.strategies.executor_errors import Fault, Told
 from tidelog.spark.strategies.partition_engine import Cargo, Share, Tables, gathered
-from tidelog.spark.strategies.partition_state import (
-    BLOBS,
-    Made,
-    Options,
-    Read,
-    blob_row,
-    check,
-    collected,
-    described,
-    frames,
-    parts_of,
-    title,
-)
+from tidelog.spark.strategies.partition_state import BLOBS, Inputs, Made, blob_row, check, frames
 from tidelog.spark.strategies.partitioning import Placing, Route
 from tidelog.spark.strategies.route import arrivals, at_home, divide
 from tidelog.spark.strategies.search import reached
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
-
-def materialise(
-    strategy: Strategy,
-    spark: SparkSession,
-    stratum: Stratum,
-    relations: Mapping[str, Relation],
-    read: Read,
-    options: Options,
-) -> dict[str, Made]:
+def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, Made]:
     from tidelog.spark.strategies.accumulator import ByPart
 
-    cargo = _cargo(strategy, spark, stratum, relations, read, options)
-    context = spark.sparkContext
+    cargo, stratum = _cargo(strategy, inputs), inputs.stratum
+    context = inputs.spark.sparkContext
     tally = context.accumulator({}, ByPart())
     sent = context.broadcast(cargo)
-    divided = [n for n in cargo.placing.routes if options.size(n) != 0]
-    divided = [name for name in divided if name not in cargo.whole]
-    with described(spark, f"{title(stratum)}: fixpoint by pivot"):
-        inputs = divide(spark, divided, relations, read, cargo.placing, cargo.parts, options)
-        inputs = at_home(inputs, cargo.parts)
-        blobs = inputs.mapInArrow(_fixpoint(sent, tally), BLOBS).localCheckpoint()
-    counts = check(tally.value, cargo.parts, options.limits, stratum)
+    divided = [name for name in inputs.filled(cargo.placing.routes) if name not in cargo.whole]
+    with inputs.described("fixpoint by pivot"):
+        pieces = at_home(divide(inputs, divided, cargo.placing, cargo.parts), cargo.parts)
+        blobs = pieces.mapInArrow(_fixpoint(sent, tally), BLOBS).localCheckpoint()
+    counts = check(tally.value, cargo.parts, inputs.options.limits, stratum)
     sent.destroy()
-    return frames(blobs, counts, stratum.relations, relations)
+    return frames(blobs, counts, stratum.relations, inputs.relations)
 
 
-def _cargo(
-    strategy: Strategy,
-    spark: SparkSession,
-    stratum: Stratum,
-    relations: Mapping[str, Relation],
-    read: Read,
-    options: Options,
-) -> Cargo:
+def _cargo(strategy: Strategy, inputs: Inputs) -> Cargo:
+    stratum = inputs.stratum
     names = whole(stratum, strategy)
     if strategy.closure is not None and strategy.closure.kind == "transitive":
         names += stratum.relations  # every part continues with the same facts
-    with described(spark, f"{title(stratum)}: facts for every part"):
-        broadcast = collected(spark, names, relations, read, options)
-    used = {name for rule in stratum.rules for name, _ in rule.reads()} | {*stratum.relations}
     return Cargo(
         uuid.uuid4().hex,
         stratum,
-        {name: relations[name] for name in relations if name in used},
+        inputs.used(),
         placed(strategy, stratum, frozenset(names)),
-        parts_of(spark, options),
-        broadcast,
-        options.limits,
+        inputs.parts,
+        inputs.collected(names),
+        inputs.options.limits,
         strategy.closure,
     )
 

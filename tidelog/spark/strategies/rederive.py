@@ -11,38 +11,24 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidelog.formats import spark_columns
 from tidelog.program.diagnostics import TidelogError
-from tidelog.program.rules import Relation, Stratum
+from tidelog.program.rules import Relation
 from tidelog.program.table import Table
 from tidelog.spark.strategies.blobs import chunks, concat, from_bytes, pack, select, to_bytes
 from tidelog.spark.strategies.choose import Strategy
 from tidelog.spark.strategies.executor_errors import Fault, Told
 from tidelog.spark.strategies.partition_engine import Cargo, Share, gathered
-from tidelog.spark.strategies.partition_state import (
-    BLOBS,
-    Made,
-    Options,
-    Read,
-    batch,
-    check,
-    collected,
-    described,
-    frames,
-    title,
-)
+from tidelog.spark.strategies.partition_state import BLOBS, Inputs, Made, batch, check, frames
 from tidelog.spark.strategies.patch import SMALL
 from tidelog.spark.strategies.pivot import placed
 from tidelog.spark.strategies.search import reached
 from tidelog.spark.strategies.slices import Facts, Reach, led_to, plain, reached_by
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 CAME, WENT = "+", "-"  # before the names of relations, in blobs of the difference
 
@@ -69,38 +55,35 @@ class Change:
 
 def renewed(
     strategy: Strategy,
-    spark: SparkSession,
-    stratum: Stratum,
-    relations: Mapping[str, Relation],
-    read: Read,
+    inputs: Inputs,
     deltas: Mapping[str, pa.Table],
     state: Mapping[str, Made],
-    options: Options,
 ) -> Renewed | None:
-    """The stratum after a change. `read` returns facts after it, and `deltas` has the inserted and
+    """The stratum after a change. `inputs` are those after it, and `deltas` has the inserted and
     deleted ones (see `slices.affected`); None if the rules do not say which slices are reached."""
     from pyspark.sql import functions as F
 
     from tidelog.spark.strategies.accumulator import ByPart
 
+    stratum, relations, limits = inputs.stratum, inputs.relations, inputs.options.limits
     lower = {
         # Deleted facts lead to slices, too, joined with other deleted facts.
         name: pa.concat_tables([table, deltas[name]]) if name in deltas else table
-        for name, table in options.tables.items()
+        for name, table in inputs.options.tables.items()
     }
     reach = reached_by(strategy, stratum, relations, deltas, lower)
     if reach is None:
         return None
-    context = spark.sparkContext
+    context = inputs.spark.sparkContext
     blobs = next(iter(state.values())).blobs
     parts = blobs.rdd.getNumPartitions()
-    change = _change(strategy, spark, stratum, relations, read, reach, parts, options)
+    change = _change(strategy, inputs, reach, parts)
     tally = context.accumulator({}, ByPart())
     sent = context.broadcast(change)
-    with described(spark, f"{title(stratum)}: slices derived anew"):
+    with inputs.described("slices derived anew"):
         fresh = blobs.mapInArrow(_renewer(sent, tally), BLOBS).localCheckpoint()
-    counts = check(tally.value, parts, options.limits, stratum)
-    with described(spark, f"{title(stratum)}: what has changed"):
+    counts = check(tally.value, parts, limits, stratum)
+    with inputs.described("what has changed"):
         rows = fresh.where(~F.col("name").isin(*stratum.relations)).collect()
     sent.destroy()
     kept = fresh.where(F.col("name").isin(*stratum.relations))
@@ -125,20 +108,11 @@ def facts(
     return found
 
 
-def _change(
-    strategy: Strategy,
-    spark: SparkSession,
-    stratum: Stratum,
-    relations: Mapping[str, Relation],
-    read: Read,
-    reach: Reach,
-    parts: int,
-    options: Options,
-) -> Change:
+def _change(strategy: Strategy, inputs: Inputs, reach: Reach, parts: int) -> Change:
+    stratum, relations = inputs.stratum, inputs.relations
     lower = {n for rule in stratum.rules for n, _ in rule.reads()} - {*stratum.relations}
-    with described(spark, f"{title(stratum)}: facts for every part"):
-        names = [*sorted(lower), *stratum.relations]
-        facts = collected(spark, names, relations, read, options)
+    names = [*sorted(lower), *stratum.relations]
+    facts = inputs.collected(names)
     explicit = {name: facts.pop(name) for name in stratum.relations}
     whole = frozenset(names) if strategy.closure is not None else frozenset(lower)
     cargo = Cargo(
@@ -148,7 +122,7 @@ def _change(
         placed(strategy, stratum, whole),
         parts,
         facts,
-        options.limits,
+        inputs.options.limits,
         strategy.closure,
     )
     return Change(cargo, explicit, strategy, reach, reach.known(strategy, relations))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,35 +13,28 @@ from tidelog.program.rules import Relation
 from tidelog.program.table import Table
 from tidelog.spark.packed_frames import union
 from tidelog.spark.strategies.blobs import CHUNK, chunks, concat, keys, pack
-from tidelog.spark.strategies.partition_state import Options, Read, by_signature
+from tidelog.spark.strategies.partition_state import Inputs
 from tidelog.spark.strategies.partitioning import Placing, Route, by_part
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 ROUTED = "part int, name string, blob binary"
 _SCHEMA = pa.schema([("part", pa.int32()), ("name", pa.string()), ("blob", pa.binary())])
 
 
-def divide(
-    spark: SparkSession,
-    names: Sequence[str],
-    relations: Mapping[str, Relation],
-    read: Read,
-    placing: Placing,
-    parts: int,
-    options: Options,
-) -> DataFrame:
+def divide(inputs: Inputs, names: Sequence[str], placing: Placing, parts: int) -> DataFrame:
     """Blobs with the part that each is for, wherever they are; the driver divides its own facts."""
-    held = [name for name in names if name in options.tables]
+    relations, tables = inputs.relations, inputs.options.tables
+    held = [name for name in names if name in tables]
     rows = [(part, "", b"") for part in range(parts)]
     for name in held:
-        table = spark_columns.from_arrow(relations[name], options.tables[name])
+        table = spark_columns.from_arrow(relations[name], tables[name])
         rows += _blobs(relations[name], placing.routes[name], table, parts)
-    found = [spark.createDataFrame(_table(rows), ROUTED)]
-    others = [name for name in names if name not in options.tables]
+    found = [inputs.spark.createDataFrame(_table(rows), ROUTED)]
+    others = [name for name in names if name not in tables]
     known = [(relations[name], placing.routes[name]) for name in others]
-    for frame in by_signature(others, relations, read, options):
+    for frame in inputs.by_signature(others):
         found.append(frame.coalesce(parts).mapInArrow(_router(known, parts), ROUTED))
     return union(found)
 

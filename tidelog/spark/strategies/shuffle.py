@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tidelog.program.rules import Relation, Stratum
 from tidelog.spark.packed_frames import union
 from tidelog.spark.strategies.choose import Strategy
 from tidelog.spark.strategies.exchange import Piece, Sent, result, step
@@ -28,16 +27,12 @@ from tidelog.spark.strategies.input_sizes import measured
 from tidelog.spark.strategies.partition_engine import Cargo
 from tidelog.spark.strategies.partition_state import (
     BLOBS,
+    Inputs,
     Made,
-    Options,
-    Read,
     Round,
     check,
     check_time,
-    collected,
-    described,
     frames,
-    parts_of,
     title,
 )
 from tidelog.spark.strategies.partitioning import place
@@ -45,73 +40,57 @@ from tidelog.spark.strategies.route import divide
 from tidelog.spark.strategies.workers import by_own_workers
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 LONG = 16  # rounds after which their blobs are merged
 
 
-def materialise(
-    strategy: Strategy,
-    spark: SparkSession,
-    stratum: Stratum,
-    relations: Mapping[str, Relation],
-    read: Read,
-    options: Options,
-) -> dict[str, Made]:
+def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, Made]:
     from tidelog.spark.strategies.accumulator import ByPart
 
-    cargo = _cargo(spark, stratum, relations, read, options)
+    cargo, stratum, spark = _cargo(inputs), inputs.stratum, inputs.spark
     context = spark.sparkContext
     sent = context.broadcast(cargo)
-    divided = [n for n in cargo.placing.routes if n in relations and options.size(n) != 0]
-    with described(spark, f"{title(stratum)}: round 1"):
-        inputs = divide(spark, divided, relations, read, cargo.placing, cargo.parts, options)
-        first = inputs.rdd.mapPartitions(_messages).partitionBy(cargo.parts, _part)
-    inboxes, counts, last = _rounds(spark, sent, first, stratum, options)
+    divided = inputs.filled(name for name in cargo.placing.routes if name in inputs.relations)
+    with inputs.described("round 1"):
+        pieces = divide(inputs, divided, cargo.placing, cargo.parts)
+        first = pieces.rdd.mapPartitions(_messages).partitionBy(cargo.parts, _part)
+    inboxes, counts, last = _rounds(inputs, sent, first)
     tally = context.accumulator({}, ByPart())
 
     def owned(inbox: Any, first: int) -> DataFrame:
         found = inbox.mapPartitionsWithIndex(_result(sent, tally, last, first))
         return spark.createDataFrame(found, BLOBS, verifySchema=False)
 
-    with described(spark, f"{title(stratum)}: result"):
+    with inputs.described("result"):
         blobs = union(by_own_workers(context.union(inboxes), owned)).localCheckpoint()
-    check(tally.value, cargo.parts, options.limits, stratum)
+    check(tally.value, cargo.parts, inputs.options.limits, stratum)
     sent.unpersist()
-    return frames(blobs, counts, stratum.relations, relations)
+    return frames(blobs, counts, stratum.relations, inputs.relations)
 
 
-def _cargo(
-    spark: SparkSession,
-    stratum: Stratum,
-    relations: Mapping[str, Relation],
-    read: Read,
-    options: Options,
-) -> Cargo:
-    with described(spark, f"{title(stratum)}: sizes"):
-        sizes = measured(stratum, relations, read, options)
-    placing = place(stratum, relations, sizes.small, sizes.few)
-    used = {name for rule in stratum.rules for name, _ in rule.reads()} | {*stratum.relations}
-    with described(spark, f"{title(stratum)}: facts for every part"):
-        whole = collected(spark, sorted(placing.broadcast & used), relations, read, options)
+def _cargo(inputs: Inputs) -> Cargo:
+    with inputs.described("sizes"):
+        sizes = measured(inputs)
+    placing = place(inputs.stratum, inputs.relations, sizes.small, sizes.few)
+    used = inputs.used()
     return Cargo(
         uuid.uuid4().hex,
-        stratum,
-        {name: relations[name] for name in relations if name in used},
+        inputs.stratum,
+        used,
         placing,
-        parts_of(spark, options),
-        whole,
-        options.limits,
+        inputs.parts,
+        inputs.collected(sorted(placing.broadcast & used.keys())),
+        inputs.options.limits,
     )
 
 
-def _rounds(
-    spark: SparkSession, sent: Any, first: Any, stratum: Stratum, options: Options
-) -> tuple[list[Any], dict[str, int], int]:
+def _rounds(inputs: Inputs, sent: Any, first: Any) -> tuple[list[Any], dict[str, int], int]:
     """Rounds until nothing is sent: all messages, the number of facts, and the last round."""
     from tidelog.spark.strategies.accumulator import ByPart
 
-    context, parts = spark.sparkContext, first.getNumPartitions()
+    stratum, options = inputs.stratum, inputs.options
+    context, parts = inputs.spark.sparkContext, first.getNumPartitions()
     known: list[Any] = [first]  # messages to the parts
     counts: dict[str, int] = {}
     started = time.perf_counter()
@@ -122,7 +101,7 @@ def _rounds(
         check_time(began - started, options.limits, stratum, number)
         tally = context.accumulator({}, ByPart())
         send = partial(_outbox, sent, tally, number - 1, parts)
-        with described(spark, f"{title(stratum)}: round {number}"):
+        with inputs.described(f"round {number}"):
             inbox = context.union(by_own_workers(context.union(known), send))
             inbox._jrdd.count()  # by Java: to count them here, Python would read them all
         new = check(tally.value, parts, options.limits, stratum, sum(counts.values()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,47 +16,30 @@ from numpy.typing import NDArray
 
 from tidelog.formats import spark_columns
 from tidelog.program.diagnostics import TidelogError
-from tidelog.program.rules import Literal, Relation, Rule, Stratum
+from tidelog.program.rules import Literal, Rule, Stratum
 from tidelog.program.syntax import Variable
 from tidelog.spark.packed_frames import union
 from tidelog.spark.strategies import graph_loops
 from tidelog.spark.strategies.blobs import from_bytes, to_bytes, unpack_arrow
 from tidelog.spark.strategies.executor_errors import Fault
 from tidelog.spark.strategies.partition_engine import Cargo, Share
-from tidelog.spark.strategies.partition_state import (
-    Options,
-    Read,
-    by_signature,
-    collected,
-    described,
-    parts_of,
-    title,
-)
+from tidelog.spark.strategies.partition_state import Inputs
 from tidelog.spark.strategies.partitioning import Placing
 from tidelog.spark.strategies.route import by_number
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 FOREST = "kind string, blob binary"  # of a fault its kind and message; of a forest no kind
 _SCHEMA = pa.schema([("kind", pa.string()), ("blob", pa.binary())])
 
 
-def forests(
-    spark: SparkSession,
-    stratum: Stratum,
-    relations: Mapping[str, Relation],
-    read: Read,
-    options: Options,
-) -> pa.Table:
+def forests(inputs: Inputs) -> pa.Table:
     """Edges that connect what all edges connect, in the driver."""
+    stratum, relations, options = inputs.stratum, inputs.relations, inputs.options
     far, near = divided(stratum)
     # Rules that join usually read little here: the driver evaluates them.
     whole = {name: None for rule in near for name, _ in rule.reads()}
-    with described(spark, f"{title(stratum)}: facts of rules that join"):
-        blobs = collected(spark, whole, relations, read, options)
+    blobs = inputs.collected(whole, "facts of rules that join")
     shared = {name: None for rule in far for name, _ in rule.reads()}
-    names = [name for name in (*shared, *stratum.relations) if options.size(name) != 0]
+    names = inputs.filled((*shared, *stratum.relations))
     mine: dict[str, list[pa.Table]] = {
         name: [options.tables[name]] for name in names if name in options.tables
     }
@@ -71,12 +54,10 @@ def forests(
     found = [spanning(edges(cargo([*far, *near]), mine))]
     others = [name for name in names if name not in options.tables]
     if others:
-        run = _forest(spark.sparkContext.broadcast(cargo(far)), others)
-        frames = by_signature(others, relations, read, options)
-        tasks = [
-            frame.coalesce(parts_of(spark, options)).mapInArrow(run, FOREST) for frame in frames
-        ]
-        with described(spark, f"{title(stratum)}: forests"):
+        run = _forest(inputs.spark.sparkContext.broadcast(cargo(far)), others)
+        frames = inputs.by_signature(others)
+        tasks = [frame.coalesce(inputs.parts).mapInArrow(run, FOREST) for frame in frames]
+        with inputs.described("forests"):
             rows = union(tasks).collect()
         found += [_opened(row.kind, row.blob) for row in rows]
     return pa.concat_tables(found)

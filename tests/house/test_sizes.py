@@ -1,0 +1,72 @@
+"""Files, classes and constructors stay small enough to read at a glance."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "tidelog"
+LINES, METHODS, PARAMETERS = 500, 30, 8
+
+LONG_FILES = {
+    "dbsp/interpreter.py": "the circuit and its construction are still one file",
+    "local/engine.py": "the engine and its evaluators are still one class",
+    "local/executor.py": "tables, views and the loop are still one class",
+    "local/plan_steps.py": "steps and their encoding are still one class",
+    "local/store.py": "rows, masks and indexes are still one class",
+}
+WIDE_CLASSES = {
+    "local/engine.py LocalEngine": "it implements every protocol of the engine interface",
+    "local/store.py Store": "rows, masks and indexes are still one class",
+}
+LONG_CONSTRUCTORS = {
+    "pipeline/pipeline.py Pipeline": "options of the public interface, by keyword, with defaults",
+    "session/database.py Database": "options of the public interface, by keyword, with defaults",
+}
+
+
+def _classes() -> Iterator[tuple[str, ast.ClassDef]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                yield f"{path.relative_to(PACKAGE).as_posix()} {node.name}", node
+
+
+def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    return [each for each in node.body if isinstance(each, ast.FunctionDef)]
+
+
+CLASSES = dict(_classes())
+
+
+def test_files_are_short() -> None:
+    long = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if path.parent.name != "kernels"
+        and len(path.read_text(encoding="utf-8").splitlines()) > LINES
+    }
+    assert long <= LONG_FILES.keys()
+
+
+def test_classes_are_narrow() -> None:
+    """Counts the names of public methods and properties; those of base classes are theirs."""
+    public = {
+        name: {each.name for each in _methods(node) if not each.name.startswith("_")}
+        for name, node in CLASSES.items()
+    }
+    wide = {name for name, methods in public.items() if len(methods) > METHODS}
+    assert wide <= WIDE_CLASSES.keys()
+
+
+def test_constructors_are_short() -> None:
+    """Records, whose fields are given by name, have no constructor of their own."""
+    long = set()
+    for name, node in CLASSES.items():
+        for method in _methods(node):
+            if method.name == "__init__":
+                given = method.args
+                if len([*given.posonlyargs, *given.args, *given.kwonlyargs]) - 1 > PARAMETERS:
+                    long.add(name)
+    assert long <= LONG_CONSTRUCTORS.keys()

@@ -1,0 +1,237 @@
+"""Strata that follow overlapping updates by DRed or by B/F.
+
+Taking a fact out of S cancels a deletion that has not been followed, and taking it out of N an
+insertion that no rule has used: no other stratum knows of either.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+from tidelog.engine import FactSet
+from tidelog.maintain.aged import ROUNDS, UNLIKELY
+from tidelog.maintain.bf import Check
+from tidelog.maintain.driver.overlap import MOST, STEP, LowerChange, OverlappingUpdates, Waiting
+from tidelog.maintain.update import Context
+from tidelog.program.rules import Stratum
+
+
+class WithSuspects:
+    """What DRed and B/F share: suspects, candidates, and facts that rules have yet to use."""
+
+    name = ""
+    deletes = ""  # the report's name for instances of deletion
+
+    def __init__(self, stratum: Stratum) -> None:
+        self.stratum = stratum
+        self.relations = stratum.relations
+
+    def portion(self, updates: OverlappingUpdates, D: FactSet, A: FactSet) -> int:
+        return updates.share(self.stratum, D, A)
+
+    def explicit(self, updates: OverlappingUpdates, inserted: FactSet, deleted: FactSet) -> None:
+        updates.u.work.algorithm = self.name
+        saved = updates.engine.collect(updates.S & inserted)
+        if saved:
+            updates.u.work.numbers["cancelled"] += len(saved)
+            updates.S -= saved
+        del saved
+        inserted -= updates.I
+        self.use(updates, inserted)
+        self.suspect(updates, deleted)
+
+    def follow(self, updates: OverlappingUpdates, lower: LowerChange) -> None:
+        u, engine, I, N = updates.u, updates.engine, updates.I, updates.N
+        u.work.algorithm = self.name
+        known = u.memory.known(self.stratum)
+        d, a = lower.d, lower.a
+        if d or known.complete:
+            lost = engine.derive(
+                known.rules,
+                touching=d,
+                touching_negated=a,
+                within=lower.before(I) - N,
+                guard=I - updates.E,
+            )
+            self.suspect(updates, lost)
+            del lost
+            u.note(self.deletes)
+        if a or known.complete:
+            found = engine.derive(
+                known.rules, touching=a, touching_negated=d, within=lower.after(I) - N, guard=~I
+            )
+            # A suspect may be among the body facts: whether the head holds is checked later.
+            updates.R |= found
+            u.note("DR5")
+
+    def suspect(self, updates: OverlappingUpdates, lost: FactSet) -> None:
+        """Facts of I have lost a derivation; those that no rule has used are deleted at once."""
+        unused = updates.engine.collect(lost & updates.N)
+        updates.S |= lost - unused
+        if unused:
+            updates.u.work.numbers["cancelled"] += len(unused)
+            updates.delete(unused)
+            updates.N -= unused
+            updates.R |= unused
+
+    def use(self, updates: OverlappingUpdates, F: FactSet) -> None:
+        """Insert facts, which rules have yet to use."""
+        if F:
+            updates.R -= F
+            updates.insert(F)
+            if self.stratum.recursive:
+                updates.N |= F
+
+    def rederive(self, updates: OverlappingUpdates, F: FactSet) -> None:
+        """Rederive candidates that are explicit or follow from facts that rules have used."""
+        rules = updates.u.memory.known(self.stratum).rules
+        found = updates.engine.provable(rules, F, within=updates.I - updates.N)
+        found |= F & updates.E
+        found -= updates.I
+        self.use(updates, found)
+        updates.u.note("DR4")
+
+    def insert(self, updates: OverlappingUpdates, F: FactSet) -> None:
+        """Apply rules to facts that none has used before, together with those in use."""
+        I, N = updates.I, updates.N
+        found = updates.engine.derive(self.stratum.recursive, touching=F, within=I - N, guard=~I)
+        self.use(updates, found)
+        updates.u.note("DR5")
+
+
+class Dred(WithSuspects):
+    """Overdelete suspects, with all that follows from them; rederive; insert.
+
+    Overdeletion ends before anything is rederived or inserted (Illich and Glimm, 3.1.2): as long as
+    there are suspects, facts are only deleted from I, so it ends; and what is rederived then cannot
+    rest on a fact that has yet to be deleted.
+    """
+
+    name, deletes = "dred", "DR2"
+
+    def step(self, updates: OverlappingUpdates) -> bool:
+        updates.u.memory.keep_ages(self.stratum)
+        if S := updates.take(updates.S, self.relations):
+            self.overdelete(updates, S)
+        elif R := updates.take(updates.R, self.relations):
+            self.rederive(updates, R)
+        elif N := updates.take(updates.N, self.relations):
+            self.insert(updates, N)
+        else:
+            return False
+        return True
+
+    def overdelete(self, updates: OverlappingUpdates, F: FactSet) -> None:
+        u, I = updates.u, updates.I
+        u.work.numbers["|D|"] += len(F)
+        guard = ((I - updates.S) - F) - updates.E
+        lost = updates.engine.derive(
+            self.stratum.recursive, touching=F, within=I - updates.N, guard=guard
+        )
+        updates.delete(F)
+        updates.R |= F
+        self.suspect(updates, lost)
+        u.note(self.deletes)
+
+
+class Aged(Dred):
+    """DRed that acquits a suspect with an instance from older facts left (see `aged`).
+
+    All instances that were applied are followed when a body fact is deleted, so the fact will be
+    suspect again then. A fact inserted into I is younger than those that it follows from, and a
+    suspect that is cancelled was never deleted.
+    """
+
+    name = "aged"
+
+    def overdelete(self, updates: OverlappingUpdates, F: FactSet) -> None:
+        u, memory = updates.u, updates.u.memory
+        if memory.has("ages", self.stratum) and self._pays(updates):
+            known, count = memory.known(self.stratum), len(F)
+            within = updates.I - updates.N
+            F -= updates.engine.provable(known.rules, F, within=within, older=known.inside)
+            memory.costs(self.stratum).supported(count - len(F), count)
+            u.note("checks")
+        if F:
+            super().overdelete(updates, F)
+
+    def _pays(self, updates: OverlappingUpdates) -> bool:
+        """Where checks seldom found support, check only now and then."""
+        likely = updates.u.memory.costs(self.stratum).support >= UNLIKELY
+        return likely or updates.steps % ROUNDS == 0
+
+
+class BackwardForward(WithSuspects):
+    """Check suspects, and delete those that have no proof.
+
+    Facts are inserted first, from suspects too: what is inserted follows from them by instances
+    that were applied, so it becomes suspect when they are deleted. Nothing is rederived while
+    suspects are left, and no proof rests on a fact that no rule has used. What is deleted has no
+    proof from E and the lower facts followed, so it is not inserted again before something else is
+    new, and work ends.
+
+    What a check has found serves all suspects, so all are checked at once. After the time of a step
+    a check is given up for a waiting update; the next time after twice as long, so that it ends.
+    """
+
+    name, deletes = "bf", "del prop"
+
+    def __init__(self, stratum: Stratum) -> None:
+        super().__init__(stratum)
+        self._patience = STEP  # seconds
+
+    def step(self, updates: OverlappingUpdates) -> bool:
+        updates.u.memory.keep(self.stratum)
+        if N := updates.take(updates.N, self.relations):
+            self.insert(updates, N)
+        elif S := updates.take(updates.S, self.relations, MOST if self.stratum.recursive else None):
+            self.check(updates, S)
+        elif R := updates.take(updates.R, self.relations):
+            self.rederive(updates, R)
+        else:
+            return False
+        return True
+
+    def check(self, updates: OverlappingUpdates, F: FactSet) -> None:
+        """Delete suspects without a proof, and facts without one that the check met."""
+        u, I = updates.u, updates.I
+        with updates.parked("N"):
+            deleted = self.disproved(updates, F) if self.stratum.recursive else self.unproved(u, F)
+        if not deleted:
+            return
+        guard = (I - deleted) - updates.E
+        updates.S |= updates.engine.derive(
+            self.stratum.recursive, touching=deleted, within=I, guard=guard
+        )
+        u.note(self.deletes)
+        updates.S -= deleted
+        updates.delete(deleted)
+
+    def proved(self, u: Context, F: FactSet) -> FactSet:
+        return u.engine.provable(self.stratum.nonrecursive, F, within=u.I)
+
+    def unproved(self, u: Context, F: FactSet) -> FactSet:
+        u.work.numbers["|C|"] += len(F)
+        F -= u.E
+        F -= self.proved(u, F)
+        u.note("saturate")
+        return F
+
+    def disproved(self, updates: OverlappingUpdates, F: FactSet) -> FactSet:
+        u = updates.u
+        check = Check(u, self.stratum, lambda facts: self.proved(u, facts))
+        asked = updates.engine.save(F)
+        updates.patient_until = time.perf_counter() + self._patience
+        try:
+            deleted = check.decide(F)
+        except Waiting:
+            self._patience *= 2
+            del check, F
+            updates.S |= updates.engine.hold(asked)
+            raise
+        finally:
+            updates.patient_until = math.inf
+        self._patience = STEP
+        u.work.numbers["|C|"] += len(check.C)
+        return deleted

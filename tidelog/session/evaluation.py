@@ -1,0 +1,106 @@
+"""How a database derives all that follows from its facts: at once, or when it is asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tidelog.control.limits import Interrupts, Limits, Show, Watch
+from tidelog.engine import Measure
+from tidelog.transaction.backend import Backend
+from tidelog.transaction.state import State
+
+if TYPE_CHECKING:
+    from tidelog.report.profile import RuleRound
+
+
+@dataclass(slots=True)
+class Stats:
+    """What an evaluation did and took."""
+
+    load_seconds: float = 0.0
+    evaluate_seconds: float = 0.0
+    instances: int = 0
+    rounds: int = 0
+    facts: int = 0
+    profile: list[RuleRound] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """The first evaluation of a database."""
+
+    backend: Backend
+    state: State
+    profile: bool = False
+    progress: Show | None = None
+    pending: bool = False  # nothing has been derived yet: the database is lazy
+    stats: Stats = field(default_factory=Stats)
+
+    def complete(self, limits: Limits) -> None:
+        """Derive what is pending."""
+        with self.state.lock:
+            if self.pending:
+                self._try(limits)
+
+    def _try(self, limits: Limits) -> None:
+        """Derive what is pending; after an error it is as before."""
+        store = self.backend.store
+        try:
+            with nullcontext() if store.scratch is None else store.scratch.scope():
+                self.run(limits)
+            self.pending = False
+        except BaseException:
+            strata = [stratum for stratum in self.state.book.strata if not stratum.given]
+            store.take([name for stratum in strata for name in stratum.relations])
+            raise
+
+    def run(self, limits: Limits, reading: float = 0.0) -> None:
+        """Derive all that follows; `reading` seconds count towards the limit on time."""
+        engine, stats = self.backend.store, self.stats
+        began = time.perf_counter()
+        self.backend.warm()
+        with Interrupts() as interrupts:
+            watch = Watch(limits, engine.facts, self.progress, interrupts)
+            watch.began -= reading
+            engine.watch(watch.tick)
+            profiles = engine.profiles if self.profile else None
+            if profiles is not None:
+                profiles.profile(_recorder(stats, watch, self.state.book.stratum_of))
+            with interrupts.explaining():
+                self.backend.materialise(self.state.book.strata, watch, self.state.memory)
+            watch.tick(None)
+        engine.watch(None)
+        if profiles is not None:
+            profiles.profile(None)
+        stats.evaluate_seconds = time.perf_counter() - began
+        stats.instances = engine.instances
+        stats.rounds = watch.rounds
+        stats.facts = len(engine.all)
+
+
+def _recorder(
+    stats: Stats, watch: Watch, stratum_of: Mapping[str, int]
+) -> Callable[[Measure], None]:
+    """Notes what each rule did, under the stratum and round in which it did it."""
+    from tidelog.report.profile import RuleRound
+
+    def record(found: Measure) -> None:
+        rule = found.rule
+        stats.profile.append(
+            RuleRound(
+                stratum=stratum_of[rule.head.relation] + 1,  # as `tidelog plan` has it
+                round=watch.in_round,
+                rule=rule.text,
+                at=f"{rule.at.file}:{rule.at.line}" if rule.at.line else "",
+                relation=rule.head.relation,
+                seconds=found.seconds,
+                instances=found.instances,
+                facts=found.facts,
+            )
+        )
+
+    return record
