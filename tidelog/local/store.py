@@ -348,10 +348,10 @@ class Store:
             slots.fill(0)
         else:
             rehash(store.keys, numbers, keys, slots, multiplier)
+        self.counters.grow(r, capacity)  # the last for which there may be no memory
         data[: n * arity] = store.rows[: n * arity]
         mask[:n] = store.mask[:n]
         store.keys, store.slots, store.rows, store.mask = keys, slots, data, mask
-        self.counters.grow(r, capacity)
         rel[at.R_CAP] = capacity
         rel[at.R_ROWS] = data.ctypes.data
         rel[at.R_MASK] = mask.ctypes.data
