@@ -78,10 +78,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def odd_rows_of_small_relations(
+def dirty_rows_of_small_relations(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In half of the tests, relations are never too small for their odd rows to be noted; and in
+    """In half of the tests, relations are never too small for their dirty rows to be noted; and in
     half of these, there are soon too many."""
     number = zlib.crc32(request.node.nodeid.encode()) % 8
     if number % 2:
@@ -91,7 +91,7 @@ def odd_rows_of_small_relations(
         monkeypatch.setattr(engine, "FEW_ROWS", 0)
         monkeypatch.setattr(engine, "FEW_INSTANCES", 0)
         if number > 3:
-            monkeypatch.setattr(store, "MOST_ODD", 12)
+            monkeypatch.setattr(store, "MOST_DIRTY", 12)
 
 
 @pytest.fixture(autouse=True)

@@ -11,15 +11,8 @@ LINES, METHODS, PARAMETERS = 500, 30, 8
 
 LONG_FILES = {
     "dbsp/interpreter.py": "the circuit and its construction are still one file",
-    "local/engine.py": "the engine and its evaluators are still one class",
-    "local/executor.py": "tables, views and the loop are still one class",
-    "local/plan_steps.py": "steps and their encoding are still one class",
-    "local/store.py": "rows, masks and indexes are still one class",
 }
-WIDE_CLASSES = {
-    "local/engine.py LocalEngine": "it implements every protocol of the engine interface",
-    "local/store.py Store": "rows, masks and indexes are still one class",
-}
+WIDE_CLASSES: dict[str, str] = {}
 LONG_CONSTRUCTORS = {
     "pipeline/pipeline.py Pipeline": "options of the public interface, by keyword, with defaults",
     "session/database.py Database": "options of the public interface, by keyword, with defaults",

@@ -16,7 +16,7 @@ SIZES = (
     (closure_seeds, "FEW", (0, closure_seeds.FEW)),
     (engine, "FEW_ROWS", (0, engine.FEW_ROWS)),
     (engine, "FEW_INSTANCES", (0, engine.FEW_INSTANCES)),
-    (store, "MOST_ODD", (12, store.MOST_ODD)),
+    (store, "MOST_DIRTY", (12, store.MOST_DIRTY)),
 )
 
 

@@ -21,7 +21,7 @@ def counts(engine: LocalEngine, which: int) -> dict[Fact, int]:
     for name, r in engine.numbers.items():
         if name in engine.kinds:
             rows = engine.table(name, np.arange(engine.store.size(r), dtype=np.uint32)).rows()
-            numbers = engine.store.counts(r, which).tolist()
+            numbers = engine.store.counters.of(r, which).tolist()
             found |= {(name, row): n for row, n in zip(rows, numbers, strict=True) if n}
     return found
 
@@ -173,7 +173,7 @@ def test_rows_that_come_and_go_take_no_more_memory() -> None:
     engine = new_engine()
     name = next(name for name, arity in ARITIES.items() if arity == 2)
     r = engine.numbers[name]
-    engine.store.index(r, (0,))
+    engine.store.indexes.index(r, (0,))
     some = frozenset((name, (1, i)) for i in range(70))
     put(engine, some, engine.all)
     taken = []
@@ -185,6 +185,6 @@ def test_rows_that_come_and_go_take_no_more_memory() -> None:
         engine.end(undo=False)
         engine.sweep(before)
         put(engine, some, engine.all)
-        engine.store.complete(r)
+        engine.store.indexes.complete(r)
         taken.append(engine.store.memory())
     assert taken[-1] == taken[4]

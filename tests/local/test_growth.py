@@ -140,10 +140,10 @@ def test_wide_relations(width: int) -> None:
         (Literal("wide", tuple(names)), Literal("wide", (*names[:-1], other))),
     )
     ends = {("ends", (a[-1], b[-1])) for a in rows for b in rows if a[:-1] == b[:-1]}
-    before = engine.counters.instances
+    before = engine.instances
     assert facts_of(engine, engine.apply([joined], within=engine.all)) == ends
     pairs = sum(a[:-1] == b[:-1] for a in set(rows) for b in set(rows))
-    assert engine.counters.instances - before == pairs
+    assert engine.instances - before == pairs
     D = hold(engine, {("wide", row) for row in rows[::2]})
     left = set(rows) - set(rows[::2])
     ends = {("ends", (a[-1], b[-1])) for a in left for b in left if a[:-1] == b[:-1]}
@@ -186,7 +186,7 @@ def test_keys_of_three_and_more_columns(columns: int) -> None:
     rule = Rule(Literal("p", (x, y)), (Literal("e", (*key, x)), Literal("f", (*key, y))))
     expected = {("p", (a[-1], b[-1])) for a in rows["e"] for b in rows["f"] if a[:-1] == b[:-1]}
     assert facts_of(engine, engine.apply([rule], within=engine.all)) == expected
-    assert engine.counters.instances == len(expected)
+    assert engine.instances == len(expected)
 
 
 NUMBERS = [0, 1, -1, (1 << 30) - 1, 1 << 30, -(1 << 30), -(1 << 30) - 1, (1 << 31), 1 << 40]

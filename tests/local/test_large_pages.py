@@ -6,11 +6,11 @@ import os
 
 import numpy as np
 
-from tidelog.local.store import LARGE, _new
+from tidelog.local.arrays import LARGE, zeros
 
 
 def test_a_forked_process_has_a_copy() -> None:
-    table = _new(LARGE, np.uint8)
+    table = zeros(LARGE, np.uint8)
     child = os.fork()
     if not child:
         table[:] = 1

@@ -13,8 +13,7 @@ from tests.local.reference import Facts, facts_of, hold, instances, number, put
 from tests.local.rules import random_facts, random_rule
 from tests.local.test_seam import new_engine, say
 from tidelog.engine import Split, View
-from tidelog.local.engine import BITS
-from tidelog.local.sets import LocalSet
+from tidelog.local.sets import BITS, LocalSet
 from tidelog.program.rules import Literal, Rule
 
 MANY = 100
@@ -24,7 +23,7 @@ def test_a_hundred_sets() -> None:
     """Each keeps its facts while all are read and changed in turn, and their views are right."""
     engine, facts = new_engine(), [{("a", (n,)), ("b", (n, n % 7))} for n in range(MANY)]
     sets = [hold(engine, each) for each in facts]
-    assert len(engine._spilled) >= MANY - BITS
+    assert len(engine.bits.spilled) >= MANY - BITS
     for S, each in zip(sets, facts, strict=True):
         assert facts_of(engine, S) == each
         assert len(S) == 2
@@ -46,8 +45,8 @@ def test_a_hundred_sets() -> None:
         assert facts_of(engine, S) == each
     del sets, S, every
     gc.collect()
-    assert not engine._spilled
-    assert len(engine._free_bits) >= BITS - 3
+    assert not engine.bits.spilled
+    assert len(engine.bits.free) >= BITS - 3
 
 
 def test_rounds_with_many_sets() -> None:

@@ -16,10 +16,8 @@ from tests.local.rules import ARITIES, random_rule
 from tests.local.test_seam import World, say
 from tidelog import Database
 from tidelog.local import planner
-from tidelog.local.body import Part, binds, mentions, needs, prepare
+from tidelog.local.body import Part, Use, binds, mentions, needs, prepare
 from tidelog.local.engine import LocalEngine
-from tidelog.local.join_order import Mode
-from tidelog.local.plan_shapes import Shapes
 from tidelog.local.plan_steps import Plan
 from tidelog.maintain.materialise import materialise
 from tidelog.maintain.memory import Memory
@@ -72,24 +70,21 @@ def test_every_join_order_gives_the_same(seed: int, monkeypatch: pytest.MonkeyPa
         def build_in_order(
             catalog: Any,
             prepared: Any,
-            mode: str,
-            delta: int,
+            use: Use,
             given: list[int],
-            exact: bool,
-            among: Any,
             order: tuple[int, ...] = order,
             forced: list[list[int]] = forced,
         ) -> Any:
             bound: set[str] = set()
             wanted = [*order]
-            if mode == "delta":
-                wanted = [delta, *(i for i in order if i != delta)]
-            elif mode in ("prove", "support"):
+            if use.mode == "delta":
+                wanted = [use.delta, *(i for i in order if i != use.delta)]
+            elif use.mode in ("prove", "support"):
                 bound = {t.name for t in prepared.rule.head.terms if hasattr(t, "name")}
             if len(prepared.parts) == len(order) and valid(prepared.parts, tuple(wanted), bound):
                 forced.append(wanted)
                 given = wanted
-            return build(catalog, prepared, mode, delta, given, exact, among)  # type: ignore[arg-type]
+            return build(catalog, prepared, use, given)
 
         monkeypatch.setattr(planner, "_build", build_in_order)
         engine = LocalEngine()
@@ -174,7 +169,7 @@ def test_every_instance_once(name: str, seed: int) -> None:
         facts |= heads
     assert facts_of(engine, engine.all) == facts
     distinct = sum(len(list(instances(rule, facts, facts))) for rule in checked.rules)
-    assert engine.counters.instances == distinct
+    assert engine.instances == distinct
 
 
 # Rules that are alike share a plan.
@@ -204,28 +199,27 @@ def test_rules_that_are_alike_share_a_plan() -> None:
     """What is taken from another rule's plan is what would have been made for this one."""
     database = Database(ALIKE, facts={"c": [(n, n + 1) for n in range(9)], "a": [(1, 2)]})
     book = database._engine._book
-    shapes, shared = Shapes(book._catalog), 0
+    shapes, shared = planner.Shapes(book._catalog), 0
     for rule in database._checked.rules:
         prepared = prepare(rule)
-        for mode, delta, exact, among in asked_of(len(prepared.parts)):
+        for use in asked_of(len(prepared.parts)):
             before = len(shapes._templates)
             plans = [
-                planner.make_plan(book._catalog, prepared, mode, delta, exact, among, known)
-                for known in (None, shapes)
+                planner.make_plan(book._catalog, prepared, use, known) for known in (None, shapes)
             ]
             made, taken = map(spelled, plans)
-            assert taken == made, (rule.text, mode, delta, exact, among)
+            assert taken == made, (rule.text, use)
             shared += len(shapes._templates) == before
     assert shared > len(database._checked.rules)
 
 
-def asked_of(parts: int) -> Iterator[tuple[Mode, int, bool, frozenset[str] | None]]:
+def asked_of(parts: int) -> Iterator[Use]:
     for exact in (False, True):
-        yield "apply", -1, exact, None
-        yield from (("delta", place, exact, None) for place in range(parts))
+        yield Use("apply", exact=exact)
+        yield from (Use("delta", place, exact) for place in range(parts))
     for among in (None, frozenset({"a", "u"}), frozenset({"b", "c"})):
-        yield "prove", -1, False, among
-        yield "support", -1, True, among
+        yield Use("prove", among=among)
+        yield Use("support", exact=True, among=among)
 
 
 def spelled(plan: Plan) -> dict[str, Any]:

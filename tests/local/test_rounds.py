@@ -14,8 +14,7 @@ from tests.algorithms import ALGORITHMS
 from tests.law.adapters import typed
 from tidelog import Database
 from tidelog.control.limits import Limits, Position
-from tidelog.local import engine as engines
-from tidelog.local import executor
+from tidelog.local import evaluators, executor
 from tidelog.oracle.evaluate import check
 from tidelog.program.diagnostics import EvaluationError, LimitError
 
@@ -82,11 +81,11 @@ PROGRAMS = {
 @contextmanager
 def ordinary() -> Iterator[None]:
     """No round runs inside the kernel."""
-    small, engines.SMALL_ROUND = engines.SMALL_ROUND, 0
+    small, evaluators.SMALL_ROUND = evaluators.SMALL_ROUND, 0
     try:
         yield
     finally:
-        engines.SMALL_ROUND = small
+        evaluators.SMALL_ROUND = small
 
 
 def state(db: Database) -> dict[str, set[Any]]:

@@ -94,21 +94,21 @@ def check_apply(world: World, rules: list[Rule], count: bool = False) -> None:
     engine, random = world.engine, world.random
     (X, x), (Y, y) = world.view(random.choice(VIEWS)), world.view(random.choice(VIEWS))
     G, allowed = world.guard()
-    before = engine.counters.instances
+    before = engine.instances
     found = engine.apply(rules, within=X, guard=G, negative=Y)
     every = [head for rule in rules for head, _ in instances(rule, x, y)]
     expected = {head for head in every if allowed(head)}
     assert facts_of(engine, found) == expected, say(rules)
     assert len(found) == len(expected)
     if count:
-        assert engine.counters.instances - before == len(every), say(rules)
+        assert engine.instances - before == len(every), say(rules)
 
 
 def check_derive(world: World, rules: list[Rule], n: Facts, N: LocalSet, count: bool) -> None:
     engine, random = world.engine, world.random
     X, x = world.view(random.choice(VIEWS))
     G, allowed = world.guard()
-    before = engine.counters.instances
+    before = engine.instances
     found = engine.derive(rules, touching=N, within=X, guard=G)
     every = [
         head for rule in rules for head, body in instances(rule, x, x) if any(f in n for f in body)
@@ -116,7 +116,7 @@ def check_derive(world: World, rules: list[Rule], n: Facts, N: LocalSet, count: 
     expected = {head for head in every if allowed(head)}
     assert facts_of(engine, found) == expected, say(rules)
     if count:
-        assert engine.counters.instances - before == len(every), say(rules)
+        assert engine.instances - before == len(every), say(rules)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -299,15 +299,15 @@ def test_more_than_sixteen_sets_over_time() -> None:
     gc.collect()
     sets = [engine.none() for _ in range(13)]
     assert all(len(s) == 0 and facts_of(engine, s) == set() for s in sets)
-    assert not engine._spilled
+    assert not engine.bits.spilled
     sets.pop()
     gc.collect()
     assert len(engine.none()) == 0
-    assert not engine._spilled
+    assert not engine.bits.spilled
     sets.append(engine.none())
-    assert not engine._spilled
+    assert not engine.bits.spilled
     more = engine.none()
-    assert len(engine._spilled) == 1
+    assert len(engine.bits.spilled) == 1
     assert len(more) == 0
 
 

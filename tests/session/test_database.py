@@ -127,10 +127,10 @@ def test_many_questions_leave_nothing(db: Database) -> None:
         assert db.query("c = count : { e(x, y), e(y, z) }") == [(4,)]
         assert db.query("n(v), c = count : { e(x, y), x > v }") == [(-5, 4), (1, 3), (2, 2)]
         assert db.query("n(v), c = count : { e(x, y), e(y, v) }") == [(-5, 0), (1, 1), (2, 1)]
-    size = len(db._engine._runner.answers)
+    size = len(db._engine._book.answers)
     for _ in range(5):
         db.query("s(x), y = strlen(x)")
-    assert len(db._engine._runner.answers) <= size + 1
+    assert len(db._engine._book.answers) <= size + 1
 
 
 @pytest.mark.parametrize(

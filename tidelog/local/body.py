@@ -1,10 +1,16 @@
-"""A rule's body as the planner sees it: parts, what they need and what they bind."""
+"""What the planner is given: a rule's body in parts, what a plan is for, and the catalogue."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Literal as Choice
+from typing import NamedTuple
 
+import numpy as np
+
+from tidelog.local.dictionary import Dictionary
+from tidelog.local.store import Store
 from tidelog.local.string_functors import ALSO_IN_KERNEL, FUNCTORS
 from tidelog.program import builtin_functors
 from tidelog.program.builtin_functors import BUILTINS, is_declared
@@ -13,6 +19,12 @@ from tidelog.program.kind_masks import bit
 from tidelog.program.rules import Constraint, Expression, Group, Literal, Range, Rule, Simple
 from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable, Wildcard
 from tidelog.program.terms import is_way
+
+SAMPLE = 1024  # rows that an estimate looks at
+# Where these are: not at equal distances, which would miss what rows next to each other share.
+_ANYWHERE = np.random.default_rng(1).random(SAMPLE)
+# "change" is "delta" where negated literals and aggregates may meet the change as well.
+Mode = Choice["apply", "delta", "change", "prove", "support"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +105,65 @@ class Prepared:
             if i not in self.changed or i <= delta
         ]
         return replace(self, parts=tuple(parts))
+
+
+class Use(NamedTuple):
+    """What a plan is for. In modes "delta" and "change", part number `delta` ranges over it.
+
+    `exact` enumerates every instance, also those that differ only in columns that nobody
+    reads; else one of them is enough. `among` names the relations whose facts are support, or
+    those whose facts must be older than the head that they prove.
+    """
+
+    mode: Mode
+    delta: int = -1
+    exact: bool = False
+    among: frozenset[str] | None = None
+
+    @property
+    def follows(self) -> bool:
+        """Does it follow a change?"""
+        return self.mode in ("delta", "change")
+
+    @property
+    def of_heads(self) -> bool:
+        """Are heads given?"""
+        return self.mode in ("prove", "support")
+
+
+@dataclass(slots=True)
+class Catalog:
+    """What the planner must know of the engine."""
+
+    store: Store
+    dictionary: Dictionary
+    relation: Callable[[str, int], int]  # name and arity to number
+    index: Callable[[int, tuple[int, ...]], int]  # a relation's index on some columns
+    _fanouts: dict[tuple[int, tuple[int, ...]], tuple[int, float]] = field(default_factory=dict)
+
+    def number(self, literal: Literal | Group) -> int:
+        return self.relation(literal.relation, len(literal.terms))
+
+    def fanout(self, r: int, key: tuple[int, ...]) -> float:
+        """How many facts share these columns with a fact, on average; from a sample.
+
+        Columns with a few popular values thus count as the popular ones do, which is what
+        a join mostly meets.
+        """
+        n = self.store.size(r)
+        known = self._fanouts.get((r, key))
+        if known is not None and known[0] == n.bit_length():
+            return known[1]
+        rows = self.store.rows(r)
+        if n > 2 * SAMPLE:
+            rows = rows[np.unique((_ANYWHERE * n).astype(np.int64))]
+        estimate = 1.0
+        if len(rows) > 1:
+            counts = np.unique(rows[:, key], axis=0, return_counts=True)[1].astype(np.float64)
+            pairs = len(rows) * (len(rows) - 1.0)
+            estimate = 1.0 + (n - 1) * float((counts * (counts - 1)).sum()) / pairs
+        self._fanouts[r, key] = (n.bit_length(), estimate)
+        return estimate
 
 
 def is_outside(call: Call) -> bool:
@@ -218,27 +289,28 @@ def may_fail(part: Part) -> bool:
 def needs(part: Part) -> set[str]:
     """Variables that must be bound before the part can run."""
     if isinstance(part, Literal):
-        return {t.name for t in part.terms if isinstance(t, Variable)} if part.negated else set()
+        return mentions(part) if part.negated else set()
+    terms: Iterable[Expression | Simple | None] = ()
     if isinstance(part, Outside):
-        return {v.name for arg in part.args for v in variables(arg)}
-    if isinstance(part, Range):
-        terms = [part.start, part.stop, part.step]
-        return {v.name for t in terms if t is not None for v in variables(t)}
-    if isinstance(part, Constraint):
-        return {v.name for t in (part.left, part.right) for v in variables(t)}
-    return set()
+        terms = part.args
+    elif isinstance(part, Range):
+        terms = part.start, part.stop, part.step
+    elif isinstance(part, Constraint):
+        terms = part.left, part.right
+    return {v.name for term in terms if term is not None for v in variables(term)}
 
 
 def mentions(part: Part) -> set[str]:
     if isinstance(part, Literal):
         return {t.name for t in part.terms if isinstance(t, Variable)}
+    terms: Iterable[Simple] = ()
     if isinstance(part, Group):
-        return {t.name for t in (*part.terms, part.result) if isinstance(t, Variable)}
-    if isinstance(part, Outside):
-        return needs(part) | {part.result.name}
-    if isinstance(part, Range):
-        return needs(part) | {part.variable.name}
-    return needs(part)
+        terms = *part.terms, part.result
+    elif isinstance(part, Outside):
+        terms = (part.result,)
+    elif isinstance(part, Range):
+        terms = (part.variable,)
+    return needs(part) | {t.name for t in terms if isinstance(t, Variable)}
 
 
 def takes_apart(part: Constraint, bound: set[str]) -> tuple[Variable, Call] | None:

@@ -9,25 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.engine import Ids
 from tidelog.local.kernels import layout as at
-from tidelog.local.kernels.words import (
-    BIAS,
-    LARGE,
-    decode_all,
-    encode_all,
-    lookup_all,
-    rehash_words,
-)
-from tidelog.local.term_dictionary import Terms
+from tidelog.local.kernels.words import BIAS, decode_all, encode_all, lookup_all, rehash_words
+from tidelog.local.term_dictionary import ABSENT, Terms, Words
 from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.syntax import Kind, Value
 from tidelog.program.table import Column, SymbolColumn, python_values
 from tidelog.program.terms import Misfit, TermKind, fit, order_key
-
-Ids = NDArray[np.uint32]
-Words = NDArray[np.int64]
-
-ABSENT = 0xFFFFFFFF  # an id that no value has
 
 
 def fits(kind: Kind, value: object) -> bool:
@@ -116,6 +105,9 @@ class Dictionary:
         words = self.words(kind, column)
         if isinstance(column, SymbolColumn):
             return (words + BIAS).astype(np.uint32)
+        return self._encoded(words)
+
+    def _encoded(self, words: Words) -> Ids:
         ids = np.empty(len(words), dtype=np.uint32)
         done = 0
         while (done := encode_all(self._address, words, ids, done)) < len(words):
@@ -154,11 +146,7 @@ class Dictionary:
         word = self.word(kind, value)
         if -BIAS < word < BIAS:
             return word + BIAS
-        ids = np.empty(1, dtype=np.uint32)
-        words = np.array([word], dtype=np.int64)
-        while encode_all(self._address, words, ids, 0) < 1:
-            self.grow()
-        return int(ids[0])
+        return int(self._encoded(np.array([word], dtype=np.int64))[0])
 
     def known(self, kind: Kind, value: Value) -> int:
         """The id of a value, or ABSENT; nothing is added."""
@@ -230,9 +218,3 @@ class Dictionary:
     def memory(self) -> int:
         mine = self._words.nbytes + self._slots.nbytes + self._labels.nbytes
         return mine + self.terms.memory()
-
-    def size(self) -> int:
-        return len(self.strings) + int(self.env[at.E_NWORDS]) + self.terms.size()
-
-
-__all__ = ["ABSENT", "BIAS", "LARGE", "Dictionary", "Ids", "Words"]

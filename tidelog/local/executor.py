@@ -1,9 +1,10 @@
-"""One evaluation: tell the kernel what each role reads, run it, answer string functors."""
+"""One evaluation: tell the kernel what each role reads, and run it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -12,27 +13,20 @@ from numpy.typing import NDArray
 
 from tidelog.engine import Combination, Rounds, Split, View
 from tidelog.local.bitmap import Bitmap
-from tidelog.local.body import Outside
 from tidelog.local.dictionary import Dictionary
-from tidelog.local.functor_calls import call as call_function
+from tidelog.local.functor_calls import in_rule
 from tidelog.local.kernels import layout as at
 from tidelog.local.kernels.bits import give
 from tidelog.local.kernels.join import run
 from tidelog.local.plan_cache import Batch, Choice
-from tidelog.local.sets import NO_ROWS, Key, LocalSet, Rows, key_of, truth
-from tidelog.local.store import Store
-from tidelog.local.string_functors import compute
-from tidelog.program.builtin_functors import (
-    DIVISION_BY_ZERO,
-    FLOAT_TOO_LARGE,
-    ZERO_TO_NEGATIVE,
-)
-from tidelog.program.diagnostics import EvaluationError, LimitError, doubt
-from tidelog.program.functors import Functor
+from tidelog.local.sets import MOST_TABLES, NO_ROWS, NOT_IN_ALL, Key, LocalSet, Truth, key_of, truth
+from tidelog.local.store import Rows, Store
+from tidelog.local.table_growth import Paces
+from tidelog.program.builtin_functors import DIVISION_BY_ZERO, FLOAT_TOO_LARGE, ZERO_TO_NEGATIVE
+from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.rules import Rule
-from tidelog.program.table import Column, Table
 
-MOST_TABLES = 500
+Relations = frozenset[int | None]  # numbers, and None for those that have none
 TICKS = 20_000_000  # work between two looks at the clock: some tenths of a second
 FAILURES = {
     at.DIVISION: DIVISION_BY_ZERO,
@@ -48,21 +42,6 @@ _FLAGS = {
 }
 
 
-class Truth(NamedTuple):
-    """For every mask, whether a row with it is in a view."""
-
-    holds: NDArray[np.uint8]
-    address: int
-    of_nothing: int  # whether a fact that is in no set is in the view
-    all_plain: int  # whether all facts are that are in the materialisation and in no other set
-    some_plain: int  # whether some of those are: explicit ones, or the others
-
-    @classmethod
-    def of(cls, holds: NDArray[np.uint8], plain: Sequence[int]) -> Truth:
-        of_plain = [int(holds[mask]) for mask in plain]
-        return cls(holds, holds.ctypes.data, int(holds[0]), min(of_plain), max(of_plain))
-
-
 class Reading(NamedTuple):
     """What an evaluation reads and whom it may derive; see the engine interface."""
 
@@ -76,7 +55,7 @@ class Reading(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """The truth tables of a reading, in the form that the kernel takes."""
+    """The truth tables of an evaluation, in the form that the kernel takes."""
 
     guard: Truth
     read: tuple[Truth, ...]  # by side and role
@@ -84,17 +63,74 @@ class Tables(NamedTuple):
     plain: NDArray[np.int64]
 
 
+@lru_cache(MOST_TABLES)
+def tables(
+    inside: Key,
+    outside: Key | None,
+    negative: Key | None,
+    guard: Key | None,
+    touching: Key | None,
+    lost: Key | None,
+) -> Tables:
+    """Those of views with these keys; `outside` is None if the evaluation reads one view."""
+    sides = []
+    read = inside if negative is None else negative
+    for side in (inside, inside if outside is None else outside):
+        mine = [truth(side)] * at.ROLES
+        mine[at.ROLE_NEG] = mine[at.ROLE_NEG_OLD] = truth(read)
+        if touching is not None:
+            mine[at.ROLE_OLD] = truth(("and", side, ("not", touching)))
+        if lost is not None:
+            mine[at.ROLE_NEG_OLD] = truth(("or", read, lost))
+        sides += mine
+    return Tables(
+        truth(guard),
+        tuple(sides),
+        np.array([table.address for table in sides]),
+        np.array([table.all_plain or table.some_plain - 1 for table in sides]),
+    )
+
+
 class Views(NamedTuple):
     """What a reading's roles see. That stays the same while its sets change."""
 
     inside: View
     outside: View
-    apart: frozenset[int | None]  # relations that are read in `inside`, if not all
-    fast: View | None  # the set that heads must not be in, where that is all the guard says
+    apart: Relations  # that are read in `inside`, if not all
+    new: bool  # whether the guard lets all heads pass that are not in the materialisation
     tables: Tables
 
 
-_EVERY = Truth.of(np.ones(1 << 16, dtype=np.uint8), (0,))
+def views(reading: Reading, numbers: Callable[[frozenset[str]], Relations]) -> Views:
+    """What a reading needs, whatever its sets hold; `numbers` are those of relations."""
+    within = inside = outside = reading.within
+    apart: Relations = frozenset()
+    if isinstance(within, Split):
+        inside, outside, apart = within.inside, within.outside, numbers(within.relations)
+    touching, lost = reading.touching, reading.touching_negated
+    guard = None if reading.guard is None else key_of(reading.guard)
+    found = tables(
+        key_of(inside),
+        None if outside is inside else key_of(outside),
+        None if reading.negative is None else key_of(reading.negative),
+        guard,
+        None if touching is None else touching.bit,
+        None if lost is None else lost.bit,
+    )
+    new = guard == NOT_IN_ALL and not reading.sign
+    return Views(inside, outside, apart, new, found)
+
+
+def covers(view: View, r: int, n: int) -> bool:
+    """Is every one of the n rows of a relation in the view? False where it is hard to tell."""
+    if isinstance(view, LocalSet):
+        return view.count(r) == n
+    assert isinstance(view, Combination)
+    if view.op == "not":
+        return isinstance(view.left, LocalSet) and not view.left.count(r)
+    if view.op == "or":
+        return covers(view.left, r, n) or covers(view.right, r, n)
+    return covers(view.left, r, n) and covers(view.right, r, n)
 
 
 @dataclass(slots=True)
@@ -113,24 +149,11 @@ class Alone:
     """Rounds that a run may begin by itself: which sets their facts join, who counts them."""
 
     choice: Choice
-    used: NDArray[np.int64]  # the plans' relations, with what each is
     into: Sequence[LocalSet]
     rounds: Rounds
     room: int  # facts, before Python must look
     large: int  # facts of a round
     passed: int = 0  # rounds that have been reported
-
-
-COPIES = 16  # times as many rows, at most, that a look ahead makes room for
-
-
-class Pace(NamedTuple):
-    """How a relation grew while a plan scanned another."""
-
-    plan: int
-    done: int  # rows that were scanned
-    rows: int
-    rate: float  # new rows for each that was scanned, since it grew last
 
 
 class Runner:
@@ -141,23 +164,17 @@ class Runner:
         store: Store,
         dictionary: Dictionary,
         everything: LocalSet,
-        explicit: LocalSet,
-        number: Callable[[str], int | None],
+        numbers: Callable[[frozenset[str]], Relations],
+        answers: Container[int],
     ) -> None:
-        self.odd: Callable[[int], None] | None = None  # finds a relation's odd rows, in an update
+        self.find_dirty: Callable[[int], None] | None = None  # dirty rows, in an update
         self.tick: Callable[[Rule | None], None] = lambda rule: None
-        self.answers: set[int] = set()  # relations that hold the results of string functors
-        self.functions: Mapping[str, Functor] = {}  # that programs call
-        self.calling = False  # one of these is at work
-        self._numbers = 0  # that `autoinc()` has given
+        self.runs = 0
         self._store = store
         self._dictionary = dictionary
-        self._number = number
-        self._strata: dict[frozenset[str], frozenset[int | None]] = {}
-        self._plain = (everything.bit, everything.bit | explicit.bit)
-        self._not_in_all: Key = ("not", key_of(everything))
-        self._truths: dict[Key, Truth] = {}
-        self._tables: dict[tuple[Key | None, ...], Tables] = {}
+        self._all = everything
+        self._numbers = numbers
+        self._answers = answers  # relations that hold the results of string functors
         self._state = np.zeros(at.T_WIDTH, dtype=np.int64)
         self._state_at: int = self._state.ctypes.data
         self._rounds = np.zeros(at.W_WIDTH, dtype=np.int64)
@@ -166,7 +183,6 @@ class Runner:
         self._env_at: int = dictionary.env.ctypes.data
         self._fresh: dict[int, Bitmap] = {}
         self._used: set[int] = set()  # relations of which these bits are not all zero
-        self.runs = 0
         self._read: Tables | None = None  # alive as long as the kernel may read them
         self._held: list[Rows] = []  # what the kernel reads by address stays alive here
 
@@ -176,28 +192,15 @@ class Runner:
         self._buffer = np.zeros(at.BUFFER * (widest + 1), dtype=np.uint64)
         self._buffer_at: int = self._buffer.ctypes.data
 
-    def is_new(self, guard: View) -> bool:
-        """Does the guard let exactly the facts pass that are not in the materialisation?"""
-        return key_of(guard) == self._not_in_all
-
-    def table(self, view: View) -> Truth:
-        """The view's truth table. It lives on for long: the kernel knows it by address."""
-        return self._truth(key_of(view))
-
-    def _truth(self, key: Key) -> Truth:
-        table = self._truths.get(key)
-        if table is None:
-            if len(self._truths) > MOST_TABLES:
-                self._truths.clear()
-            table = self._truths[key] = Truth.of(truth(key).view(np.uint8), self._plain)
-        return table
+    def views(self, reading: Reading) -> Views:
+        return views(reading, self._numbers)
 
     def run(
         self,
         batch: Batch,
         result: LocalSet,
         reading: Reading,
-        views: Views | None = None,
+        seen: Views | None = None,
         again: bool = False,
         budget: Budget | None = None,
         alone: Alone | None = None,
@@ -209,7 +212,7 @@ class Runner:
         is `alone` may go on with further rounds: the delta of each has joined its sets and is
         what is touched, and the result is that of the last one.
         """
-        rels = self._store.rels
+        rels = self._store.tables.rels
         self.runs += 1
         if again and reading.touching is not None:
             self._held.clear()
@@ -219,7 +222,7 @@ class Runner:
         else:
             if batch.symbols_ordered:
                 self._dictionary.order_symbols()
-            self._set_views(batch, reading, views or self.views(reading))
+            self._set_views(batch, reading, seen or self.views(reading))
         self._dictionary.env[at.E_OUTBIT] = result.bit
         first = [int(rels[r, at.R_N]) for r in batch.heads]
         batch.counts.fill(0)
@@ -249,15 +252,16 @@ class Runner:
         """Tell the kernel what it needs to go on with the next round."""
         new, choice = reading.touching, alone.choice
         assert new is not None
+        assert choice.roles is not None
         for r in batch.used:
             if not new.count(r):  # a plan scans its delta nevertheless
-                self._store.rels[r, at.R_DLIST : at.R_DHI + 1] = 0
+                self._store.tables.rels[r, at.R_DLIST : at.R_DHI + 1] = 0
         bits = new.bit
         for facts in alone.into:
             bits |= facts.bit
         self._rounds[:] = (
-            *(0, 0, alone.room, alone.large, new.bit, bits, self._store.now),
-            *(alone.used.ctypes.data, len(batch.used)),
+            *(0, 0, alone.room, alone.large, new.bit, bits, self._store.counters.now),
+            *(choice.roles.ctypes.data, len(batch.used)),
             *(batch.index_array.ctypes.data, len(batch.index_array)),
             *(a.ctypes.data for a in (choice.relations, choice.low, choice.high)),
             len(choice.relations),
@@ -272,9 +276,9 @@ class Runner:
         if not self._rounds[at.W_PASSED]:
             return first
         self._report(alone)
-        rels, new = self._store.rels, reading.touching
+        rels, new = self._store.tables.rels, reading.touching
         assert new is not None
-        self._store.now = int(self._rounds[at.W_AGE])
+        self._store.counters.now = int(self._rounds[at.W_AGE])
         starts = [int(rels[r, at.R_START]) for r in batch.heads]
         for r, start, stop in zip(batch.heads, first, starts, strict=True):
             if start < stop:
@@ -298,20 +302,21 @@ class Runner:
 
     def _loop(self, batch: Batch, budget: Budget, alone: Alone | None) -> None:
         store, env, state = self._store, self._dictionary.env, self._state
-        paces: dict[int, Pace] = {}
+        tables, paces = store.tables, None
+        program, arguments, starts, registers, places, ends, stack, counts = batch.addresses
         while True:
             env[at.E_TICKS] = TICKS if budget.work is None else min(TICKS, budget.work)
             status = run(
-                store.rels_at,
-                store.idxs_at,
+                tables.rels_at,
+                store.indexes.table_at,
                 self._env_at,
-                *batch.addresses,
+                *(program, arguments, starts),
                 len(batch.plans),
-                batch.counts_at,
+                counts,
                 self._state_at,
-                *batch.workspace,
-                store.scratch_at,
-                batch.stack_at,
+                *(registers, places, ends),
+                tables.scratch_at,
+                stack,
                 self._buffer_at,
             )
             if status == at.DONE:
@@ -325,7 +330,9 @@ class Runner:
                 self._report(alone)
             rule = batch.plans[int(state[at.T_PLAN])].rule
             if status == at.GROW_ROWS:
-                store.grow(int(state[at.T_WHAT]), self._likely(batch, paces))
+                r = int(state[at.T_WHAT])
+                paces = paces or Paces(store, batch)
+                store.grow(r, paces.likely(int(state[at.T_PLAN]), r))
             elif status == at.GROW_OUT:
                 store.grow_out(int(state[at.T_WHAT]))
             elif status == at.GROW_WORDS:
@@ -336,103 +343,8 @@ class Runner:
                 raise EvaluationError(in_rule(FAILURES[status], rule))
             self.tick(rule)
 
-    def _likely(self, batch: Batch, paces: dict[int, Pace]) -> int:
-        """Rows that the relation which has no room will have, if a plan that copies what it scans
-        goes on as it did; 0 where that is not known. A large table is dear to put into another."""
-        plan, r = int(self._state[at.T_PLAN]), int(self._state[at.T_WHAT])
-        steps, _, starts, _, places, ends, _ = batch.arrays
-        scan = int(starts[plan])
-        if not _copies(steps, scan):
-            return 0
-        done, rows = int(places[scan]), int(self._store.rels[r, at.R_N])
-        last = paces.get(r)
-        rate = 0.0 if last is None else last.rate
-        if last is not None and last.plan == plan and last.done < done:
-            rate = (rows - last.rows) / (done - last.done)
-        paces[r] = Pace(plan, done, rows, rate)
-        more = int(1.02 * rate * (int(ends[scan]) - done))
-        if not more:
-            return 0
-        for later in starts[plan + 1 : len(batch.plans)].tolist():
-            if _copies(steps, later) and steps[later + 1, at.P_REL] == r:
-                copied = int(self._store.rels[steps[later, at.P_REL], at.R_N])
-                more += min(int(rate * copied), rows + more)  # twice as many at most, if it errs
-        return min(rows + more + 2 * at.BUFFER, COPIES * rows)
-
-    # Views.
-
-    def views(self, reading: Reading) -> Views:
-        """What a reading needs, whatever its sets hold."""
-        within, negative, guard = reading.within, reading.negative, reading.guard
-        inside = outside = within
-        apart: frozenset[int | None] = frozenset()
-        if isinstance(within, Split):
-            inside, outside = within.inside, within.outside
-            apart = self._numbers_of(within.relations)
-        touching, lost = reading.touching, reading.touching_negated
-        keys = (
-            key_of(inside),
-            None if outside is inside else key_of(outside),
-            None if negative is None else key_of(negative),
-            None if guard is None else key_of(guard),
-            None if touching is None else touching.bit,
-            None if lost is None else lost.bit,
-        )
-        tables = self._tables.get(keys)
-        if tables is None:
-            if len(self._tables) > MOST_TABLES:
-                self._tables.clear()
-            tables = self._tables[keys] = self._make_tables(*keys)
-        fast = None
-        if not reading.sign and keys[3] == self._not_in_all:
-            fast = guard.left  # type: ignore[union-attr]
-        return Views(inside, outside, apart, fast, tables)
-
-    def _numbers_of(self, relations: frozenset[str]) -> frozenset[int | None]:
-        """Numbers of a stratum's relations: it may have thousands, and is asked for in each run."""
-        known = self._strata.get(relations)
-        if known is None:
-            known = self._strata[relations] = frozenset(map(self._number, relations))
-        return known
-
-    def renumber(self) -> None:
-        """Relations have come or gone."""
-        self._strata.clear()
-
-    def _make_tables(
-        self,
-        inside: Key,
-        outside: Key | None,
-        negative: Key | None,
-        guard: Key | None,
-        touching: Key | None,
-        lost: Key | None,
-    ) -> Tables:
-        tables = [self._truth(inside)] * at.ROLES
-        others = tables if outside is None else [self._truth(outside)] * at.ROLES
-        if negative is not None:
-            tables[at.ROLE_NEG] = tables[at.ROLE_NEG_OLD] = self._truth(negative)
-        if touching is not None:
-            not_touched = ("not", touching)
-            tables[at.ROLE_OLD] = self._truth(("and", inside, not_touched))
-            if outside is not None:
-                others[at.ROLE_OLD] = self._truth(("and", outside, not_touched))
-        if lost is not None:
-            read = inside if negative is None else negative
-            tables[at.ROLE_NEG_OLD] = self._truth(("or", read, lost))
-        if outside is not None:
-            for role in (at.ROLE_NEG, at.ROLE_NEG_OLD):
-                others[role] = tables[role]
-        both = (*tables, *others)
-        return Tables(
-            _EVERY if guard is None else self._truth(guard),
-            both,
-            np.array([table.address for table in both]),
-            np.array([table.all_plain or table.some_plain - 1 for table in both]),
-        )
-
     def _set_views(self, batch: Batch, reading: Reading, views: Views) -> None:
-        rels, env = self._store.rels, self._dictionary.env
+        rels, env = self._store.tables.rels, self._dictionary.env
         touching, lost = reading.touching, reading.touching_negated
         tables = self._read = views.tables
         self._set_flags(batch, reading, views)
@@ -452,8 +364,8 @@ class Runner:
                 self._give(r, lost, at.R_NLIST)
                 rels[r, at.R_FULL + at.ROLE_NEG_OLD] = 0
         for x in batch.indexes:
-            r = int(self._store.idxs[x, at.X_REL])
-            if not self._store.catch_up(x, olds.get(r)):
+            r = int(self._store.indexes.table[x, at.X_REL])
+            if not self._store.indexes.catch_up(x, olds.get(r)):
                 rels[r, at.R_FULL + at.ROLE_OLD] = 0
         self._set_guard(reading, batch, tables.guard)
         self._fill(batch)
@@ -463,34 +375,34 @@ class Runner:
 
     def _set_flags(self, batch: Batch, reading: Reading, views: Views) -> None:
         """Per relation and role, whether every row is in the view: then joins need no masks."""
-        rels, negative, fast = self._store.rels, reading.negative, views.fast
+        rels, negative = self._store.tables.rels, reading.negative
         inside, outside, apart = views.inside, views.outside, views.apart
         split = inside is not outside
         for r in batch.used:
             row = rels[r]
             n = int(row[at.R_N])
-            if r in self.answers:  # in no set; all may be read
+            if r in self._answers:  # in no set; all may be read
                 full = sure = known = True
             else:
-                full = _covers(inside if not split or r in apart else outside, r, n)
-                sure = full if negative is None else _covers(negative, r, n)
-                known = fast is not None and _covers(fast, r, n)
+                full = covers(inside if not split or r in apart else outside, r, n)
+                sure = full if negative is None else covers(negative, r, n)
+                known = views.new and self._all.count(r) == n
             row[at.R_START : at.R_OLD + 1] = n
             row[at.R_FAST : at.R_FULL + at.ROLES] = _FLAGS[known, full, sure]
             row[at.R_SIDE] = at.ROLES if split and r not in apart else 0
             row[at.R_FRESH] = 0
-            if self.odd is not None and not (full and sure and known) and not row[at.R_ODD]:
-                self.odd(r)
+            if self.find_dirty and not (full and sure and known) and not row[at.R_ODD]:
+                self.find_dirty(r)
 
     def _give(self, r: int, facts: LocalSet, column: int) -> slice | None:
         """Tell the kernel a relation's delta: a range of rows (returned), or a list."""
         span = facts.span(r)
         if span is not None:
-            give(self._store.rels_at, r, column, NO_ROWS, span.start, span.stop)
+            give(self._store.tables.rels_at, r, column, NO_ROWS, span.start, span.stop)
         else:
             rows = facts.rows(r)
             self._held.append(rows)
-            give(self._store.rels_at, r, column, rows, 0, 0)
+            give(self._store.tables.rels_at, r, column, rows, 0, 0)
         return span
 
     def _set_guard(self, reading: Reading, batch: Batch, guard: Truth) -> None:
@@ -502,7 +414,7 @@ class Runner:
         env[at.E_SIGN] = reading.sign
         if reading.sign:
             for r in batch.heads:
-                self._store.counts(r, reading.counter)
+                self._store.counters.of(r, reading.counter)
 
     def _set_fresh(self, batch: Batch) -> None:
         """Relations that the run both adds to and looks facts up in note what it adds."""
@@ -513,11 +425,11 @@ class Runner:
             elif r in self._used:
                 bits.clear()
                 self._used.remove(r)
-            self._store.rels[r, at.R_FRESH] = bits.address
+            self._store.tables.rels[r, at.R_FRESH] = bits.address
 
     def _fill(self, batch: Batch) -> None:
         """Row numbers are needed where single facts are looked up or masks are read."""
-        rels = self._store.rels
+        rels = self._store.tables.rels
         for r in batch.used:
             if rels[r, at.R_FILLED] < rels[r, at.R_N] and (
                 r in batch.members
@@ -525,73 +437,3 @@ class Runner:
                 or (r in batch.reads and 0 in rels[r, _ROLES].tolist())
             ):
                 self._store.fill(r)
-
-    # String functors.
-
-    def answer(self, call: Outside, rule: Rule, asked: int, into: int, before: int) -> None:
-        """Compute a functor for the requests from row `before` on."""
-        rows = self._store.rows(asked)[before:]
-        if not len(rows):
-            return
-        kinds, dictionary = call.signature, self._dictionary
-        columns = [dictionary.decode(k, rows[:, c]) for c, k in enumerate(kinds[:-1])]
-        try:
-            if call.functor == "autoinc":
-                column: Column = self._counted(dictionary.ordered(kinds[:-1], rows))
-            else:
-                column = self._results(call, rule, columns, len(rows))
-        except LimitError:
-            raise
-        except EvaluationError as error:
-            raise EvaluationError(in_rule(str(error), rule)) from error.__cause__
-        answers = np.empty((len(rows), len(kinds)), dtype=np.uint32)
-        answers[:, :-1] = rows
-        answers[:, -1] = dictionary.encode(kinds[-1], column)
-        self._store.load(into, answers, 0)
-
-    def _counted(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The next numbers, given in the order of the arguments' values."""
-        numbers = np.empty(len(order), dtype=np.int64)
-        numbers[order] = np.arange(self._numbers, self._numbers + len(order))
-        self._numbers += len(order)
-        return numbers
-
-    def _results(self, call: Outside, rule: Rule, columns: list[Column], size: int) -> Column:
-        function = self.functions.get(call.functor)
-        if function is None:
-            values = compute(
-                call.functor,
-                call.signature,
-                [c.tolist() for c in columns],
-                lambda message: doubt(in_rule(message, rule, "warning")),
-            )
-            return Table.from_rows(call.signature[-1:], [(v,) for v in values]).columns[0]
-        self.calling = True
-        try:
-            return call_function(
-                call.functor, function, call.signature, columns, size, lambda: self.tick(rule)
-            )
-        finally:
-            self.calling = False
-
-
-def _copies(steps: NDArray[np.int64], scan: int) -> bool:
-    """Is a plan that begins with this step one that makes heads of what it scans?"""
-    return bool(steps[scan, at.P_OP] == at.OP_SCAN and steps[scan, at.P_FUSE] != at.FUSE_NONE)
-
-
-def _covers(view: View, r: int, n: int) -> bool:
-    """Is every one of the n rows of a relation in the view? False where it is hard to tell."""
-    if isinstance(view, LocalSet):
-        return view.count(r) == n
-    assert isinstance(view, Combination)
-    if view.op == "not":
-        return isinstance(view.left, LocalSet) and not view.left.count(r)
-    if view.op == "or":
-        return _covers(view.left, r, n) or _covers(view.right, r, n)
-    return _covers(view.left, r, n) and _covers(view.right, r, n)
-
-
-def in_rule(message: str, rule: Rule, severity: str = "error") -> str:
-    where = f"{rule.at.file}:{rule.at.line}:{rule.at.column}: " if rule.at.line else ""
-    return f"{where}{severity}: {message} in the rule\n    {rule.text}"

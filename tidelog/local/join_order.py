@@ -7,17 +7,14 @@ that should be a number) wait until everything that could rule them out has had 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal as Choice
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
 
 from tidelog.local.body import (
+    Catalog,
     Outside,
     Part,
     Prepared,
+    Use,
     binds,
     may_fail,
     mentions,
@@ -26,36 +23,17 @@ from tidelog.local.body import (
     takes_apart,
 )
 from tidelog.program.rules import Constraint, Group, Literal, Range
-from tidelog.program.syntax import Constant, Kind, Value, Variable
-from tidelog.program.terms import TermKind
-
-# "change" is "delta" where negated literals and aggregates may meet the change as well.
-Mode = Choice["apply", "delta", "change", "prove", "support"]
-
-
-@dataclass(slots=True)
-class Catalog:
-    """What the planner must know of the engine."""
-
-    relation: Callable[[str, int], int]  # name and arity to number
-    arity: Callable[[int], int]
-    size: Callable[[int], int]
-    sizes: Callable[[], NDArray[np.int64]]
-    fanout: Callable[[int, tuple[int, ...]], float]  # facts that share these columns with a fact
-    index: Callable[[int, tuple[int, ...]], int]
-    identify: Callable[[Kind, Value], int]
-    word: Callable[[Kind, Value], int]
-    way: Callable[[TermKind, str], int]  # in which terms are made
+from tidelog.program.syntax import Constant, Variable
 
 
 def order_parts(
-    catalog: Catalog, prepared: Prepared, mode: Mode, start: int | None
+    catalog: Catalog, prepared: Prepared, use: Use, start: int | None
 ) -> tuple[float, list[int]]:
     """A greedy order of the parts with its estimated cost."""
     parts = prepared.parts
     everywhere = occurrences(prepared)
     bound: set[str] = set()
-    if mode in ("prove", "support"):
+    if use.of_heads:
         bound |= {t.name for t in prepared.rule.head.terms if isinstance(t, Variable)}
     left = set(range(len(parts)))
     order: list[int] = []
@@ -73,7 +51,7 @@ def order_parts(
     if start is not None:
         literal = parts[start]
         assert isinstance(literal, Literal)
-        size = 1.0 if mode in ("delta", "change") else _fanout(catalog, literal, bound)
+        size = 1.0 if use.follows else _fanout(catalog, literal, bound)
         matches *= max(size, 0.1)
         cost += matches
         take(start)
@@ -91,7 +69,8 @@ def order_parts(
                     fanout *= 4.0  # a cross product is the last resort among equals
                 if choice is None or fanout < choice[0]:
                     choice = (fanout, i)
-        waiting = [i for i in left if _can_run(parts[i], bound, everywhere)]
+        others = [i for i in left if not isinstance(parts[i], Literal)]
+        waiting = [i for i in others if _can_run(parts[i], bound, everywhere)]
         late = min(waiting, key=lambda i: (may_fail(parts[i]), i), default=None)
         if choice is not None and not _helps(parts, late, parts[choice[1]], bound):
             matches *= max(choice[0], 0.1)
@@ -110,45 +89,32 @@ def _helps(parts: Sequence[Part], late: int | None, choice: Part, bound: set[str
     return bool((mentions(parts[late]) - bound) & mentions(choice))
 
 
-def _group_ready(part: Group, bound: set[str], everywhere: dict[str, int]) -> bool:
-    keys = {t.name for t in part.terms if isinstance(t, Variable) and everywhere[t.name] > 1}
-    return keys <= bound
-
-
 def _filters(part: Part, bound: set[str], everywhere: dict[str, int]) -> bool:
     """Can the part run now, without multiplying matches and without a chance to fail?"""
     if isinstance(part, Literal):
-        if part.negated:
-            return needs(part) <= bound
         return mentions(part) <= bound
-    if isinstance(part, Constraint):
-        if may_fail(part):
-            return False
-        return (
-            needs(part) <= bound
-            or binds(part, bound) is not None
-            or takes_apart(part, bound) is not None
-        )
-    return isinstance(part, Group) and _group_ready(part, bound, everywhere)
+    waits = isinstance(part, Outside | Range) or may_fail(part)
+    return not waits and _can_run(part, bound, everywhere)
 
 
 def _can_run(part: Part, bound: set[str], everywhere: dict[str, int]) -> bool:
-    """Parts that wait: functors that may fail or call Python, ranges."""
-    if isinstance(part, Constraint):
-        return needs(part) <= bound or binds(part, bound) is not None
-    if isinstance(part, Outside | Range):
-        return needs(part) <= bound
-    return isinstance(part, Group) and _group_ready(part, bound, everywhere)
+    """Can the part run now? If it does not filter, it is a functor or a range."""
+    if isinstance(part, Group):
+        keys = {t.name for t in part.terms if isinstance(t, Variable) and everywhere[t.name] > 1}
+        return keys <= bound
+    if needs(part) <= bound:
+        return True
+    return isinstance(part, Constraint) and bool(binds(part, bound) or takes_apart(part, bound))
 
 
 def _fanout(catalog: Catalog, literal: Literal, bound: set[str]) -> float:
     """Facts expected to match, given what is bound."""
-    r = catalog.relation(literal.relation, len(literal.terms))
+    r = catalog.number(literal)
     key = tuple(
         i
         for i, t in enumerate(literal.terms)
         if isinstance(t, Constant) or (isinstance(t, Variable) and t.name in bound)
     )
     if not key:
-        return float(catalog.size(r))
+        return float(catalog.store.size(r))
     return 0.5 if len(key) == len(literal.terms) else catalog.fanout(r, key)

@@ -13,8 +13,6 @@ from tidelog.local.sets import Saved
 
 def net(phases: Sequence[tuple[Saved, Saved]]) -> tuple[Saved, Saved]:
     """What went and what came, over phases: what went and came again did neither."""
-    if len(phases) == 1:
-        return phases[0]
     events: dict[int, list[tuple[int, Ids]]] = {}
     for gone, new in phases:
         for sign, side in ((-1, gone), (1, new)):

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.local.body import Outside, Prepared
-from tidelog.local.join_order import Catalog
+from tidelog.local.body import Catalog, Outside
 from tidelog.local.kernels import arithmetic as ops
 from tidelog.local.kernels import layout as at
 from tidelog.local.kernels.fold import ALL_BOUND
-from tidelog.program.formula_walk import variables
 from tidelog.program.rules import Expression, Group, Literal, Range, Rule, Simple
 from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable
 from tidelog.program.terms import TermKind, is_way, way_of
 
 KIND_CODES = {"number": 0, "unsigned": 1, "float": 2, "symbol": 3}
+GENERATORS = (at.OP_SCAN, at.OP_LOOKUP)
 NO_ORDER = 0  # the code of kinds that are only compared for equality
 COMPARISONS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 GROUPS = {"count": 0, "sum": 1, "min": 2, "max": 3, "mean": 4}
@@ -48,6 +48,9 @@ SAME_WORD = {"ord", "itou", "utoi"}
 _GIVEN = {at.ROLE_DELTA: "new in ", at.ROLE_HEADS: "given ", at.ROLE_NEG_DELTA: "lost by not "}
 
 
+Steps = Sequence[list[int]]
+
+
 @dataclass(slots=True)
 class Plan:
     """Steps with arguments, places relative to the plan's own start."""
@@ -58,7 +61,6 @@ class Plan:
     registers: int
     stack: int
     indexes: tuple[int, ...]
-    reads: tuple[int, ...]  # relations of the literals, in the order of the steps
     text: str
     symbols_ordered: bool
     requests: tuple[Request, ...] = ()
@@ -84,12 +86,11 @@ class Builder:
     """One plan under construction."""
 
     catalog: Catalog
-    prepared: Prepared
+    rule: Rule
     where: dict[str, int] = field(default_factory=dict)  # variable to register
     steps: list[list[int]] = field(default_factory=list)
     args: list[int] = field(default_factory=list)
     indexes: list[int] = field(default_factory=list)
-    reads: list[int] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     arities: dict[int, int] = field(default_factory=dict)
     registers: int = 1  # register 0 takes what nobody reads
@@ -102,15 +103,25 @@ class Builder:
         self.registers += 1
         return self.registers - 1
 
-    def bound(self, term: Expression | Simple) -> bool:
-        return all(v.name in self.where for v in variables(term))
-
     def operand(self, term: Simple) -> tuple[int, int]:
         if isinstance(term, Constant):
             assert term.kind is not None
-            return at.A_CONST, self.catalog.identify(term.kind, term.value)
+            return at.A_CONST, self.catalog.dictionary.id(term.kind, term.value)
         assert isinstance(term, Variable)
         return at.A_REG, self.where[term.name]
+
+    def operands(self, terms: Iterable[Simple]) -> int:
+        """Append arguments; returns where they start."""
+        start = len(self.args)
+        for term in terms:
+            self.args += self.operand(term)
+        return start
+
+    def fact(self, op: int, literal: Literal, **fields: int) -> list[int]:
+        """A step that is given one fact."""
+        r = self.catalog.number(literal)
+        self.arities[r] = len(literal.terms)
+        return self.step(op, rel=r, args=self.operands(literal.terms), **fields)
 
     def step(self, op: int, **fields: int) -> list[int]:
         row = [0] * at.P_WIDTH
@@ -140,7 +151,7 @@ class Builder:
     # Body literals.
 
     def columns(self, terms: Sequence[Simple], needed: set[str]) -> list[tuple[int, int]]:
-        """What to do with each column's value: bind, compare or pass over."""
+        """Append what to do with each column's value: bind, compare or pass over."""
         actions: list[tuple[int, int]] = []
         times = Counter(term.name for term in terms if isinstance(term, Variable))
         for term in terms:
@@ -153,6 +164,7 @@ class Builder:
                 actions.append((at.A_BIND, self.where[term.name]))
             else:
                 actions.append((at.A_SKIP, 0))
+        self.args += chain.from_iterable(actions)
         return actions
 
     def key_columns(self, terms: Sequence[Simple]) -> tuple[int, ...]:
@@ -165,133 +177,88 @@ class Builder:
 
     def match(self, literal: Literal, role: int, needed: set[str], exact: bool) -> None:
         """Enumerate the facts that fit, or test for the one fact."""
-        r = self.catalog.relation(literal.relation, len(literal.terms))
-        self.reads.append(r)
-        self.arities[r] = len(literal.terms)
-        key = self.key_columns(literal.terms)
-        start = len(self.args)
+        r, terms = self.catalog.number(literal), literal.terms
+        self.arities[r] = len(terms)
+        key = self.key_columns(terms)
         scan = role in _GIVEN
         bound = frozenset(self.where)
-        if len(key) == len(literal.terms) and not scan:
-            for term in literal.terms:
-                self.args += self.operand(term)
-            self.step(at.OP_MEMBER, rel=r, args=start, role=role)
+        if len(key) == len(terms) and not scan:
+            self.fact(at.OP_MEMBER, literal, role=role)
             self.said.append(f"has {literal.relation}")
             return
         if scan or not key:
-            actions = self.columns(literal.terms, needed)
-            for action in actions:
-                self.args += action
+            start = len(self.args)
+            actions = self.columns(terms, needed)
             row = self.generator(at.OP_SCAN, bound, rel=r, args=start, role=role)
             self.said.append(_GIVEN.get(role, "each ") + literal.relation)
         else:
-            x = self.catalog.index(r, key)
-            self.indexes.append(x)
-            for c in key:
-                self.args += self.operand(literal.terms[c])
-            rest = range(len(literal.terms)) if len(key) > 2 else _others(literal.terms, key)
-            actions = self.columns([literal.terms[c] for c in rest], needed)
-            for action in actions:
-                self.args += action
-            row = self.generator(
-                at.OP_LOOKUP,
-                bound,
-                rel=r,
-                idx=x,
-                args=start,
-                role=role,
-                nkey=len(key),
-                ncol=len(actions),
-            )
+            start, rest = self.lookup(r, terms, key)
+            actions = self.columns([terms[c] for c in rest], needed)
+            found = {"rel": r, "idx": self.indexes[-1], "nkey": len(key), "ncol": len(actions)}
+            row = self.generator(at.OP_LOOKUP, bound, args=start, role=role, **found)
             self.said.append(f"{literal.relation}[{','.join(str(c + 1) for c in key)}]")
         if not exact and not any(how == at.A_BIND for how, _ in actions) and not scan:
             row[at.P_FLAG] |= at.FLAG_FIRST
 
+    def lookup(
+        self, r: int, terms: Sequence[Simple], key: tuple[int, ...]
+    ) -> tuple[int, Sequence[int]]:
+        """Arguments of a lookup by these columns; where they start, and the columns that it gives:
+        all, where the index only has a hash of the key."""
+        self.indexes.append(self.catalog.index(r, key))
+        columns = range(len(terms))
+        rest = columns if len(key) > 2 else [c for c in columns if c not in key]
+        return self.operands(terms[c] for c in key), rest
+
     def negate(self, literal: Literal, role: int) -> None:
-        r = self.catalog.relation(literal.relation, len(literal.terms))
-        self.reads.append(r)
-        self.arities[r] = len(literal.terms)
-        start = len(self.args)
-        for term in literal.terms:
-            self.args += self.operand(term)
-        self.step(at.OP_MEMBER, rel=r, args=start, role=role, flag=at.FLAG_NEGATED)
+        self.fact(at.OP_MEMBER, literal, role=role, flag=at.FLAG_NEGATED)
         self.said.append(f"not {literal.relation}")
 
     def older(self, literal: Literal, head: Literal) -> None:
         """Let a fact that was matched pass only if it came before the head that is to be proved."""
-        r = self.catalog.relation(literal.relation, len(literal.terms))
-        h = self.catalog.relation(head.relation, len(head.terms))
-        start = len(self.args)
-        for term in literal.terms:
-            self.args += self.operand(term)
-        self.step(at.OP_OLDER, rel=r, args=start, a=self.where["%%row"], b=h)
+        self.fact(at.OP_OLDER, literal, a=self.where["%%row"], b=self.catalog.number(head))
 
     def group(self, part: Group) -> None:
-        terms = part.terms
-        r = self.catalog.relation(part.relation, len(terms))
-        self.reads.append(r)
-        key = self.key_columns(terms)
-        local: dict[str, int] = {}
-        start = len(self.args)
-        fields: dict[str, int] = {"idx": -1, "nkey": 0}
+        terms, start, index = part.terms, len(self.args), -1
+        r, key = self.catalog.number(part), self.key_columns(terms)
         shown: Sequence[int] = range(len(terms))
         if len(key) == len(terms):
-            fields["idx"] = ALL_BOUND
+            index, key = ALL_BOUND, ()
         elif key:
-            x = self.catalog.index(r, key)
-            self.indexes.append(x)
-            fields = {"idx": x, "nkey": len(key)}
-            for c in key:
-                self.args += self.operand(terms[c])
-            if len(key) <= 2:
-                shown = _others(terms, key)
-        value, compares = -1, False
-        for place, c in enumerate(shown):
-            term = terms[c]
-            if isinstance(term, Variable) and term.name not in self.where:
-                if part.value is not None and term.name == part.value.name and value < 0:
-                    value = place
-                if term.name in local:
-                    self.args += (at.A_CHECK, local[term.name])
-                    compares = True
-                else:
-                    local[term.name] = self.register()
-                    self.args += (at.A_BIND, local[term.name])
-            elif isinstance(term, Variable):
-                self.args += (at.A_CHECK, self.where[term.name])
-                compares = True
-            elif isinstance(term, Constant):
-                self.args += self.operand(term)
-                compares = True
-            else:
-                self.args += (at.A_SKIP, 0)
-        kind = part.value.kind if part.value is not None else part.result.kind
-        assert kind is not None
-        target = self.where.get(part.result.name)
+            start, shown = self.lookup(r, terms, key)
+            index = self.indexes[-1]
+        outer, folded = dict(self.where), part.value or part.result
+        actions = self.columns([terms[c] for c in shown], {folded.name})
+        self.where = outer  # what an aggregate binds is its own
+        compares = any(how in (at.A_CHECK, at.A_CONST) for how, _ in actions)
+        names = [term.name if isinstance(term, Variable) else "" for term in terms]
+        value = [names[c] for c in shown].index(folded.name) if part.value else -1
+        assert folded.kind is not None
         into = self.register()
-        op = GROUPS[part.op]
         self.step(
             at.OP_GROUP,
             rel=r,
+            idx=index,
             args=start,
             role=at.ROLE_NEG,
+            nkey=len(key),
             ncol=len(shown),
             flag=into,
-            a=op | KIND_CODES[kind] << 8,
+            a=GROUPS[part.op] | KIND_CODES[folded.kind] << 8,
             b=(0 if compares else -1) if part.op == "count" else value,
-            **fields,
         )
-        self.ordered = self.ordered or kind == "symbol"
+        self.ordered = self.ordered or folded.kind == "symbol"
         self.said.append(f"{part.op} {part.relation}")
-        if target is None:
-            self.where[part.result.name] = into
-        else:
-            self.test("=", part.result, Variable(self._alias(into), kind=part.result.kind))
+        self._result(part.result, into)
 
-    def _alias(self, register: int) -> str:
+    def _result(self, variable: Variable, register: int) -> None:
+        """The variable is what is in the register: that binds it, or is a test."""
+        if variable.name not in self.where:
+            self.where[variable.name] = register
+            return
         name = f"%%r{register}"
         self.where[name] = register
-        return name
+        self.test("=", variable, Variable(name, kind=variable.kind))
 
     # Expressions.
 
@@ -302,7 +269,7 @@ class Builder:
             self.args += (ops.PUSH_REG, self.where[term.name])
             return 1
         if isinstance(term, Constant):
-            self.args += (ops.PUSH_WORD, self.catalog.word(term.kind, term.value))
+            self.args += (ops.PUSH_WORD, self.catalog.dictionary.word(term.kind, term.value))
             return 1
         if isinstance(term, Cast):
             size = self.code(term.term)  # type: ignore[arg-type]
@@ -348,35 +315,21 @@ class Builder:
     # Records and branches.
 
     def make(self, variable: Variable, term: Call) -> None:
-        start = len(self.args)
-        for arg in term.args:
-            self.args += self.operand(arg)  # type: ignore[arg-type]
+        start = self.operands(term.args)  # type: ignore[arg-type]
         self.stack = max(self.stack, len(term.args) + 2)
         self.where[variable.name] = self.register()
-        self.step(
-            at.OP_MAKE,
-            args=start,
-            ncol=len(term.args),
-            nkey=self._way(term),
-            a=self.where[variable.name],
-        )
+        self._term(at.OP_MAKE, start, term, variable)
 
     def take(self, value: Variable, term: Call, needed: set[str]) -> None:
         """Bind fields, or compare those that are bound."""
         start = len(self.args)
-        for action in self.columns(term.args, needed):  # type: ignore[arg-type]
-            self.args += action
-        self.step(
-            at.OP_TAKE,
-            args=start,
-            ncol=len(term.args),
-            nkey=self._way(term),
-            a=self.where[value.name],
-        )
+        self.columns(term.args, needed)  # type: ignore[arg-type]
+        self._term(at.OP_TAKE, start, term, value)
 
-    def _way(self, term: Call) -> int:
+    def _term(self, op: int, start: int, term: Call, value: Variable) -> None:
         assert isinstance(term.kind, TermKind)
-        return self.catalog.way(term.kind, way_of(term.functor))
+        way = self.catalog.dictionary.terms.way(term.kind, way_of(term.functor))
+        self.step(op, args=start, ncol=len(term.args), nkey=way, a=self.where[value.name])
 
     def test(self, op: str, left: Expression, right: Expression) -> None:
         start = len(self.args)
@@ -395,15 +348,11 @@ class Builder:
         self.args += registers
         kind = part.variable.kind
         assert kind is not None
-        known = part.variable.name in self.where
         target = self.register()
         bound = frozenset(self.where)
         self.generator(at.OP_RANGE, bound, args=start, nkey=KIND_CODES[kind], a=target)
-        if known:
-            self.test("=", part.variable, Variable(self._alias(target), kind=kind))
-        else:
-            self.where[part.variable.name] = target
         self.said.append("range")
+        self._result(part.variable, target)
 
     def _in_register(self, term: Expression) -> int:
         if isinstance(term, Variable):
@@ -415,103 +364,22 @@ class Builder:
     # The end of a plan.
 
     def emit(self, head: Literal) -> None:
-        r = self.catalog.relation(head.relation, len(head.terms))
-        start = len(self.args)
-        for term in head.terms:
-            self.args += self.operand(term)
-        self._inline_tests()
-        last = self.steps[-1] if self.steps else None
-        if last is not None and last[at.P_OP] == at.OP_MEMBER and len(self.steps) > 1:
-            before = self.steps[-2]
-            last = before if before[at.P_TESTED] else last
-        self.step(at.OP_EMIT, rel=r, args=start)
-        if last is None or last[at.P_OP] not in (at.OP_SCAN, at.OP_LOOKUP):
-            return
-        first = last[at.P_FLAG] & at.FLAG_FIRST
-        if last[at.P_OP] == at.OP_SCAN and first:
-            return
-        # A fused loop tries all matches, or goes back from the first one as its own step does.
-        if self.steps[self.back] is not last and not (first and last[at.P_BACK] == self.back):
-            return
-        last[at.P_FUSE] = at.FUSE_EMIT
-        streams = last[at.P_OP] == at.OP_LOOKUP and last[at.P_NCOL] == 1
-        if streams and len(head.terms) == 2 and not last[at.P_TESTED]:
-            self._fuse_binary(last, start)
-
-    def _inline_tests(self) -> None:
-        """A member test right after a generator runs within the generator's loop."""
-        for step, following in zip(self.steps, self.steps[1:], strict=False):
-            if step[at.P_OP] in (at.OP_SCAN, at.OP_LOOKUP):
-                step[at.P_TESTED] = int(following[at.P_OP] == at.OP_MEMBER)
-
-    def _fuse_binary(self, last: list[int], start: int) -> None:
-        """Heads (fixed, v) and (v, fixed), v streamed: the loop that must be fastest."""
-        value = last[at.P_ARGS] + 2 * last[at.P_NKEY]
-        how, register = self.args[value : value + 2]
-        if how != at.A_BIND or last[at.P_NKEY] > 2:
-            return
-        first, second = self.args[start : start + 2], self.args[start + 2 : start + 4]
-        streamed = [at.A_REG, register]
-        if first == streamed and second != streamed:
-            last[at.P_FUSE] = at.FUSE_VALUE_FIRST
-            last[at.P_A], last[at.P_B] = second
-        elif second == streamed and first != streamed:
-            last[at.P_FUSE] = at.FUSE_VALUE_SECOND
-            last[at.P_A], last[at.P_B] = first
-
-    def prefetch(self) -> None:
-        """Let each generator ask for what the step after it will look up."""
-        for step, following in zip(self.steps, self.steps[1:], strict=False):
-            if step[at.P_OP] not in (at.OP_SCAN, at.OP_LOOKUP):
-                continue
-            start = following[at.P_ARGS]
-            if following[at.P_OP] == at.OP_LOOKUP and following[at.P_NKEY] <= 2:
-                what, which, size = at.PRE_INDEX, following[at.P_IDX], following[at.P_NKEY]
-            elif following[at.P_OP] == at.OP_MEMBER:
-                size = self.arities[following[at.P_REL]]
-                what, which = at.PRE_MEMBER, following[at.P_REL]
-            else:
-                continue
-            if not 1 <= size <= 2:
-                continue
-            places = self._places(step)
-            step[at.P_PRE], step[at.P_PRE_ID], step[at.P_PRE_N] = what, which, size
-            for part in range(size):
-                how, value = self.args[start + 2 * part : start + 2 * part + 2]
-                if how == at.A_CONST:
-                    found = at.PRE_CONST, value
-                elif value in places:
-                    found = at.PRE_COLUMN, places[value]
-                else:
-                    found = at.PRE_REG, value
-                step[at.P_PRE_A_HOW + 2 * part : at.P_PRE_A_HOW + 2 * part + 2] = found
-
-    def _places(self, step: list[int]) -> dict[int, int]:
-        """Registers that a generator binds, with their places in its rows."""
-        lookup = step[at.P_OP] == at.OP_LOOKUP
-        start = step[at.P_ARGS] + (2 * step[at.P_NKEY] if lookup else 0)
-        count = step[at.P_NCOL] if lookup else self.arities[step[at.P_REL]]
-        actions = [self.args[start + 2 * c : start + 2 * c + 2] for c in range(count)]
-        return {what: c for c, (how, what) in enumerate(actions) if how == at.A_BIND}
+        self.fact(at.OP_EMIT, head)
+        fuse(self.steps, self.args, self.back, len(head.terms))
 
     def finish(self, requests: Iterable[Request] = ()) -> Plan:
-        self.prefetch()
+        prefetch(self.steps, self.args, self.arities)
         return Plan(
-            self.prepared.rule,
+            self.rule,
             np.array(self.steps, dtype=np.int64).reshape(-1, at.P_WIDTH),
             np.array(self.args or [0], dtype=np.int64),
             self.registers,
             self.stack,
             tuple(self.indexes),
-            tuple(self.reads),
             ", ".join(self.said) or "once",
             self.ordered,
             tuple(requests),
         )
-
-
-def _others(terms: Sequence[Simple], key: tuple[int, ...]) -> list[int]:
-    return [c for c in range(len(terms)) if c not in key]
 
 
 def _conversion(name: str, kind: Kind) -> int | None:
@@ -525,3 +393,81 @@ def _conversion(name: str, kind: Kind) -> int | None:
     if name in ("to_unsigned", "ftou"):
         return ops.TO_UNSIGNED if kind == "float" else None
     raise AssertionError(f"functor {name} has no kernel code")
+
+
+def fuse(steps: Steps, args: Sequence[int], back: int, columns: int) -> None:
+    """Let the last generator emit in its own loop, if the plan goes back to it after the last
+    step, which emits a head of so many columns. `back` is the step that it goes back to."""
+    for step, following in pairwise(steps):
+        # A member test right after a generator runs within the generator's loop.
+        if step[at.P_OP] in GENERATORS:
+            step[at.P_TESTED] = int(following[at.P_OP] == at.OP_MEMBER)
+    place = len(steps) - 2
+    if place > 0 and steps[place][at.P_OP] == at.OP_MEMBER and steps[place - 1][at.P_TESTED]:
+        place -= 1
+    if place < 0 or steps[place][at.P_OP] not in GENERATORS:
+        return
+    last = steps[place]
+    first = last[at.P_FLAG] & at.FLAG_FIRST
+    if last[at.P_OP] == at.OP_SCAN and first:
+        return
+    # A fused loop tries all matches, or goes back from the first one as its own step does.
+    if back != place and not (first and last[at.P_BACK] == back):
+        return
+    last[at.P_FUSE] = at.FUSE_EMIT
+    streams = last[at.P_OP] == at.OP_LOOKUP and last[at.P_NCOL] == 1
+    if streams and columns == 2 and not last[at.P_TESTED]:
+        _fuse_binary(last, args, steps[-1][at.P_ARGS])
+
+
+def _fuse_binary(last: list[int], args: Sequence[int], start: int) -> None:
+    """Heads (fixed, v) and (v, fixed), v streamed: the loop that must be fastest."""
+    value = last[at.P_ARGS] + 2 * last[at.P_NKEY]
+    how, register = args[value : value + 2]
+    if how != at.A_BIND or last[at.P_NKEY] > 2:
+        return
+    first, second = args[start : start + 2], args[start + 2 : start + 4]
+    streamed = [at.A_REG, register]
+    if first == streamed and second != streamed:
+        last[at.P_FUSE] = at.FUSE_VALUE_FIRST
+        last[at.P_A], last[at.P_B] = second
+    elif second == streamed and first != streamed:
+        last[at.P_FUSE] = at.FUSE_VALUE_SECOND
+        last[at.P_A], last[at.P_B] = first
+
+
+def prefetch(steps: Steps, args: Sequence[int], arities: Mapping[int, int]) -> None:
+    """Let each generator ask for what the step after it will look up."""
+    for step, following in pairwise(steps):
+        if step[at.P_OP] not in GENERATORS:
+            continue
+        start = following[at.P_ARGS]
+        if following[at.P_OP] == at.OP_LOOKUP and following[at.P_NKEY] <= 2:
+            what, which, size = at.PRE_INDEX, following[at.P_IDX], following[at.P_NKEY]
+        elif following[at.P_OP] == at.OP_MEMBER:
+            size = arities[following[at.P_REL]]
+            what, which = at.PRE_MEMBER, following[at.P_REL]
+        else:
+            continue
+        if not 1 <= size <= 2:
+            continue
+        places = _places(step, args, arities)
+        step[at.P_PRE], step[at.P_PRE_ID], step[at.P_PRE_N] = what, which, size
+        for part in range(size):
+            how, value = args[start + 2 * part : start + 2 * part + 2]
+            if how == at.A_CONST:
+                found = at.PRE_CONST, value
+            elif value in places:
+                found = at.PRE_COLUMN, places[value]
+            else:
+                found = at.PRE_REG, value
+            step[at.P_PRE_A_HOW + 2 * part : at.P_PRE_A_HOW + 2 * part + 2] = found
+
+
+def _places(step: list[int], args: Sequence[int], arities: Mapping[int, int]) -> dict[int, int]:
+    """Registers that a generator binds, with their places in its rows."""
+    lookup = step[at.P_OP] == at.OP_LOOKUP
+    start = step[at.P_ARGS] + (2 * step[at.P_NKEY] if lookup else 0)
+    count = step[at.P_NCOL] if lookup else arities[step[at.P_REL]]
+    actions = [args[start + 2 * c : start + 2 * c + 2] for c in range(count)]
+    return {what: c for c, (how, what) in enumerate(actions) if how == at.A_BIND}

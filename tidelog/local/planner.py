@@ -6,103 +6,86 @@ prove) or chosen by cost; `order` decides on the others, `steps` writes them dow
 
 from __future__ import annotations
 
-from tidelog.local.body import Outside, Prepared, binds, may_fail, mentions, takes_apart
-from tidelog.local.join_order import Catalog, Mode, order_parts
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from operator import itemgetter
+
+from tidelog.local.body import (
+    Catalog,
+    Outside,
+    Prepared,
+    Shape,
+    Use,
+    binds,
+    may_fail,
+    mentions,
+    takes_apart,
+)
+from tidelog.local.join_order import order_parts
 from tidelog.local.kernels import layout as at
-from tidelog.local.plan_shapes import Shapes
 from tidelog.local.plan_steps import Builder, Plan, Request
 from tidelog.program.rules import Group, Literal, Range
 from tidelog.program.syntax import Variable
 
 NO_BACK = -(1 << 40)  # stays negative when plans are put together
+MOST_TEMPLATES = 4096  # templates; the rules of few programs have as many shapes
+Build = Callable[[Catalog, Prepared, Use], Plan]
 
 
-def make_plan(
-    catalog: Catalog,
-    prepared: Prepared,
-    mode: Mode,
-    delta: int = -1,
-    exact: bool = False,
-    among: frozenset[str] | None = None,
-    shapes: Shapes | None = None,
-) -> Plan:
-    """The plan of a rule; in modes "delta" and "change", part number `delta` ranges over it.
-
-    `exact` enumerates every instance, also those that differ only in columns that nobody
-    reads; else one of them is enough. `among` names the relations whose facts are support, or
-    those whose facts must be older than the head that they prove. Plans of rules that are alike
-    are taken from `shapes`.
-    """
-    prepared = prepared.around(delta)
-    order = _order(catalog, prepared, mode, delta)
+def make_plan(catalog: Catalog, prepared: Prepared, use: Use, shapes: Shapes | None = None) -> Plan:
+    """The plan of a rule. Plans of rules that are alike are taken from `shapes`."""
+    prepared = prepared.around(use.delta)
+    order = _order(catalog, prepared, use)
     if shapes is None or prepared.shape is None:
-        return _build(catalog, prepared, mode, delta, order, exact, among)
+        return _build(catalog, prepared, use, order)
 
-    def build(catalog: Catalog, prepared: Prepared, among: frozenset[str] | None) -> Plan:
-        return _build(catalog, prepared, mode, delta, order, exact, among)
+    def build(catalog: Catalog, prepared: Prepared, use: Use) -> Plan:
+        return _build(catalog, prepared, use, order)
 
-    return shapes.plan(prepared, prepared.shape, (mode, delta, exact, tuple(order)), among, build)
+    return shapes.plan(prepared, prepared.shape, use, tuple(order), build)
 
 
-def _order(catalog: Catalog, prepared: Prepared, mode: Mode, delta: int) -> list[int]:
+def _order(catalog: Catalog, prepared: Prepared, use: Use) -> list[int]:
     """The cheapest order of parts that is found from each start there may be."""
-    if prepared.shape is not None and len(prepared.parts) == 1:
+    parts, delta = prepared.parts, use.delta
+    if prepared.shape is not None and len(parts) == 1:
         return [0]
-    if prepared.shape is not None and len(prepared.parts) == 2 and delta >= 0:
+    if prepared.shape is not None and len(parts) == 2 and delta >= 0:
         return [delta, 1 - delta]
-    literals = [i for i, p in enumerate(prepared.parts) if isinstance(p, Literal) and not p.negated]
-    if mode in ("delta", "change"):
-        starts: list[int | None] = [delta]
-    elif mode in ("prove", "support") or not literals or len(literals) > 8:
-        starts = [None]
-    else:
-        starts = list(literals)
-    best: tuple[float, list[int]] | None = None
-    for start in starts:
-        cost, order = order_parts(catalog, prepared, mode, start)
-        if best is None or cost < best[0]:
-            best = (cost, order)
-    assert best is not None
-    return best[1]
+    starts: list[int | None] = [delta]
+    if not use.follows:
+        starts = [i for i, p in enumerate(parts) if isinstance(p, Literal) and not p.negated]
+        if use.of_heads or not 0 < len(starts) <= 8:
+            starts = [None]
+    orders = (order_parts(catalog, prepared, use, start) for start in starts)
+    return min(orders, key=itemgetter(0))[1]
 
 
-def _build(
-    catalog: Catalog,
-    prepared: Prepared,
-    mode: Mode,
-    delta: int,
-    order: list[int],
-    exact: bool,
-    among: frozenset[str] | None,
-) -> Plan:
+def _build(catalog: Catalog, prepared: Prepared, use: Use, order: list[int]) -> Plan:
     requests: list[Request] = []
     for place, i in enumerate(order):
         part = prepared.parts[i]
         if isinstance(part, Outside):
             head = Literal(part.requests, part.args)
-            builder = _steps(catalog, prepared, mode, delta, order[:place], head, False, None)
+            asking = use._replace(exact=False, among=None)
+            builder = _steps(catalog, prepared, asking, order[:place], head)
             builder.emit(head)
             requests.append(Request(part, builder.finish()))
-    older = among if mode == "prove" else None
-    builder = _steps(catalog, prepared, mode, delta, order, prepared.rule.head, exact, older)
-    if mode == "prove":
-        r = catalog.relation(prepared.rule.head.relation, len(prepared.rule.head.terms))
-        builder.step(at.OP_PROVE, rel=r, a=builder.where["%%row"])
-    elif mode == "support":
-        _support_steps(builder, prepared, among)
+    head = prepared.rule.head
+    builder = _steps(catalog, prepared, use, order, head)
+    if use.mode == "prove":
+        builder.step(at.OP_PROVE, rel=catalog.number(head), a=builder.where["%%row"])
+    elif use.mode == "support":
+        _support_steps(builder, prepared, use.among)
     else:
-        builder.emit(prepared.rule.head)
+        builder.emit(head)
     return builder.finish(requests)
 
 
 def _support_steps(builder: Builder, prepared: Prepared, among: frozenset[str] | None) -> None:
     literals = supporting(prepared, among)
     for place, literal in enumerate(literals):
-        r = builder.catalog.relation(literal.relation, len(literal.terms))
-        start = len(builder.args)
-        for term in literal.terms:
-            builder.args += builder.operand(term)
-        row = builder.step(at.OP_SUPPORT, rel=r, args=start)
+        row = builder.fact(at.OP_SUPPORT, literal)
         if place < len(literals) - 1:
             row[at.P_BACK] = NO_BACK
 
@@ -119,18 +102,11 @@ def supporting(prepared: Prepared, among: frozenset[str] | None) -> list[Literal
 
 
 def _steps(
-    catalog: Catalog,
-    prepared: Prepared,
-    mode: Mode,
-    delta: int,
-    order: list[int],
-    target: Literal,
-    exact: bool,
-    older: frozenset[str] | None,
+    catalog: Catalog, prepared: Prepared, use: Use, order: list[int], target: Literal
 ) -> Builder:
     """Steps for the parts in this order, ready for the last one."""
-    builder = Builder(catalog, prepared)
-    if mode in ("prove", "support"):
+    builder, delta, exact = Builder(catalog, prepared.rule), use.delta, use.exact
+    if use.of_heads:
         row = builder.register()
         builder.where["%%row"] = row
         head = prepared.rule.head
@@ -145,9 +121,9 @@ def _steps(
         needed |= mentions(prepared.parts[i])
     later.reverse()
     # A fact that supports a head must be found again by all its columns.
-    if mode == "support":
+    if use.mode == "support":
         later = [set().union(*map(mentions, prepared.parts)) for _ in order]
-    aged = supporting(prepared, older) if older else []
+    aged = supporting(prepared, use.among) if use.mode == "prove" and use.among else []
     for literal in aged:
         later = [names | mentions(literal) for names in later]
     for place, i in enumerate(order):
@@ -158,7 +134,7 @@ def _steps(
             role = at.ROLE_NEG_DELTA if part.negated else at.ROLE_DELTA
             builder.match(part, role, later[place], exact)
         elif isinstance(part, Literal) and part.negated:
-            before = mode == "change" and i < delta
+            before = use.mode == "change" and i < delta
             builder.negate(part, at.ROLE_NEG_OLD if before else at.ROLE_NEG)
         elif isinstance(part, Literal):
             builder.match(part, at.ROLE_OLD if i < delta else at.ROLE_ALL, later[place], exact)
@@ -182,3 +158,105 @@ def _steps(
         if not exact:
             builder.close(later[place])
     return builder
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """A plan whose relations and indexes are numbers of its own."""
+
+    plan: Plan
+    indexes: list[tuple[int, tuple[int, ...]]]  # relation and columns of each
+    relation_at: list[tuple[int, int, int]]  # row and column of the steps, and the number there
+    index_at: list[tuple[int, int, int]]
+
+
+class Shapes:
+    """Plans of rules that are alike: made once, and then copied with the other relations in them.
+
+    Programs of an ontology have a thousand rules of a dozen shapes, and a small update needs plans
+    for many of them that it has never needed before. A rule whose body has only positive literals
+    is its shape and its relations; a plan that is made for the shape names relations and indexes by
+    numbers of its own, and taking it over is a matter of putting in theirs.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._templates: dict[tuple[object, ...], _Template] = {}
+
+    def plan(
+        self, prepared: Prepared, shape: Shape, use: Use, order: tuple[int, ...], build: Build
+    ) -> Plan:
+        """What `build` would make of the rule, with its parts in this order."""
+        if (among := use.among) is not None:
+            marks = (_mark(i) for i, (name, _) in enumerate(shape.relations) if name in among)
+            use = use._replace(among=frozenset(marks))
+        key = (shape.key, use, order)
+        template = self._templates.get(key)
+        if template is None:
+            if len(self._templates) > MOST_TEMPLATES:
+                self._templates.clear()
+            template = _template(self._catalog, prepared, shape, use, build)
+            self._templates[key] = template
+        return _filled(template, self._catalog, prepared, shape)
+
+
+def _mark(number: int) -> str:
+    """A relation's name in a template; in none that a program has is there such a character."""
+    return f"\0{number}\0"
+
+
+def _template(
+    catalog: Catalog, prepared: Prepared, shape: Shape, use: Use, build: Build
+) -> _Template:
+    marks = {about: _mark(i) for i, about in enumerate(shape.relations)}
+    numbers = {mark: i for i, mark in enumerate(marks.values())}
+    indexes: list[tuple[int, tuple[int, ...]]] = []
+
+    def marked(literal: Literal) -> Literal:
+        return replace(literal, relation=marks[literal.relation, len(literal.terms)])
+
+    def index(r: int, columns: tuple[int, ...]) -> int:
+        if (r, columns) not in indexes:
+            indexes.append((r, columns))
+        return indexes.index((r, columns))
+
+    rule = replace(prepared.rule, head=marked(prepared.rule.head))
+    parts = tuple(marked(part) for part in prepared.parts if isinstance(part, Literal))
+    about = replace(catalog, relation=lambda name, _: numbers[name], index=index)
+    plan = build(about, replace(prepared, rule=rule, parts=parts), use)
+    template = _Template(plan, indexes, [], [])
+    for row, step in enumerate(plan.steps.tolist()):
+        template.relation_at.append((row, at.P_REL, step[at.P_REL]))
+        if step[at.P_OP] == at.OP_LOOKUP:
+            template.index_at.append((row, at.P_IDX, step[at.P_IDX]))
+        elif step[at.P_OP] == at.OP_OLDER:
+            template.relation_at.append((row, at.P_B, step[at.P_B]))
+        if step[at.P_PRE] == at.PRE_INDEX:
+            template.index_at.append((row, at.P_PRE_ID, step[at.P_PRE_ID]))
+        elif step[at.P_PRE] == at.PRE_MEMBER:
+            template.relation_at.append((row, at.P_PRE_ID, step[at.P_PRE_ID]))
+    return template
+
+
+def _filled(template: _Template, catalog: Catalog, prepared: Prepared, shape: Shape) -> Plan:
+    """The template's plan with the relations of this rule."""
+    numbers = [catalog.relation(name, arity) for name, arity in shape.relations]
+    indexes = [catalog.index(numbers[r], columns) for r, columns in template.indexes]
+    steps = template.plan.steps.copy()
+    for row, column, number in template.relation_at:
+        steps[row, column] = numbers[number]
+    for row, column, number in template.index_at:
+        steps[row, column] = indexes[number]
+    return replace(
+        template.plan,
+        rule=prepared.rule,
+        steps=steps,
+        indexes=tuple(indexes[x] for x in template.plan.indexes),
+        text=_named(template.plan.text, shape),
+    )
+
+
+def _named(text: str, shape: Shape) -> str:
+    for number, (name, _) in enumerate(shape.relations):
+        text = text.replace(_mark(number), name)
+    return text

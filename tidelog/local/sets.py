@@ -10,30 +10,72 @@ they are needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import weakref
+from bisect import insort
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Literal, Self
+from functools import lru_cache
+from operator import neg
+from typing import Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.engine import Combination, FactSet, Split, View
+from tidelog.engine import Combination, FactSet, View
 from tidelog.local.kernels.bits import turn
+from tidelog.local.store import Rows, Store
 
-if TYPE_CHECKING:
-    from tidelog.local.engine import LocalEngine
-
-Rows = NDArray[np.uint32]
-Key = int | tuple[object, ...]  # a set's bit, or how others are combined
 Move = Literal["came", "went", "taken"]
 Saved = dict[int, NDArray[np.uint32]]  # facts by relation, as ids: row numbers may change
 # By relation, in order; with the ages of what went.
 Journal = list[tuple[Move, int, NDArray[np.uint32], NDArray[np.int32] | None]]
-MASKS = 1 << 16
+BITS = 16  # of a row's mask: so many sets are not spilled
 MANY = 1 << 14  # rows
-_ALL_MASKS = np.arange(MASKS, dtype=np.uint16)
 NO_ROWS: Rows = np.empty(0, dtype=np.uint32)
+MOST_TABLES = 512
+MASKS = np.arange(1 << 16, dtype=np.uint16)
+EXPLICIT, ALL = 1, 2  # the bits of the two sets that stay
+Key = int | tuple[object, ...]  # a set's bit, or how others are combined
+NOT_IN_ALL: Key = ("not", ALL)
+
+
+class Truth(NamedTuple):
+    """A view's truth table. Kernels know it by address: it must live as long as they run."""
+
+    holds: NDArray[np.uint8]  # not to be changed
+    address: int
+    of_nothing: int  # whether a fact that is in no set is in the view
+    all_plain: int  # whether all facts are that are in the materialisation and in no other set
+    some_plain: int  # whether some of those are: explicit ones, or the others
+
+    @classmethod
+    def of(cls, holds: NDArray[np.bool_]) -> Truth:
+        table = holds.view(np.uint8)
+        plain = int(table[ALL]), int(table[ALL | EXPLICIT])
+        return cls(table, table.ctypes.data, int(table[0]), min(plain), max(plain))
+
+
+@lru_cache(MOST_TABLES)
+def truth(key: Key | None) -> Truth:
+    """The truth table of a view with this key; of one that has all facts, if there is none."""
+    if key is None:
+        return Truth.of(np.ones(len(MASKS), dtype=np.bool_))
+    if isinstance(key, int):
+        return Truth.of((MASKS & np.uint16(key)) != 0)
+    sides = [truth(side).holds.view(np.bool_) for side in key[1:]]
+    if key[0] == "not":
+        return Truth.of(~sides[0])
+    return Truth.of(sides[0] | sides[1] if key[0] == "or" else sides[0] & sides[1])
+
+
+class Pool(Protocol):
+    """What sets need of the engine."""
+
+    store: Store
+    bits: Bits
+
+    def members(self, view: View) -> Iterable[tuple[int, slice | Rows]]:
+        """The rows of a view, by relation."""
 
 
 class LocalSet(FactSet):
@@ -45,14 +87,18 @@ class LocalSet(FactSet):
         "_parts",
         "_total",
         "bit",
+        "bits",
         "dated",
-        "engine",
         "journal",
+        "pool",
+        "store",
         "whole",
     )
 
-    def __init__(self, engine: LocalEngine, bit: int, *, whole: bool = False) -> None:
-        self.engine = engine
+    def __init__(self, pool: Pool, bit: int, *, whole: bool = False) -> None:
+        self.pool = pool
+        self.bits = pool.bits
+        self.store = pool.store
         self.bit = bit
         self.whole = whole
         self.dated = False  # whether the order in which facts come is noted
@@ -65,20 +111,20 @@ class LocalSet(FactSet):
         return self._total
 
     def __ior__(self, other: View) -> Self:
-        for r, rows in self.engine.members(other):
+        for r, rows in self.pool.members(other):
             self.add(r, rows)
         return self
 
     def __isub__(self, other: View) -> Self:
         if isinstance(other, LocalSet):
             # What is listed leads to the rows of both.
-            listed = other if self.whole or len(other) < len(self) else self
-            for r in listed.relations():
+            fewer = other if self.whole or len(other) < len(self) else self
+            for r in fewer.relations():
                 if self.count(r) and other.count(r):
-                    rows = listed.rows(r)
-                    self.remove(r, (other if listed is self else self).those(r, rows))
+                    rows = fewer.rows(r)
+                    self.remove(r, (other if fewer is self else self).those(r, rows))
             return self
-        for r, found in self.engine.members(self & other):
+        for r, found in self.pool.members(self & other):
             self.remove(r, found)
         return self
 
@@ -91,21 +137,21 @@ class LocalSet(FactSet):
     def rows(self, r: int) -> Rows:
         """Row numbers of one relation."""
         if self.whole:
-            mask = self.engine.store.mask(r)
+            mask = self.store.mask(r)
             return np.flatnonzero(mask & np.uint16(self.bit)).astype(np.uint32)
         parts = self._parts.get(r)
         if not parts:
             return NO_ROWS
         if len(parts) == 1:
-            return _listed(parts[0])
-        rows = np.concatenate([_listed(part) for part in parts])
+            return listed(parts[0])
+        rows = np.concatenate([listed(part) for part in parts])
         self._parts[r] = [rows]
         return rows
 
     def span(self, r: int) -> slice | None:
         """The rows as one unbroken range, where they are one."""
         if self.whole:
-            size = self.engine.store.size(r)
+            size = self.store.size(r)
             return slice(0, size) if self.count(r) == size else None
         parts = self._parts.get(r)
         if parts is not None and len(parts) == 1 and isinstance(parts[0], slice):
@@ -116,51 +162,43 @@ class LocalSet(FactSet):
         size = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
         if not size:
             return
-        bit = self.bit or self.engine.place(self)
+        bit = self.bit or self.bits.place(self)
         # Many new rows, of which none is in the set, need no list of those that come.
-        plain = isinstance(rows, slice) and size > MANY and not self._has_any(r, rows)
+        plain = isinstance(rows, slice) and size > MANY and not self.has(r, rows).any()
         fresh = NO_ROWS if plain else np.empty(size, dtype=np.uint32)
         count = self._turn(r, rows, bit, 0, fresh)
         if not count:
             return
         if count < size:
             rows = fresh[:count]
-        self._note(r, rows, count)
+        self.adopt(r, rows, count)
         if self.dated:
-            self.engine.store.stamp(r, rows, count)
-        if self.journal is not None:
-            self.journal.append(("came", r, self.engine.store.rows(r)[rows].copy(), None))
+            self.store.counters.stamp(r, rows, count)
 
     def _turn(self, r: int, rows: slice | Rows, on: int, off: int, changed: Rows = NO_ROWS) -> int:
         """Turn bits of the rows' masks on and off; returns how many that changes, and lists them
         if asked."""
-        at = self.engine.store.rels_at
+        at = self.store.tables.rels_at
         if isinstance(rows, slice):
             size = rows.stop - rows.start
             return int(turn(at, r, NO_ROWS, rows.start, size, on, off, changed))
         return int(turn(at, r, rows, 0, len(rows), on, off, changed))
 
-    def _has_any(self, r: int, rows: slice) -> bool:
-        return bool((self.engine.store.mask(r)[rows] & np.uint16(self.bit)).any())
-
     def adopt(self, r: int, rows: slice | Rows, count: int) -> None:
-        """Rows whose bit a kernel has set."""
-        self._note(r, rows, count)
+        """Rows whose bit has been set."""
+        self._counts[r] = self._counts.get(r, 0) + count
+        self._total += count
+        if not self.whole:
+            self._parts.setdefault(r, []).append(rows)
+            self.store.dirty.note(r, rows)
         if self.journal is not None:
-            self.journal.append(("came", r, self.engine.store.rows(r)[rows].copy(), None))
+            self.journal.append(("came", r, self.store.rows(r)[rows].copy(), None))
 
     def replace(self, spans: dict[int, slice]) -> None:
         """Have these rows, whose bit a kernel has set, and no others, whose bit it has cleared."""
         self._parts = {r: [span] for r, span in spans.items()}
         self._counts = {r: span.stop - span.start for r, span in spans.items()}
         self._total = sum(self._counts.values())
-
-    def _note(self, r: int, rows: slice | Rows, count: int) -> None:
-        self._counts[r] = self._counts.get(r, 0) + count
-        self._total += count
-        if not self.whole:
-            self._parts.setdefault(r, []).append(rows)
-            self.engine.store.note_odd(r, rows)
 
     def spill(self) -> None:
         """Do without the bit: the rows are listed."""
@@ -174,18 +212,18 @@ class LocalSet(FactSet):
         for r in self.relations():
             for rows in self._parts[r]:
                 self._turn(r, rows, self.bit, 0)
-                self.engine.store.note_odd(r, rows)
+                self.store.dirty.note(r, rows)
 
     def remove(self, r: int, rows: slice | Rows) -> None:
-        bit = self.bit or self.engine.place(self)
+        bit = self.bit or self.bits.place(self)
         if self.journal is not None:
             # Noted before it is done: there may be no memory for the note.
-            rows = self.those(r, _listed(rows))
+            rows = self.those(r, listed(rows))
             if not len(rows):
                 return
-            store = self.engine.store
-            self.journal.append(("went", r, store.rows(r)[rows], store.ages(r, rows)))
-            store.note_odd(r, rows)
+            ages = self.store.counters.ages(r, rows)
+            self.journal.append(("went", r, self.store.rows(r)[rows], ages))
+            self.store.dirty.note(r, rows)
         had = self._turn(r, rows, 0, bit)
         if not had:
             return
@@ -226,27 +264,27 @@ class LocalSet(FactSet):
     def become(self, other: LocalSet) -> None:
         """The facts of the other set, which is empty then."""
         self.clear()
-        bit = self.bit or self.engine.place(self)  # the other may lose its own by that
+        bit = self.bit or self.bits.place(self)  # the other may lose its own by that
         for r in other.relations():
             self._turn(r, other.span(r) or other.rows(r), bit, other.bit)
         self._parts, other._parts = other._parts, {}
         self._counts, other._counts = other._counts, {}
         self._total, other._total = other._total, 0
 
-    def has(self, r: int, rows: Rows) -> NDArray[np.bool_]:
+    def has(self, r: int, rows: slice | Rows) -> NDArray[np.bool_]:
         """Of each row, whether it is in the set."""
-        bit = self.bit or self.engine.place(self)
-        return np.asarray((self.engine.store.mask(r)[rows] & np.uint16(bit)) != 0)
+        bit = self.bit or self.bits.place(self)
+        return np.asarray((self.store.mask(r)[rows] & np.uint16(bit)) != 0)
 
     def those(self, r: int, rows: Rows) -> Rows:
         """Those of the rows that are in the set."""
-        bit = self.bit or self.engine.place(self)
-        return self.engine.store.select(r, rows, _of_bit(bit))
+        bit = self.bit or self.bits.place(self)
+        return self.store.select(r, rows, truth(bit).holds)
 
     def others(self, r: int, rows: Rows) -> Rows:
         """Those of the rows that are not in the set."""
-        bit = self.bit or self.engine.place(self)
-        return self.engine.store.select(r, rows, _of_bit(bit), False)
+        bit = self.bit or self.bits.place(self)
+        return self.store.select(r, rows, truth(bit).holds, False)
 
     def drop(self, r: int) -> None:
         """Forget a relation's facts; their bits stay as they are."""
@@ -258,13 +296,6 @@ class LocalSet(FactSet):
         if self.bit and self.count(r):
             self._turn(r, self.span(r) or self.rows(r), 0, self.bit)
         self.drop(r)
-
-    def renumber(self, r: int) -> None:
-        """List a relation's rows again, by their bits."""
-        self.drop(r)
-        rows = np.flatnonzero(self.engine.store.mask(r) & np.uint16(self.bit)).astype(np.uint32)
-        if len(rows):
-            self._note(r, rows, len(rows))
 
     def clear(self) -> None:
         for r in self.relations():
@@ -282,14 +313,70 @@ class LocalSet(FactSet):
                 self.clear()
         finally:
             self.bit = 0
-            self.engine.release(self, bit)
+            self.bits.release(self, bit)
 
     def __del__(self) -> None:
         self.release()
 
 
-def _listed(rows: slice | Rows) -> Rows:
+class Bits:
+    """The bits of a mask, but those of the two sets that stay. Where there are more sets than
+    bits, the smallest are spilled."""
+
+    def __init__(self) -> None:
+        self.spills = 0  # so far: as long as there are no more, sets keep their bits
+        self.free = [1 << i for i in range(BITS - 1, 1, -1)]
+        # By bit: a finalizer of its own for each, as a WeakSet has one, would cost small updates.
+        self._held: dict[int, weakref.ref[LocalSet]] = {}
+        self.spilled: dict[int, weakref.ref[LocalSet]] = {}  # sets without a bit, by id
+
+    def place(self, made: LocalSet, keep: Sequence[LocalSet] = ()) -> int:
+        """Give a set a bit. If there is none left, the smallest other set is spilled, but none of
+        those to keep."""
+        if not self.free:
+            kept = set(map(id, keep))
+            smallest = min((s for s in self.sets() if s.bit and id(s) not in kept), key=len)
+            bit = smallest.bit
+            smallest.spill()
+            self.spilled[id(smallest)] = self._held.pop(bit)
+            self.free.append(bit)
+            self.spills += 1
+        bit = made.bit = self.free.pop()
+        self._held[bit] = weakref.ref(made)
+        if self.spilled and self.spilled.pop(id(made), None) is not None:
+            made.restore()
+        return bit
+
+    def place_all(self, sets: Sequence[LocalSet]) -> None:
+        for facts in sets:
+            if not facts.bit:
+                self.place(facts, sets)
+
+    def release(self, made: LocalSet, bit: int) -> None:
+        """A set is empty and needs no bit any more."""
+        if not bit:
+            self.spilled.pop(id(made), None)
+            return
+        del self._held[bit]
+        # In order, so that the same work has the same bits each time: tables are made for bits.
+        insort(self.free, bit, key=neg)
+
+    def sets(self) -> list[LocalSet]:
+        """All sets that come and go."""
+        refs = (*self._held.values(), *self.spilled.values())
+        return [made for ref in refs if (made := ref()) is not None]
+
+
+def listed(rows: slice | Rows) -> Rows:
     return np.arange(rows.start, rows.stop, dtype=np.uint32) if isinstance(rows, slice) else rows
+
+
+def distinct(rows: Rows) -> Rows:
+    """The numbers, in order; sorting them is quicker here than what NumPy does."""
+    rows = np.sort(rows)
+    different = np.ones(len(rows), dtype=np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=different[1:])
+    return rows[different]
 
 
 def key_of(view: View) -> Key:
@@ -300,64 +387,3 @@ def key_of(view: View) -> Key:
     if view.op == "not":
         return ("not", key_of(view.left))
     return (view.op, key_of(view.left), key_of(view.right))
-
-
-@lru_cache(maxsize=256)
-def truth(key: Key) -> NDArray[np.bool_]:
-    """For every mask, whether a row with it is in the view. Not to be changed."""
-    if isinstance(key, int):
-        return np.asarray((_ALL_MASKS & np.uint16(key)) != 0)
-    op = key[0]
-    if op == "not":
-        return ~truth(key[1])
-    left, right = truth(key[1]), truth(key[2])
-    return left | right if op == "or" else left & right
-
-
-@cache
-def _of_bit(bit: int) -> NDArray[np.uint8]:
-    return truth(bit).view(np.uint8)
-
-
-def sets_of(*views: View | None) -> list[LocalSet]:
-    """The sets that views are made of, each once."""
-    found: dict[int, LocalSet] = {}
-    waiting = list(views)
-    while waiting:
-        view = waiting.pop()
-        if isinstance(view, LocalSet):
-            found[id(view)] = view
-        elif isinstance(view, Combination):
-            waiting += (view.left,) if view.op == "not" else (view.left, view.right)
-        elif isinstance(view, Split):
-            waiting += (view.inside, view.outside)
-    return list(found.values())
-
-
-def bound(view: View) -> list[LocalSet] | None:
-    """Sets whose union contains the view, or None where only a scan would do."""
-    if isinstance(view, LocalSet):
-        return [view]
-    assert isinstance(view, Combination)
-    if view.op == "not":
-        return None
-    left, right = bound(view.left), bound(view.right)
-    if view.op == "or":
-        return None if left is None or right is None else left + right
-    candidates = [sets for sets in (left, right) if sets is not None]
-    return min(candidates, key=_cost, default=None)
-
-
-def lacks(view: View, r: int) -> bool:
-    """Has the view certainly no fact of the relation?"""
-    if isinstance(view, LocalSet):
-        return not view.count(r)
-    assert isinstance(view, Combination)
-    if view.op == "not":
-        return False
-    left = lacks(view.left, r)
-    return left if left == (view.op == "and") else lacks(view.right, r)
-
-
-def _cost(sets: list[LocalSet]) -> tuple[bool, int]:
-    return any(s.whole for s in sets), sum(len(s) for s in sets)

@@ -66,20 +66,22 @@ MATH: dict[str, Callable[[float], float]] = {
 }
 
 
-def _number(text: str) -> int:
-    found = _INTEGER.match(text)
+def _prefix(pattern: re.Pattern[str], functor: str, text: str) -> re.Match[str]:
+    found = pattern.match(text)
     if found is None:
-        raise EvaluationError(f'to_number("{text}"): the string does not begin with a number')
-    value = int(found.group())
+        raise EvaluationError(f'{functor}("{text}"): the string does not begin with a number')
+    return found
+
+
+def _number(text: str) -> int:
+    value = int(_prefix(_INTEGER, "to_number", text).group())
     if not -(1 << 63) <= value < 1 << 63:
         raise EvaluationError(f'to_number("{text}"): the number does not fit into 64 bits')
     return value
 
 
 def _unsigned(text: str) -> int:
-    found = _INTEGER.match(text)
-    if found is None:
-        raise EvaluationError(f'to_unsigned("{text}"): the string does not begin with a number')
+    found = _prefix(_INTEGER, "to_unsigned", text)
     value = int(found.group(2))
     if found.group(1) == "-" or value >= 1 << 64:
         raise EvaluationError(f'to_unsigned("{text}"): the number does not fit into an unsigned')
@@ -87,10 +89,7 @@ def _unsigned(text: str) -> int:
 
 
 def _float(text: str) -> float:
-    found = _FLOAT.match(text)
-    if found is None:
-        raise EvaluationError(f'to_float("{text}"): the string does not begin with a number')
-    sign, named, hexadecimal, decimal = found.groups()
+    sign, named, hexadecimal, decimal = _prefix(_FLOAT, "to_float", text).groups()
     try:
         value = float.fromhex(hexadecimal) if hexadecimal else float(named or decimal)
     except OverflowError:

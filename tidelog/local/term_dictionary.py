@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.engine import Ids
 from tidelog.local.kernels import layout as at
 from tidelog.local.kernels.term_table import find_one, make_all, rehash_terms
 from tidelog.local.kernels.words import BIAS
@@ -15,9 +16,8 @@ from tidelog.program.syntax import Kind
 from tidelog.program.table import Table
 from tidelog.program.terms import MOST_DEEP, TermKind
 
-Ids = NDArray[np.uint32]
 Words = NDArray[np.int64]
-ABSENT = 0xFFFFFFFF
+ABSENT = 0xFFFFFFFF  # an id that no value has
 Known = dict[tuple[str, int], int]  # by kind and identity
 
 
@@ -210,6 +210,3 @@ class Terms:
 
     def memory(self) -> int:
         return self._cells.nbytes + self._starts.nbytes + self._slots.nbytes
-
-    def size(self) -> int:
-        return int(self._env[at.E_NTERMS]) - 1

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from tidelog.engine import Combination, FactSet, View
 from tidelog.formats import spark_columns
 from tidelog.formats.spark_columns import Row
-from tidelog.local.executor import in_rule
+from tidelog.local.functor_calls import in_rule
 from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.rules import Relation, Rule
 from tidelog.program.table import Table
