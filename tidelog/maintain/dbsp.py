@@ -18,7 +18,7 @@ import numpy as np
 
 from tidelog.engine import View
 from tidelog.maintain.report import Work
-from tidelog.maintain.update import Update
+from tidelog.maintain.update import Update, refuses_thinned
 from tidelog.program.rules import Rule, Stratum
 
 if TYPE_CHECKING:  # loaded when it is first used
@@ -33,6 +33,9 @@ class Circuit:
 
     name: str
     indexed: bool = True
+
+    def refusal(self, strata: Sequence[Stratum]) -> str:
+        return refuses_thinned(strata)
 
     def maintain(
         self, u: Update, strata: Sequence[Stratum], removed: Sequence[Rule], added: Sequence[Rule]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tidelog.maintain import aged, bf, bfc, counting, dred, dredc, modular, recompute
 from tidelog.maintain.dbsp import Circuit
 from tidelog.maintain.driver import auto
+from tidelog.maintain.dyre import Dyre
 from tidelog.maintain.update import Algorithm, WholeAlgorithm
 
 
@@ -69,6 +70,11 @@ REGISTRY: dict[str, ByStratum | Whole] = {
     ),
     "dbsp-no-index": Whole(
         Circuit("dbsp-no-index", indexed=False), "`dbsp` without join orders, for comparison"
+    ),
+    "dyre": Whole(
+        Dyre(),
+        "the [circuit of the DYRE paper](dbsp.md#the-papers-circuit) as it is printed, for some "
+        "thousand facts; programs that are not positive are evaluated from scratch",
     ),
 }
 BY_STRATUM = {name: each.maintain for name, each in REGISTRY.items() if isinstance(each, ByStratum)}
