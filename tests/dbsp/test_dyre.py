@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from tests.dbsp.positive import Move, histories
-from tests.dbsp.test_interpreter import DECLARED, RULES, Story
+from tests.dbsp.positive import DECLARED, RULES, Move, Story, histories
 from tests.dbsp.words import Facts, Plain, rules_of, step
 from tidelog.dbsp.definitions import NOTHING, WEIGHTED, Weighted, interpreted
 from tidelog.dbsp.delays import Past
@@ -200,3 +199,24 @@ def test_the_index_finds_pairs_that_unify() -> None:
         pairs.append(dyre.product.pairs)
     edges, paths = 20, 20 * 21 // 2
     assert pairs == [edges + (paths - edges), edges + edges * paths]
+
+
+def test_paths_with_one_sum_share_their_rewrites() -> None:
+    """`p(x, y), e(y, z)` and `e(y, z), p(x, y)` have one expected provenance: a rewrite comes by
+    the path that is faster. The interpreter numbers paths, so that each rule takes its own."""
+    rules = rules_of(
+        DECLARED
+        + """
+        p(x, y) :- e(x, y).
+        p(x, z) :- p(x, y), p(y, z).
+        q(x, z) :- p(x, y), f(y, z).
+        n() :- f(y, z), p(x, y).
+        """
+    )
+    assert shares_sums(rules)
+    facts = {("e", (i, i + 1)): 1 for i in range(8)} | {("f", (8, 0)): 1}
+    dyre, papers = Dyre(), Interpreter(Plain(), pause=1)
+    assert move(dyre, facts, rules, []) == step(papers, facts, rules)
+    (mine,) = (time for ((g,), time) in kept(dyre, dyre.facts.outputs) if g == ("q", (0, 0)))
+    (theirs,) = (time for (g, time) in tables(papers, "facts") if g == ("q", (0, 0)))
+    assert mine == theirs - 1

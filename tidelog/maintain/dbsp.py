@@ -34,7 +34,7 @@ class Circuit:
     name: str
     indexed: bool = True
 
-    def refusal(self, strata: Sequence[Stratum]) -> str:
+    def refusal(self, strata: Sequence[Stratum], removed: Sequence[Rule]) -> str:
         return refuses_thinned(strata)
 
     def maintain(

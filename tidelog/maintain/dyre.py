@@ -30,8 +30,9 @@ class Dyre:
 
     name = "dyre"
 
-    def refusal(self, strata: Sequence[Stratum]) -> str:
-        positive = all(map(is_positive, rules_of(strata)))
+    def refusal(self, strata: Sequence[Stratum], removed: Sequence[Rule]) -> str:
+        # A circuit that is to follow the change is built with the rules before it.
+        positive = all(map(is_positive, (*rules_of(strata), *removed)))
         return refuses_thinned(strata) or ("" if positive else POSITIVE)
 
     def maintain(

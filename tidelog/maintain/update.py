@@ -206,8 +206,9 @@ class WholeAlgorithm(Protocol):
     @property
     def name(self) -> str: ...
 
-    def refusal(self, strata: Sequence[Stratum]) -> str:
-        """Why it cannot maintain these strata; empty if it can."""
+    def refusal(self, strata: Sequence[Stratum], removed: Sequence[Rule]) -> str:
+        """Why it cannot maintain these strata, from which rules have been removed; empty if it
+        can."""
 
     def maintain(
         self, u: Update, strata: Sequence[Stratum], removed: Sequence[Rule], added: Sequence[Rule]

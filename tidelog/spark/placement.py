@@ -401,7 +401,7 @@ class Everything:
     placing: Placing
     name: str = "auto"
 
-    def refusal(self, strata: Sequence[Stratum]) -> str:
+    def refusal(self, strata: Sequence[Stratum], removed: Sequence[Rule]) -> str:
         return refuses_thinned(strata)
 
     def maintain(

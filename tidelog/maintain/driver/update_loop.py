@@ -65,7 +65,7 @@ def at_once(
     algorithm: WholeAlgorithm,
 ) -> None:
     """All strata by an algorithm that takes them at once; from scratch, if it refuses them."""
-    refusal = algorithm.refusal(strata)
+    refusal = algorithm.refusal(strata, removed)
     if not refusal:
         algorithm.maintain(u, strata, removed, added)
         return
