@@ -9,6 +9,7 @@ from bench.data import RDFS_WORDS, lubm_like
 from bench.workloads import text
 from tests.maintain.histories import History
 from tidelog import Database, Limits
+from tidelog.maintain import dyre
 from tidelog.maintain.driver.algorithms import ALGORITHMS
 from tidelog.maintain.dyre import POSITIVE, is_positive
 from tidelog.program.diagnostics import LimitError
@@ -135,6 +136,20 @@ def test_an_update_that_is_undone_leaves_no_trace() -> None:
     with db.transaction(algorithm="dyre") as tx:
         tx.insert("edge", [(3, 1)])
     assert tx.delta.counts == {"edge": (1, 0), "path": (6, 0)}
+
+
+def test_a_circuit_that_has_grown_is_built_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dyre, "MANY", 0)
+    db, circuits = Database(PATHS), set()
+    for i in range(60):
+        with db.transaction(algorithm="dyre") as tx:
+            tx.delete("edge", [(i, i + 1)])
+            tx.insert("edge", [(i + 1, i + 2), (i + 2, i + 3)])
+        circuits.add(db._state.memory.circuit)
+        assert set(db["path"]) == {(i + 1, i + 2), (i + 2, i + 3), (i + 1, i + 3)}
+        assert {work.algorithm for work in tx.report.works} == {"dyre"}
+    assert None in circuits
+    assert len(circuits) > 3
 
 
 def test_streams_and_waiting_updates() -> None:

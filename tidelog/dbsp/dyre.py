@@ -8,12 +8,13 @@ they are. This is the specification of `interpreter`, which does the same in ker
 # ρ a rule   α an atom   g a fact   Σ a rewrite   N an expected provenance
 
     gatekeep   ⟨N, Σ⟩ ⋈ directions ⟨N, N', α⟩     Σ goes on to the next atoms   ⟨key, α, Σ, N'⟩
-    product    ⟨key, α, Σ, N'⟩ ⋈ facts ⟨key, g⟩   where α with Σ unifies with g   ⟨N', Σ ⊕ Σ'⟩
+    product    ⟨key, α, Σ, N'⟩ ⋈ facts ⟨key, g⟩   if α with Σ unifies with g    ⟨N', Σ ⊕ Σ'⟩
     ground     ⟨N, Σ⟩ ⋈ signals ⟨N, head⟩         Σ applied to the head         g
     index      g ⋈ join orders ⟨predicate, C⟩     g by its columns C            ⟨key, g⟩
 
-Rows of Z-sets are integers here, so that an element has a number, which is never given back. For
-positive programs without arithmetic; a rule without a body is a fact.
+A key has the constants of α with Σ, or of g, by which the two are to meet. In Figure 2 it is the
+predicate alone. Rows of Z-sets are integers here, so that each element has a number, which is never
+given back. For positive programs without arithmetic; a rule without a body is a fact.
 
 >>> from tidelog.program.syntax import Variable
 >>> x, y, z = map(Variable, "xyz")
@@ -41,7 +42,7 @@ from tidelog.dbsp.zset import ZSet
 from tidelog.program.rules import Literal, Rule
 from tidelog.program.syntax import Variable, Wildcard
 
-Provenance = tuple[Literal, ...]  # the sum of ℋ of atoms, as the atoms in order: see `provenance`
+Provenance = tuple[Literal, ...]  # a sum of atoms: see `provenance`
 Element = tuple[Hashable, ...]
 Scalar = Callable[..., Iterable[Element]]  # a scalar function: elements, none or several
 
@@ -58,6 +59,9 @@ class Elements:
         if found == len(self._elements):
             self._elements.append(element)
         return found
+
+    def __len__(self) -> int:
+        return len(self._elements)
 
     def __getitem__(self, number: int) -> Any:
         return self._elements[number]
@@ -94,7 +98,8 @@ def atoms(rule: Rule) -> list[Literal]:
 
 
 def provenance(some: Iterable[Literal]) -> Provenance:
-    """μ: the sum of ℋ of atoms. Not of hashes, but formal: sums of different atoms differ."""
+    """μ: the sum of ℋ of atoms (Definition 4.2). It is a formal sum, so that those of different
+    atoms differ; sums of hashes may be the same."""
     return tuple(sorted(some, key=repr))
 
 
@@ -127,7 +132,7 @@ class Dyre:
         self.elements = Elements()
         self._circuit = circuit = Circuit(each_round=each_round)
         self._is_new = True
-        # The operators, which remember the integrals of their inputs.
+        # Operators remember the integrals of their inputs.
         self.gatekeep, self.product = Join(2, 3, [(0, 0)]), Join(4, 2, [(0, 0)])
         self.ground, self.index = Join(2, 2, [(0, 0)]), Join(2, 2, [(0, 0)])
         self.rewrites, self.facts = Distinct(2), Distinct(1)

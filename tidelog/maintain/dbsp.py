@@ -1,4 +1,4 @@
-"""DBSP: the program and its facts as one incremental circuit (see `tidelog.dbsp.interpreter`).
+"""DBSP: an interpreter of the program that is incremental (see `tidelog.dbsp.interpreter`).
 
 An update is a step of the circuit, for all strata at once: facts and rules change alike. The
 circuit holds derivations, and not only facts; it is built when the algorithm is first used, and

@@ -22,6 +22,9 @@ from tidelog.maintain.update import Update, refuses_thinned
 from tidelog.program.rules import Literal, Rule, Simple, Stratum
 from tidelog.program.syntax import Constant
 
+# When a circuit is built anew; chosen, not measured.
+MANY = 100_000  # elements
+GROWTH = 4  # times the elements that it had at first
 POSITIVE = "only positive programs without arithmetic are maintained"
 
 
@@ -89,6 +92,7 @@ class Running:
         self.rounds = 0
         self.given: float = np.inf  # explicit facts inserted by this update; all, at first
         self._before = 0  # facts before it
+        self._first = 0  # elements of the circuit after the first update
 
     def step(
         self, facts: Facts, added: Iterable[Rule], removed: Iterable[Rule] = ()
@@ -107,9 +111,12 @@ class Running:
         return found
 
     def settle(self, undone: bool) -> bool:
-        """An update has ended; False if the circuit cannot be used any more."""
+        """An update has ended; False if the circuit cannot be used any more, or has become too
+        large: it never gives the number of an element back."""
         self.u = None
-        return not undone
+        elements = len(self.circuit.elements)
+        self._first = self._first or elements
+        return not undone and elements <= MANY + GROWTH * self._first
 
     def _round(self) -> None:
         assert self.u is not None

@@ -65,15 +65,15 @@ REGISTRY: dict[str, ByStratum | Whole] = {
     ),
     "dbsp": Whole(
         Circuit("dbsp"),
-        "keeps the program and its facts as one [incremental circuit](dbsp.md), in which rules "
-        "are data",
+        "interprets the program [incrementally, with rules as data](dbsp.md), in both clocks of "
+        "nested streams",
     ),
     "dbsp-no-index": Whole(
         Circuit("dbsp-no-index", indexed=False), "`dbsp` without join orders, for comparison"
     ),
     "dyre": Whole(
         Dyre(),
-        "the [circuit of the DYRE paper](dbsp.md#the-papers-circuit) as it is printed, for some "
+        "the [circuit of the DYRE paper](dbsp.md#the-papers-circuit), of DBSP operators, for some "
         "thousand facts; programs that are not positive are evaluated from scratch",
     ),
 }
