@@ -80,12 +80,14 @@ def extended(rewrite: Rewrite, atom: Literal, fact: Fact) -> Rewrite | None:
     """Unification and extension: Σ ⊕ the rewrite that makes the atom, with Σ applied, this fact;
     None if there is none."""
     relation, row = fact
-    values = dict(rewrite)
-    if relation != atom.relation or any(row[c] != v for c, v in bound(atom, values).items()):
+    if relation != atom.relation:
         return None
-    new: dict[str, Any] = {}
+    known, new = dict(rewrite), dict[str, Any]()
     for term, value in zip(atom.terms, row, strict=True):
-        if isinstance(term, Variable) and new.setdefault(term.name, value) != value:
+        if isinstance(term, Variable):
+            if known.get(term.name, value) != value or new.setdefault(term.name, value) != value:
+                return None
+        elif isinstance(term, Constant) and term.value != value:
             return None
     return combined(rewrite, frozenset(new.items()))
 

@@ -30,7 +30,7 @@ given back. For positive programs without arithmetic; a rule without a body is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -66,14 +66,16 @@ class Elements:
     def __getitem__(self, number: int) -> Any:
         return self._elements[number]
 
-    def lifted(self, function: Scalar) -> Callable[..., Iterator[Sequence[int]]]:
+    def lifted(self, function: Scalar) -> Callable[..., list[list[int]]]:
         """The function of elements, as one of their numbers."""
 
-        def of_numbers(*row: int) -> Iterator[Sequence[int]]:
+        def of_numbers(*row: int) -> list[list[int]]:
             elements = [self._elements[number] for number in row]
             given = dict(zip(map(id, elements), row, strict=True))  # these need not be hashed
-            for made in function(*elements):
-                yield [given[id(e)] if id(e) in given else self.number(e) for e in made]
+            return [
+                [given[id(e)] if id(e) in given else self.number(e) for e in made]
+                for made in function(*elements)
+            ]
 
         return of_numbers
 

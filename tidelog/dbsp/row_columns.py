@@ -58,10 +58,14 @@ def expanded(function: Expansion, lines: Words, width: int, more: int) -> Words:
     """The rows that a function of one row gives for each of them. The last `more` columns of lines
     are not the function's, and are those of every row that it gives."""
     inside = lines.shape[1] - more
-    found = [list(function(*row)) for row in lines[:, :inside].tolist()]
-    rows = words([row for some in found for row in some], width)
-    which = np.repeat(np.arange(len(lines)), list(map(len, found)))
-    return np.concatenate((rows, lines[which, inside:]), axis=1)
+    found: list[Sequence[int]] = []
+    counts = []
+    for row in lines[:, :inside].tolist():
+        before = len(found)
+        found += function(*row)
+        counts.append(len(found) - before)
+    kept = np.repeat(lines[:, inside:], counts, axis=0)
+    return np.concatenate((words(found, width), kept), axis=1)
 
 
 def selected(predicate: Predicate, rows: Words) -> NDArray[np.bool_]:

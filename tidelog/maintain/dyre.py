@@ -3,8 +3,8 @@
 de Lima, Kramer, Apinis and Micinski: Incremental Evaluation of Dynamic Datalog Programs as a
 Higher-order DBSP Program (2024), Figure 3. An update is a step of the circuit: facts and rules are
 changes of Z-sets. Values are the numbers that the engine assigns. It is meant for some thousand
-facts; `dbsp` is the same in kernels. Programs with anything but positive literals are refused, and
-evaluated from scratch.
+facts with few derivations, of which each is a Python value; `dbsp` is the same in kernels. Programs
+with anything but positive literals are refused, and evaluated from scratch.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ REGISTRY: dict[str, ByStratum | Whole] = {
     ),
     "dyre": Whole(
         Dyre(),
-        "the [circuit of the DYRE paper](dbsp.md#the-papers-circuit), of DBSP operators, for some "
-        "thousand facts; programs that are not positive are evaluated from scratch",
+        "the [circuit of the DYRE paper](dbsp.md#the-papers-circuit), of DBSP operators, for small "
+        "data; programs that are not positive are evaluated from scratch",
     ),
 }
 BY_STRATUM = {name: each.maintain for name, each in REGISTRY.items() if isinstance(each, ByStratum)}
