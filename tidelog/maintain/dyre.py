@@ -28,7 +28,7 @@ GROWTH = 4  # times the elements that it had at first
 POSITIVE = "only positive programs without arithmetic are maintained"
 
 
-class Dyre:
+class DyreAlgorithm:
     """The algorithm."""
 
     name = "dyre"
@@ -51,7 +51,7 @@ class Dyre:
             rules = [rule for rule in rules_of(strata) if rule not in set(added)]
             u.memory.circuit = None
             u.memory.forget(names_of(strata))
-            running = Running(u)
+            running = RunningDyre(u)
             running.step(explicit(u, names_of(strata)), (*rules, *removed))
         u.memory.circuit = running
         running.u, running.rounds = u, 0
@@ -80,14 +80,14 @@ class Dyre:
         u.report.works.append(u.work)
 
 
-class Running:
+class RunningDyre:
     """A circuit that is in step with a database."""
 
     def __init__(self, u: Update) -> None:
-        from tidelog.dbsp.dyre import Dyre as Circuit  # loads kernels
+        from tidelog.dbsp.dyre import Dyre  # loads kernels
 
-        self.name = Dyre.name
-        self.circuit = Circuit(each_round=self._round)
+        self.name = DyreAlgorithm.name
+        self.circuit = Dyre(each_round=self._round)
         self.u: Update | None = u
         self.rounds = 0
         self.given: float = np.inf  # explicit facts inserted by this update; all, at first

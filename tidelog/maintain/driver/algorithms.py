@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tidelog.maintain import aged, bf, bfc, counting, dred, dredc, modular, recompute
 from tidelog.maintain.dbsp import Circuit
 from tidelog.maintain.driver import auto
-from tidelog.maintain.dyre import Dyre
+from tidelog.maintain.dyre import DyreAlgorithm
 from tidelog.maintain.update import Algorithm, WholeAlgorithm
 
 
@@ -72,7 +72,7 @@ REGISTRY: dict[str, ByStratum | Whole] = {
         Circuit("dbsp-no-index", indexed=False), "`dbsp` without join orders, for comparison"
     ),
     "dyre": Whole(
-        Dyre(),
+        DyreAlgorithm(),
         "the [circuit of the DYRE paper](dbsp.md#the-papers-circuit), of DBSP operators, for small "
         "data; programs that are not positive are evaluated from scratch",
     ),
