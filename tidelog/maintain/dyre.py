@@ -48,7 +48,8 @@ class DyreAlgorithm:
         u.watch.stratum(named(strata))
         running = u.memory.circuit
         if running is None or running.name != self.name:
-            rules = [rule for rule in rules_of(strata) if rule not in set(added)]
+            new = set(added)
+            rules = [rule for rule in rules_of(strata) if rule not in new]
             u.memory.circuit = None
             u.memory.forget(names_of(strata))
             running = RunningDyre(u)
