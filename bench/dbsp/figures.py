@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bench.dbsp.apart import Done, Run, Status
 from bench.dbsp.cases import Case, Step
-from bench.dbsp.play import PEER
+from bench.dbsp.play import OTHERS
 from bench.updates.figures import BASE
 
 Bounded = tuple[float, bool]  # a ratio, and whether it is only a lower bound
@@ -117,7 +117,9 @@ class Row:
     def failed(self) -> dict[str, str]:
         """Our systems that ended with an error, and the error."""
         every = [run for some in self.runs.values() for run in some]
-        return {r.system: r.detail for r in every if r.status == "failed" and r.system != PEER}
+        return {
+            r.system: r.detail for r in every if r.status == "failed" and r.system not in OTHERS
+        }
 
 
 def same(one: Sequence[Done], other: Sequence[Done]) -> bool:

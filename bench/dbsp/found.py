@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from bench.dbsp import targets
 from bench.dbsp.figures import Row
-from bench.dbsp.play import PEER
+from bench.dbsp.play import PEER, SOUFFLE
 from bench.report import Target
 from bench.updates.figures import AUTO, BASE
 
@@ -20,10 +20,12 @@ class Systems:
     circuit: str = CIRCUIT
     plain: str = PLAIN  # the circuit without the index
     peer: str | None = None  # the version of pydbsp, if it is installed
+    souffle: str | None = None  # that of Soufflé
 
     @property
     def indexed(self) -> tuple[str, ...]:
-        return self.circuit, self.plain, BASE
+        ours = (self.circuit, self.plain, BASE)
+        return (*ours, SOUFFLE) if self.souffle else ours
 
     @property
     def updating(self) -> tuple[str, ...]:

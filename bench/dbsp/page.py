@@ -22,6 +22,11 @@ INDEX = (
     f"{', '.join(map(str, GTGRAPH))}. Without the index a run is stopped after {LEAST:g} s, or "
     f"after {PATIENCE} times what the circuit takes with it, if that is more."
 )
+SOUFFLE = (
+    "{version} interprets the same program; its times are those of its process, which reads facts "
+    "from files and writes its relations to files."
+)
+NO_SOUFFLE = "Soufflé was not on the PATH here, and was not measured."
 UPDATES = (
     "A part of the facts is materialised; the rest is added, and then removed. The columns on the "
     "right are a step's time divided by that of materialising in the same process."
@@ -51,7 +56,9 @@ def page(where: str, found: Found, limit: float, drawn: dict[str, str]) -> str:
         return [f"![{about}]({drawn[name]})"] if name in drawn else []
 
     if found.index:
-        parts += ["### What the index does", INDEX]
+        version = systems.souffle
+        beside = SOUFFLE.format(version=version) if version else NO_SOUFFLE
+        parts += ["### What the index does", f"{INDEX} {beside}"]
         parts.append(tables.index(found.index, systems.indexed, systems.circuit, systems.plain))
         parts += picture("index", "Time to materialise, against the part of the facts")
     if found.updates:

@@ -13,6 +13,8 @@ from bench.dbsp.cases import Step
 from bench.updates.changes import Change
 
 PEER = "pydbsp"
+SOUFFLE = "souffle"
+OTHERS = (PEER, SOUFFLE)
 State = dict[str, Checksum]  # a checksum for each relation that has facts
 
 
@@ -20,7 +22,7 @@ State = dict[str, Checksum]  # a checksum for each relation that has facts
 class Play:
     """Changes that one system makes, one after the other."""
 
-    system: str  # an algorithm of ours, or the peer
+    system: str  # an algorithm of ours, or another system
     program: str
     steps: list[Step]
     warm: list[Step]  # not measured: they load the kernels
@@ -49,6 +51,10 @@ def system_of(play: Play, limit: float) -> System:
         from bench.dbsp.peer import Pydbsp
 
         return Pydbsp(play.program)
+    if play.system == SOUFFLE:
+        from bench.dbsp.souffle import Souffle
+
+        return Souffle(play.program, limit)
     return Ours(play, limit)
 
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from bench.dbsp import apart, cases, figures, picture, tables
+from bench.dbsp import apart, cases, figures, picture, souffle, tables
 from bench.dbsp.apart import Run
 from bench.dbsp.cases import Case, Step, updating
 from bench.dbsp.figures import Row
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
     bench = Bench(options.quick, options.limit or LIMIT[options.quick], options.pydbsp)
 
-    found = Found(Systems(*names, apart.peer(options.pydbsp)))
+    found = Found(Systems(*names, apart.peer(options.pydbsp), souffle.version()))
     for part in options.only or PARTS:
         MEASURE[part](found, bench)
     where = machine()
@@ -187,6 +187,7 @@ def save(path: Path, where: str, found: Found, bench: Bench) -> None:
         "machine": where,
         "limit_seconds": bench.limit,
         "pydbsp": found.systems.peer,
+        "souffle": found.systems.souffle,
         "targets": [asdict(target) for target in found.targets()],
         **{name: [row_of(row) for row in rows] for name, rows in found.parts().items()},
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from dataclasses import replace
@@ -14,14 +15,14 @@ import pytest
 
 from bench import data
 from bench.checksum import Checksum
-from bench.dbsp import apart, cases, figures, picture, run, tables, targets
+from bench.dbsp import apart, cases, figures, picture, run, souffle, tables, targets
 from bench.dbsp.apart import Done, Run, Status
 from bench.dbsp.cases import ADD, DELETE, MATERIALISE, REMOVE, RESTORE, Case
 from bench.dbsp.figures import Row
 from bench.dbsp.found import Found, Systems
 from bench.dbsp.page import page
 from bench.dbsp.peer import weights, written
-from bench.dbsp.play import PEER, Ours, Play, TooMuch
+from bench.dbsp.play import PEER, SOUFFLE, Ours, Play, TooMuch
 from bench.plain import parse_plain
 
 QUICK = cases.cases(quick=True)
@@ -242,6 +243,38 @@ def test_the_peer_gives_the_same_facts() -> None:
     }
     assert [r.status for some in runs.values() for r in some] == ["ok", "ok"]
     assert figures.rows(case, 50, steps, runs)[0].differing() == []
+
+
+def test_souffle_gives_the_same_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a stand-in that takes the options and files of Soufflé and evaluates with Tidelog: what is
+    tested is how programs and facts get there and back."""
+    stand_in = tmp_path / "souffle"
+    stand_in.write_text(
+        "#!/bin/sh\n"
+        'if [ "$1" = --version ]; then echo "Version: 0.0"; exit; fi\n'
+        f'exec {sys.executable} -m tidelog run "$3" "$1" "$2"\n',
+        encoding="utf-8",
+    )
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert souffle.version() == "Version: 0.0"
+    for name in ("rdfs", "sparse"):
+        case = QUICK[name]().small()
+        steps = cases.updating(case, 50)
+        runs = {
+            system: [apart.played(Play(system, case.program, steps, [], 60.0, 8 << 30))]
+            for system in ("recompute", SOUFFLE)
+        }
+        assert [r.status for some in runs.values() for r in some] == ["ok", "ok"]
+        (row, *_) = figures.rows(case, 50, steps, runs)
+        assert row.differing() == []
+        assert row.seconds(SOUFFLE)
+
+
+def test_souffle_takes_part_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Systems(souffle="Version: 0.0").indexed == (*Systems().indexed, SOUFFLE)
+    monkeypatch.setenv("PATH", "")
+    assert souffle.version() is None
 
 
 # What is said of it.

@@ -64,6 +64,12 @@ widest = each_group(
     results=2,
 )
 
+
+def between(a: int, b: int) -> list[tuple[int]]:
+    """No row, one or several; and the same one for different rows."""
+    return [(n,) for n in range(a, b)]
+
+
 LINEAR = {
     "plus": Query(lambda a, b: a + b, lambda: op.Plus(2), inputs=2),
     "minus": Query(lambda a: -a, lambda: op.Negate(2)),
@@ -71,6 +77,7 @@ LINEAR = {
     "project": Query(lambda a: a.project((1,)), lambda: op.Project(2, (1,)), 1),
     "project to nothing": Query(lambda a: a.project(()), lambda: op.Project(2, ()), 0),
     "map": Query(lambda a: a.map(np.add), lambda: op.Map(2, np.add), 1),
+    "flat map": Query(lambda a: a.flat_map(between, 1), lambda: op.FlatMap(between, 1), 1),
 }
 BILINEAR = {
     "join": Query(lambda a, b: a.join(b, ON, (0, 3)), lambda: op.Join(2, 2, ON, (0, 3)), inputs=2),

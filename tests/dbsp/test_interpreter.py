@@ -2,71 +2,19 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import pytest
 
-from tests.dbsp.words import Facts, Plain, batches, contents, facts_of, rules_of, step
-from tidelog.dbsp.definitions import WEIGHTED, Fact, Weighted, interpreted
+from tests.dbsp.positive import DECLARED, RULES, Story
+from tests.dbsp.words import Plain, batches, contents, facts_of, rules_of, step
+from tidelog.dbsp.definitions import WEIGHTED, Weighted, interpreted
 from tidelog.dbsp.grounding import FIXED, FOUND, HELD, Product, kit
 from tidelog.dbsp.interpreter import Interpreter
 from tidelog.dbsp.streams import Stream
 from tidelog.program.diagnostics import LimitError
-from tidelog.program.rules import Rule
 
-DECLARED = """
-.decl e(x: number, y: number)
-.decl f(x: number, y: number)
-.decl p(x: number, y: number)
-.decl q(x: number, y: number)
-.decl u(x: number)
-.decl n()
-"""
-RULES = rules_of(
-    DECLARED
-    + """
-p(x, y) :- e(x, y).
-p(x, z) :- e(x, y), p(y, z).
-p(x, z) :- p(x, y), p(y, z).
-p(y, x) :- p(x, y), f(x, _).
-q(x, z) :- e(x, y), f(y, z).
-q(x, w) :- e(x, y), f(y, z), p(z, w).
-q(x, x) :- p(x, x).
-q(1, x) :- p(2, x), q(x, 3).
-p(x, 1) :- q(x, _), e(_, x), u(x).
-u(x) :- p(x, _), q(_, x).
-u(x) :- e(x, x), e(x, _).
-n() :- u(2), p(2, 3).
-e(x, 0) :- n(), u(x).
-e(x, y) :- q(x, y), q(y, x).
-"""
-)
 # With the index or without, and with the paper's rounds or ours.
 WAYS = [(True, 0), (False, 0), (True, 1), (False, 1)]
 ways = pytest.mark.parametrize(("indexed", "pause"), WAYS)
-
-
-class Story:
-    """Random changes of facts and rules, one after the other."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
-        self.rules: list[Rule] = []
-        self.facts: set[Fact] = set()
-
-    def next(self) -> tuple[Facts, list[Rule], list[Rule]]:
-        random = self.random
-        come = [r for r in RULES if r not in self.rules and random.random() < 0.2]
-        gone = [r for r in self.rules if random.random() < 0.15]
-        change: Facts = {}
-        for _ in range(random.choice((0, 1, 1, 3, 8))):
-            name = random.choice("eeefu")
-            width = 1 if name == "u" else 2
-            fact = (name, tuple(random.randrange(5) for _ in range(width)))
-            change[fact] = -1 if fact in self.facts else 1
-        self.rules = [r for r in self.rules if r not in gone] + come
-        self.facts.symmetric_difference_update(change)
-        return change, come, gone
 
 
 @ways

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 from tests.law.adapters import surface
@@ -20,9 +20,11 @@ def checked(text: str) -> CheckedProgram:
 
 
 class History:
-    """A generated program, and random changes to it."""
+    """A generated program, or those of its rules that a test wants, and random changes to it."""
 
-    def __init__(self, seed: int, on: str) -> None:
+    def __init__(
+        self, seed: int, on: str, wanted: Callable[[Rule], bool] = lambda rule: True
+    ) -> None:
         self.random = Random(seed)
         self.program = from_seed(seed)
         core = checked(self.program.text)
@@ -31,8 +33,8 @@ class History:
             given.setdefault(name, set()).update(rows)
         self.pool: set[Fact] = {(name, row) for name, rows in given.items() for row in rows}
         self.visible = [r for r in core.relations.values() if not r.hidden]
-        self.every = core.rules
-        rules = [rule for rule in core.rules if self.random.random() < 0.8]
+        self.every = tuple(filter(wanted, core.rules))
+        rules = [rule for rule in self.every if self.random.random() < 0.8]
         self.world = World(core.relations.values(), rules, self.pool, on)
 
     def fact(self, relation: Relation) -> Fact:

@@ -7,6 +7,7 @@ for Rich Query Languages. PVLDB 16(7), 2023.
 | --- | --- |
 | Z[A], Z-sets | `ZSet`, rows of integers as columns; `Symbols` for text; the group `ZSets(width)` |
 | distinct, σ, π, ⋈, +, -, group-by | methods of `ZSet`, and of `Flow` with the same arguments |
+| π by a scalar function | `map`; `flat_map`, if it gives no row or several for one |
 | aggregates | `count`, `sum_of`, `least`, `greatest`, `each_group` |
 | abelian group; S_A; S_{S_A} | `Group`; `Stream`, `Streams(group)`; streams of streams |
 | ↑f | `lift(f)` |

@@ -23,7 +23,7 @@ from tidelog.dbsp.aggregates import Aggregate
 from tidelog.dbsp.clock import Clock, Node, Wire, delayed, eliminated, same
 from tidelog.dbsp.delays import Future
 from tidelog.dbsp.operators import Operator, Plus
-from tidelog.dbsp.row_columns import Function, Predicate
+from tidelog.dbsp.row_columns import Expansion, Function, Predicate
 from tidelog.dbsp.zset import ZSet
 
 ROUNDS = 1_000_000  # of a fixpoint in one step, after which it is given up
@@ -60,6 +60,9 @@ class Flow:
     def map(self, function: Function) -> Flow:
         return self._into(operators.Map(self.width, function))
 
+    def flat_map(self, function: Expansion, width: int) -> Flow:
+        return self._into(operators.FlatMap(function, width))
+
     def project(self, columns: Iterable[int]) -> Flow:
         return self._into(operators.Project(self.width, tuple(columns)))
 
@@ -94,9 +97,12 @@ class Feedback(Flow):
 class Circuit:
     """Inputs, what is computed of them, and outputs. It is built first, and then takes steps."""
 
-    def __init__(self, *, rounds: int = ROUNDS) -> None:
-        """A fixpoint that takes more than `rounds` rounds in one step is given up."""
-        self.rounds = rounds
+    def __init__(
+        self, *, rounds: int = ROUNDS, each_round: Callable[[], None] = lambda: None
+    ) -> None:
+        """A fixpoint that takes more than `rounds` rounds in one step is given up. Each of them
+        begins with a call of `each_round`, which may raise."""
+        self.rounds, self.each_round = rounds, each_round
         self._clock = Clock()
         self._inputs: dict[str, Flow] = {}
         self._outputs: dict[str, Future] = {}
@@ -139,7 +145,7 @@ class Circuit:
         self._check_whole(building=True)
         if self._inner is not None:
             raise ValueError("a fixpoint within a fixpoint would need a third clock")
-        clock = self._inner = Clock(self.rounds)
+        clock = self._inner = Clock(self.rounds, self.each_round)
         self._is_broken = True  # unless what follows succeeds
         loops = [self.feedback(w) for w in ([widths] if isinstance(widths, int) else widths)]
         given = body(*loops)

@@ -70,9 +70,12 @@ class Clock:
     Times come in ascending order, and only those at which something happens.
     """
 
-    def __init__(self, rounds: int | None = None) -> None:
+    def __init__(
+        self, rounds: int | None = None, each_round: Callable[[], None] = lambda: None
+    ) -> None:
         self.parts: list[Node | Clock] = []
         self.rounds = rounds  # a limit
+        self.each_round = each_round
 
     def first(self) -> int:
         return min((part.first() for part in self.parts), default=ENDLESS)
@@ -82,6 +85,7 @@ class Clock:
         rounds = 0
         while (now := self.first()) < ENDLESS:
             rounds += 1
+            self.each_round()
             if self.rounds is not None and rounds > self.rounds:
                 raise LimitError(
                     f"error: a fixpoint has not come to an end in {plural(self.rounds, 'round')}; "

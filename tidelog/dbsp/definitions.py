@@ -1,10 +1,10 @@
 """Datalog interpretation by its definitions: section 3 and Figure 1 of DYRE's paper.
 
 de Lima, Kramer, Apinis and Micinski: Incremental Evaluation of Dynamic Datalog Programs as a
-Higher-order DBSP Program (2024). This is the specification of `interpreter`, which is Figures 2
-and 3: streams of changes of rules and facts go in, streams of changes of facts come out, and every
-value is computed from whole programs and whole sets of facts. For positive programs without
-arithmetic.
+Higher-order DBSP Program (2024). This says what is to be computed: streams of changes of rules and
+facts go in, streams of changes of facts come out, and every value is computed from whole programs
+and whole sets of facts. `dyre` is Figures 2 and 3, which compute the same from changes alone. For
+positive programs without arithmetic.
 
 # Σ a rewrite: values for some variables      Π rules      E explicit facts      F facts
 
@@ -29,7 +29,8 @@ from tidelog.program.rules import Literal, Rule
 from tidelog.program.syntax import Constant, Variable
 
 Fact = tuple[str, tuple[Any, ...]]
-Rewrite = Mapping[str, Any]
+Rewrite = frozenset[tuple[str, Any]]  # substitutions, of which no two share a variable
+NOTHING: Rewrite = frozenset()  # Σ₀, the empty rewrite
 
 
 class Weighted(dict[Hashable, int]):
@@ -53,25 +54,52 @@ class _Weighted:
 WEIGHTED = _Weighted()
 
 
-def unified(atom: Literal, rewrite: Rewrite, row: tuple[Any, ...]) -> Rewrite | None:
-    """The rewrite, extended so that it makes the atom this row; None if there is none."""
-    extended = dict(rewrite)
+def combined(a: Rewrite, b: Rewrite) -> Rewrite:
+    """a ⊕ b (Definition 3.1): a variable of both is mapped as a does."""
+    return frozenset((dict(b) | dict(a)).items())
+
+
+def bound(atom: Literal, values: Mapping[str, Any]) -> dict[int, Any]:
+    """The columns of an atom that are constants when a rewrite is applied to it."""
+    found = {}
+    for c, term in enumerate(atom.terms):
+        if isinstance(term, Constant):
+            found[c] = term.value
+        elif isinstance(term, Variable) and term.name in values:
+            found[c] = values[term.name]
+    return found
+
+
+def grounded(atom: Literal, rewrite: Rewrite) -> Fact:
+    """The fact that an atom becomes, applied to a rewrite that maps all of its variables."""
+    found = bound(atom, dict(rewrite))
+    return atom.relation, tuple(found[c] for c in range(len(atom.terms)))
+
+
+def extended(rewrite: Rewrite, atom: Literal, fact: Fact) -> Rewrite | None:
+    """Unification and extension: Σ ⊕ the rewrite that makes the atom, with Σ applied, this fact;
+    None if there is none."""
+    relation, row = fact
+    if relation != atom.relation:
+        return None
+    known, new = dict(rewrite), dict[str, Any]()
     for term, value in zip(atom.terms, row, strict=True):
-        if isinstance(term, Constant) and term.value != value:
+        if isinstance(term, Variable):
+            if known.get(term.name, value) != value or new.setdefault(term.name, value) != value:
+                return None
+        elif isinstance(term, Constant) and term.value != value:
             return None
-        if isinstance(term, Variable) and extended.setdefault(term.name, value) != value:
-            return None
-    return extended
+    return combined(rewrite, frozenset(new.items()))
 
 
 def product(rewrites: Iterable[Rewrite], atom: Literal, facts: Iterable[Fact]) -> Iterator[Rewrite]:
     """Σ ⊗ atom (Definition 3.2)."""
-    rows = [row for relation, row in facts if relation == atom.relation]
+    facts = list(facts)
     for rewrite in rewrites:
-        for row in rows:
-            extended = unified(atom, rewrite, row)
-            if extended is not None:
-                yield extended
+        for fact in facts:
+            found = extended(rewrite, atom, fact)
+            if found is not None:
+                yield found
 
 
 def consequences(rules: Weighted, facts: Weighted) -> Weighted:
@@ -79,20 +107,13 @@ def consequences(rules: Weighted, facts: Weighted) -> Weighted:
     found: dict[Hashable, int] = {}
     for rule in rules:
         assert isinstance(rule, Rule)
-        rewrites: list[Rewrite] = [{}]
+        rewrites = [NOTHING]
         for atom in rule.body:
             assert isinstance(atom, Literal)
             rewrites = list(product(rewrites, atom, facts))  # type: ignore[arg-type]
         for rewrite in rewrites:
-            found[rule.head.relation, _grounded(rule.head, rewrite)] = 1
+            found[grounded(rule.head, rewrite)] = 1
     return Weighted(found)
-
-
-def _grounded(head: Literal, rewrite: Rewrite) -> tuple[Any, ...]:
-    return tuple(
-        rewrite[term.name] if isinstance(term, Variable) else getattr(term, "value", None)
-        for term in head.terms
-    )
 
 
 def materialised(rules: Weighted, facts: Weighted) -> Weighted:

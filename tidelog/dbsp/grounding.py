@@ -132,7 +132,7 @@ def key_of(pattern: Sequence[Word]) -> tuple[int, ...]:
 
 
 def kit(rule: Rule, identify: Identify) -> Kit:
-    parts = _ordered(rule)
+    parts = ordered(rule)
     wanted = {term.name for term in rule.head.terms if isinstance(term, Variable)}
     needed = [wanted]  # after each part, from the last one on
     for part in reversed(parts):
@@ -181,7 +181,7 @@ def _word(term: Simple, held: Sequence[str], found: dict[str, int], identify: Id
     return FOUND, found.setdefault(term.name, len(found))
 
 
-def _ordered(rule: Rule) -> list[BodyLiteral]:
+def ordered(rule: Rule) -> list[BodyLiteral]:
     left, bound, order = list(rule.body), set[str](), list[BodyLiteral]()
     while left:
         ready = next((p for p in left if _is_ready(p, bound, rule) and not _may_fail(p)), None)

@@ -1,20 +1,20 @@
-"""The interpreter: Datalog evaluation as an incremental circuit, where rules are data.
+"""The interpreter: Datalog evaluation as an incremental circuit, where rules are data; in kernels.
 
 de Lima, Kramer, Apinis and Micinski: Incremental Evaluation of Dynamic Datalog Programs as a
-Higher-order DBSP Program (2024), Figures 2 and 3. An update is one step of the outer clock: it
-changes facts and rules, and the circuit says which facts follow no more and which do now. Inside
-of it, rounds of the fixpoint are the inner clock:
+Higher-order DBSP Program (2024), Figures 2 and 3. Their circuit, made of DBSP operators, is `dyre`:
+the specification, and the oracle of the tests. This does the same work, faster and for more
+programs. It is not made of those operators: it holds the same Z-sets in parts, a `Table` for each
+relation and a `Node` for each path of a rule, and changes them in rounds:
 
-  gatekeep   rewrites go on along the directions of rules
+  gatekeep   rewrites go on along the directions of rules: from a node to its children
   product    rewrites meet facts that unify, by the index
   ground     complete rewrites become facts, by the signals of rules
   distinct   a fact that is given or derived in several ways, or rounds, counts once
   index      facts are kept by the columns that join orders name
 
-Each is incremental in both clocks: its state is in traces (see `trace`), a pair of a join happens
-at the later of both times, and only what an update changes is worked on. Z-sets of rewrites are
-kept by their provenance, those of facts by their relation: a `Node` and a `Table` are parts of the
-circuit's state and not of the circuit.
+An update is one step of the outer clock, rounds of the fixpoint are the inner one. State is in
+traces (see `trace`), a pair of a join happens at the later of both times, and only what an update
+changes is worked on.
 
 Departures. Directions are distinct: a rule that shares a path with others does not touch it.
 Rewrites of several stages are found in the same round (`pause` 0); in the paper they take a round
@@ -28,70 +28,40 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
-from typing import Protocol
 
 import numpy as np
 
 from tidelog.dbsp.grounding import (
     HELD,
     Fold,
-    Folded,
     Kit,
     Product,
     Signal,
     Stage,
     Where,
     Without,
-    Word,
     kit,
 )
+from tidelog.dbsp.host import Host
 from tidelog.dbsp.kernels.cells import NEVER
-from tidelog.dbsp.product_join import default_rows, matches
-from tidelog.dbsp.state import Ledger, Node, Table
+from tidelog.dbsp.product_join import matches
+from tidelog.dbsp.stage_products import StageProducts, changed_groups
+from tidelog.dbsp.state import Journal, Ledger, Node, Table
 from tidelog.dbsp.strata_layers import Layers
 from tidelog.dbsp.trace import (
     Batch,
-    Match,
     Trace,
     Words,
     by_time,
-    check,
-    consolidated,
     gather,
     kept,
     none,
     weighted,
 )
 from tidelog.program.diagnostics import LimitError
-from tidelog.program.rules import Range, Rule
-from tidelog.program.syntax import Constant, Variable
+from tidelog.program.rules import Rule
 
 FACTS, HEADS = 0, 1 << 30  # in a round facts go first, then nodes by depth, and heads last
-FLAT = -1  # for `late`: cells of lower layers have no times
-
-
-class Host(Protocol):
-    """What the circuit asks of whoever runs it; rows are words, as identified here."""
-
-    def identify(self, constant: Constant) -> int:
-        """The word of a constant."""
-
-    def where(self, where: Where, rule: Rule, rows: Words) -> tuple[Words, Words | None]:
-        """Which rows pass, by number and several times if a range says so; and the values of what
-        is bound, a column for each variable. The part is one of this rule's."""
-
-    def fold(self, fold: Fold, keys: Words | None) -> Words:
-        """Keys and values of these groups, or of all, as facts are now."""
-
-    def settled(self, changes: Mapping[str, Batch]) -> None:
-        """Facts of a layer have changed."""
-
-    def round(self, facts: int) -> None:
-        """A round begins, with so many facts that have come; may raise."""
-
-    def tick(self, facts: int, rule: Rule) -> None:
-        """Work on a rule goes on; may raise."""
-
 
 Target = Node | Table
 
@@ -107,6 +77,7 @@ class Interpreter:
         self._host = host
         self._indexed = indexed
         self._pause = pause
+        self._products = StageProducts(host, pause)
         self.layers = Layers()
         self.tables: dict[str, Table] = {}
         self._folds: dict[Fold, Table] = {}
@@ -114,9 +85,9 @@ class Interpreter:
         self._kits: dict[Rule, Kit] = {}
         self._queues: dict[int, list[tuple[int, int, int, Target]]] = {}  # by layer
         self._waiting: dict[tuple[int, int], list[Batch]] = {}
-        self._undo: list[tuple[Trace, Batch, bool]] = []
         self._touched: dict[Table, None] = {}  # tables with changes of this step
         self._ledger = Ledger()
+        self._journal = Journal(self._ledger)
         self._came: list[Node] = []
         self._restructured = False
         self._new = 0  # facts that have come in this step
@@ -211,12 +182,8 @@ class Interpreter:
         made anew, because rules have changed since."""
         if self._restructured:
             return False
-        for trace, batch, rewrites in reversed(self._undo):
-            trace.add(batch, -1)
-            trace.top = 0
-            self._ledger.note(trace, rewrites)
+        self._journal.undo()
         self._forget_changes()
-        self._undo.clear()
         self._queues.clear()
         self._waiting.clear()
         return True
@@ -229,7 +196,7 @@ class Interpreter:
 
     def finish(self) -> None:
         """What was done stays: forget how to undo it."""
-        self._undo.clear()
+        self._journal.clear()
         self._restructured = False
 
     # Rounds.
@@ -283,9 +250,9 @@ class Interpreter:
     def _gatekeep(self, node: Node, batch: Batch) -> None:
         """Rewrites have changed: they go on, and become facts where they are complete."""
         if node.trace is not None:
-            self._add(node.trace, batch, rewrites=True)
+            self._journal.add(node.trace, batch, rewrites=True)
         for child in node.children.values():
-            for found in self._product(child, batch):
+            for found in self._products.of(child, batch):
                 self._found(child, found)
         for signal in node.signals:
             self._ground(signal, batch)
@@ -298,53 +265,6 @@ class Interpreter:
             return
         for signal in node.signals:
             self._ground(signal, batch)
-
-    def _product(self, node: Node, batch: Batch) -> Iterator[Batch]:
-        """Rewrites of its parent, one stage further."""
-        assert node.stage is not None
-        step = node.stage.step
-        if isinstance(step, Where):
-            found = self._where(step, node, batch)
-            if len(found):
-                yield found
-            return
-        assert node.table is not None
-        if isinstance(step, Without):
-            yield self._passed(batch, node.stage.result, None)
-        elif isinstance(step, Folded) and step.fold.has_default:
-            passed = self._passed(default_rows(step, batch), node.stage.result, step.default)
-            if len(passed):
-                yield passed
-        late = FLAT if node.table.layer < node.layer else 1
-        for match, sign in node.forward:
-            yield from match.pairs(batch, node.table.facts, shift=self._pause, late=late, sign=sign)
-
-    def _passed(self, batch: Batch, result: tuple[Word, ...], default: int | None) -> Batch:
-        """Rewrites that go on without having met anything."""
-        made = np.empty((len(batch), len(result) + 2), dtype=np.int64)
-        for c, (source, which) in enumerate(result):
-            if source == HELD:
-                made[:, c] = batch[:, which]
-            elif default is not None:
-                made[:, c] = default
-        made[:, -2] = batch[:, -2] + self._pause
-        made[:, -1] = batch[:, -1]
-        return _merged(made, batch, result)
-
-    def _where(self, where: Where, node: Node, batch: Batch) -> Batch:
-        stage = node.stage
-        assert stage is not None
-        rows, values = self._host.where(where, next(iter(node.rules)), batch[:, where.columns])
-        made = np.empty((len(rows), len(stage.result) + 2), dtype=np.int64)
-        for c, (source, which) in enumerate(stage.result):
-            if source == HELD:
-                made[:, c] = batch[rows, which]
-            elif values is not None:
-                made[:, c] = values[:, which]
-        made[:, -2:] = batch[rows, -2:]
-        if isinstance(where.part, Range):
-            return consolidated(made)  # of several values that nothing needs
-        return _merged(made, batch, stage.result)
 
     def _ground(self, signal: Signal, batch: Batch, sign: int = 1) -> None:
         """Complete rewrites become facts."""
@@ -373,7 +293,7 @@ class Interpreter:
             rows, count = kept(np.concatenate((looked, *batches))), len(looked)
         facts = table.facts
         changes, later = table.inputs.distinct(facts, rows, time, rising=True, again=count)
-        self._note(table.inputs, rows)
+        self._journal.note(table.inputs, rows)
         self._look_again(table, rows, later)
         changed = rows
         if not (changes == rows[:, -1]).all() or again is not None:
@@ -383,7 +303,7 @@ class Interpreter:
             changed[:, -1] = changes[which]
         if not len(changed):
             return
-        self._add(facts, changed)
+        self._journal.add(facts, changed)
         self._new += int(changed[:, -1].sum())
         table.changes.append(changed)
         if table.layer in table.readers:
@@ -399,16 +319,6 @@ class Interpreter:
         for time, some in by_time(rows):
             table.again.setdefault(time, []).append(some)
             self._put_at(time, HEADS, table, none(table.width))
-
-    def _add(self, trace: Trace, batch: Batch, rewrites: bool = False) -> None:
-        trace.add(batch)
-        self._note(trace, batch, rewrites)
-
-    def _note(self, trace: Trace, batch: Batch, rewrites: bool = False) -> None:
-        """A batch has been added, and can be taken back."""
-        self._undo.append((trace, batch, rewrites))
-        self._ledger.note(trace, rewrites)
-        check(trace.top)
 
     # Layers.
 
@@ -438,21 +348,12 @@ class Interpreter:
         if table.changes:
             return  # done for a lower layer
         base = self.tables.get(table.fold.group.relation)
-        batch = none(0) if base is None else base.net()
-        if not len(batch):
-            return
-        keys = _group_keys(table.fold, batch, self._host)
-        if not len(keys):
-            return
-        now = weighted(self._host.fold(table.fold, keys[:, :-2]), 1)
-        width = table.width - 1
-        words = [(0, c) for c in range(width)]
-        match = Match.of(range(width), words, [(1, c) for c in range(table.width)])
-        before = list(match.pairs(keys, table.facts, late=0, sign=-1))
-        change = gather([now, *before])
+        change = (
+            none(table.width) if base is None else changed_groups(table, base.net(), self._host)
+        )
         if len(change):
             self._touched[table] = None
-            self._add(table.facts, change)
+            self._journal.add(table.facts, change)
             table.changes.append(change)
 
     # Rules.
@@ -560,7 +461,7 @@ class Interpreter:
         assert node.parent.trace is not None
         batch = node.parent.trace.batch()
         if len(batch):
-            for found in self._product(node, batch):
+            for found in self._products.of(node, batch):
                 self._host.tick(self._new, next(iter(node.rules)))
                 yield found
 
@@ -589,25 +490,3 @@ class Interpreter:
             table.facts.add(weighted(self._host.fold(step.fold, None), 1))
             self._ledger.note(table.facts)
         return table
-
-
-def _merged(made: Batch, batch: Batch, result: Sequence[Word]) -> Batch:
-    """Rows made of those of a batch; some may be the same if words were left out."""
-    held = {which for source, which in result if source == HELD}
-    return made if len(held) == batch.shape[1] - 2 else consolidated(made)
-
-
-def _group_keys(fold: Fold, batch: Batch, host: Host) -> Batch:
-    """The keys of the groups that these facts belong to."""
-    places: dict[str, int] = {}
-    passes = np.ones(len(batch), dtype=np.bool_)
-    for c, term in enumerate(fold.group.terms):
-        if isinstance(term, Constant):
-            passes &= batch[:, c] == host.identify(term)
-        elif isinstance(term, Variable):
-            first = places.setdefault(term.name, c)
-            passes &= batch[:, c] == batch[:, first]
-    columns = [places[key.name] for key in fold.keys]
-    keys = consolidated(weighted(batch[passes][:, columns], 1))
-    keys[:, -1] = 1
-    return keys

@@ -20,7 +20,7 @@ from tidelog.dbsp import row_columns as of_columns
 from tidelog.dbsp.aggregates import Aggregate, aggregated
 from tidelog.dbsp.delays import ENDLESS, Future, Past, at, once, plus
 from tidelog.dbsp.kernels.zset_joins import FOUND, GIVEN
-from tidelog.dbsp.row_columns import Function, Predicate, matching, some_of
+from tidelog.dbsp.row_columns import Expansion, Function, Predicate, matching, some_of
 from tidelog.dbsp.trace import Batch, Match, kept, none
 
 
@@ -95,6 +95,17 @@ class Map(Linear):
         return once(np.concatenate((rows, change[:, -2:]), axis=1))
 
 
+class FlatMap(Linear):
+    """Any number of rows for each row, by a function of one row's integers."""
+
+    def __init__(self, function: Expansion, width: int) -> None:
+        self.function, self.width = function, width
+
+    def step(self, time: int, *changes: Batch) -> Batch:
+        (change,) = changes
+        return once(of_columns.expanded(self.function, change, self.width, more=2))
+
+
 class Project(Linear):
     """π: some columns, in any order."""
 
@@ -112,6 +123,8 @@ class Join:
 
     Of the three, the first and the second are taken together: I(a) ⋈ b.
     """
+
+    pairs = 0  # found so far, summed up where they are the same
 
     def __init__(
         self,
@@ -131,7 +144,9 @@ class Join:
         self.left.add(a)
         with_all = self.left.meet(self.from_right, b)
         self.right.add(b)
-        return plus([*with_past, *with_all], self.width)
+        found = plus([*with_past, *with_all], self.width)
+        self.pairs += len(found)
+        return found
 
     def due(self) -> int:
         return ENDLESS

@@ -13,6 +13,7 @@ from tidelog.dbsp.trace import Match, Words
 
 Function = Callable[..., Any]  # of columns, to a column or a tuple of them
 Predicate = Callable[..., Any]  # of columns, to a column of truth values
+Expansion = Callable[..., Iterable[Sequence[int]]]  # of one row's integers, to rows
 LIMIT = 2.0**62  # sums below it fit, however the bound itself was rounded
 
 
@@ -51,6 +52,20 @@ def mapped(function: Function, rows: Words) -> Words:
             raise TypeError(f"column {c} of the result is not of integers of 64 bits")
         result[:, c] = column
     return result
+
+
+def expanded(function: Expansion, lines: Words, width: int, more: int) -> Words:
+    """The rows that a function of one row gives for each of them. The last `more` columns of lines
+    are not the function's, and are those of every row that it gives."""
+    inside = lines.shape[1] - more
+    found: list[Sequence[int]] = []
+    counts = []
+    for row in lines[:, :inside].tolist():
+        before = len(found)
+        found += function(*row)
+        counts.append(len(found) - before)
+    kept = np.repeat(lines[:, inside:], counts, axis=0)
+    return np.concatenate((words(found, width), kept), axis=1)
 
 
 def selected(predicate: Predicate, rows: Words) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tidelog.dbsp.grounding import Fold, Signal, Stage
-from tidelog.dbsp.trace import Batch, Match, Trace, Words, consolidated, none
+from tidelog.dbsp.trace import Batch, Match, Trace, Words, check, consolidated, none
 from tidelog.program.rules import Rule
 
 
@@ -98,3 +98,31 @@ class Ledger:
         self._rewrites += rewrites - before[0]
         self._bytes += size - before[1]
         self._known[trace] = (rewrites, size)
+
+
+class Journal:
+    """Batches that a step has added to traces, so that they can be taken back."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._added: list[tuple[Trace, Batch, bool]] = []
+
+    def add(self, trace: Trace, batch: Batch, rewrites: bool = False) -> None:
+        trace.add(batch)
+        self.note(trace, batch, rewrites)
+
+    def note(self, trace: Trace, batch: Batch, rewrites: bool = False) -> None:
+        """The trace, which may be one of rewrites, has got the batch already."""
+        self._added.append((trace, batch, rewrites))
+        self._ledger.note(trace, rewrites)
+        check(trace.top)
+
+    def undo(self) -> None:
+        for trace, batch, rewrites in reversed(self._added):
+            trace.add(batch, -1)
+            trace.top = 0
+            self._ledger.note(trace, rewrites)
+        self.clear()
+
+    def clear(self) -> None:
+        self._added.clear()

@@ -14,7 +14,15 @@ import numpy as np
 from tidelog.dbsp import row_columns as of_columns
 from tidelog.dbsp.aggregates import Aggregate, aggregated
 from tidelog.dbsp.kernels.zset_joins import total
-from tidelog.dbsp.row_columns import Function, Predicate, check_reach, matching, reach, some_of
+from tidelog.dbsp.row_columns import (
+    Expansion,
+    Function,
+    Predicate,
+    check_reach,
+    matching,
+    reach,
+    some_of,
+)
 from tidelog.dbsp.trace import Batch, Trace, Words, consolidated
 
 SHOWN = 12  # rows that are written out
@@ -163,6 +171,17 @@ class ZSet:
         """
         check_reach(reach(self.weights))
         return ZSet._total(of_columns.mapped(function, self.rows), self.weights)
+
+    def flat_map(self, function: Expansion, width: int) -> ZSet:
+        """Rows of a width, any number for each row, by a function of one row's integers.
+
+        >>> ZSet.of({(1, 3): 2}).flat_map(lambda a, b: [(n,) for n in range(a, b)], width=1)
+        ZSet.of({(1,): 2, (2,): 2})
+        """
+        lines = np.concatenate((self.rows, self.weights[:, None]), axis=1)
+        lines = of_columns.expanded(function, lines, width, more=1)
+        check_reach(reach(lines[:, -1]))
+        return ZSet._summed(consolidated(lines))
 
     def join(
         self, other: ZSet, on: Sequence[tuple[int, int]], columns: Sequence[int] | None = None

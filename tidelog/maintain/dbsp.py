@@ -1,4 +1,4 @@
-"""DBSP: the program and its facts as one incremental circuit (see `tidelog.dbsp.interpreter`).
+"""DBSP: an interpreter of the program that is incremental (see `tidelog.dbsp.interpreter`).
 
 An update is a step of the circuit, for all strata at once: facts and rules change alike. The
 circuit holds derivations, and not only facts; it is built when the algorithm is first used, and
@@ -18,7 +18,7 @@ import numpy as np
 
 from tidelog.engine import View
 from tidelog.maintain.report import Work
-from tidelog.maintain.update import Update
+from tidelog.maintain.update import Update, refuses_thinned
 from tidelog.program.rules import Rule, Stratum
 
 if TYPE_CHECKING:  # loaded when it is first used
@@ -33,6 +33,9 @@ class Circuit:
 
     name: str
     indexed: bool = True
+
+    def refusal(self, strata: Sequence[Stratum], removed: Sequence[Rule]) -> str:
+        return refuses_thinned(strata)
 
     def maintain(
         self, u: Update, strata: Sequence[Stratum], removed: Sequence[Rule], added: Sequence[Rule]

@@ -60,7 +60,7 @@ class Memory:
     modules: bool = True  # whether closure modules may be used
     limits: Mapping[str, int] = field(default_factory=dict)  # sizes at which recursion ends
     closed: dict[tuple[str, ...], Any] = field(default_factory=dict)  # closures, by stratum
-    circuit: Any = None  # of `dbsp`, if it is in step with the facts
+    circuit: Any = None  # of `dbsp` or `dyre`, if it is in step with the facts
     _modular: set[tuple[str, ...]] = field(default_factory=set)  # strata that had modules
     _unsure: set[str] = field(default_factory=set)  # relations whose ages came into or out of step
     _changed: set[str] = field(default_factory=set)  # relations whose closures have changed

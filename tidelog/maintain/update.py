@@ -21,6 +21,8 @@ from tidelog.maintain.report import Report, Work
 from tidelog.maintain.seminaive import Watch
 from tidelog.program.rules import Rule, Stratum
 
+THINNED = "subsumption and choice are not maintained"
+
 
 class Spent(Exception):
     """A search takes longer, or deletes more facts, than it may."""
@@ -204,6 +206,15 @@ class WholeAlgorithm(Protocol):
     @property
     def name(self) -> str: ...
 
+    def refusal(self, strata: Sequence[Stratum], removed: Sequence[Rule]) -> str:
+        """Why it cannot maintain these strata, from which rules have been removed; empty if it
+        can."""
+
     def maintain(
         self, u: Update, strata: Sequence[Stratum], removed: Sequence[Rule], added: Sequence[Rule]
     ) -> None: ...
+
+
+def refuses_thinned(strata: Sequence[Stratum]) -> str:
+    """The refusal of an algorithm that can maintain everything else."""
+    return THINNED if any(stratum.thinned for stratum in strata) else ""

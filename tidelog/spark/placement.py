@@ -23,7 +23,7 @@ from tidelog.maintain.materialise import evaluate
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.report import Work
 from tidelog.maintain.seminaive import Watch
-from tidelog.maintain.update import Algorithm, Update
+from tidelog.maintain.update import Algorithm, Update, refuses_thinned
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Rule, Stratum
 from tidelog.spark.driver import Driver, reads
@@ -400,6 +400,9 @@ class Everything:
 
     placing: Placing
     name: str = "auto"
+
+    def refusal(self, strata: Sequence[Stratum], removed: Sequence[Rule]) -> str:
+        return refuses_thinned(strata)
 
     def maintain(
         self, u: Update, strata: Sequence[Stratum], gone: Sequence[Rule], come: Sequence[Rule]

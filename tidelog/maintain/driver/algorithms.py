@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tidelog.maintain import aged, bf, bfc, counting, dred, dredc, modular, recompute
 from tidelog.maintain.dbsp import Circuit
 from tidelog.maintain.driver import auto
+from tidelog.maintain.dyre import DyreAlgorithm
 from tidelog.maintain.update import Algorithm, WholeAlgorithm
 
 
@@ -64,11 +65,16 @@ REGISTRY: dict[str, ByStratum | Whole] = {
     ),
     "dbsp": Whole(
         Circuit("dbsp"),
-        "keeps the program and its facts as one [incremental circuit](dbsp.md), in which rules "
-        "are data",
+        "interprets the program [incrementally, with rules as data](dbsp.md), in both clocks of "
+        "nested streams",
     ),
     "dbsp-no-index": Whole(
         Circuit("dbsp-no-index", indexed=False), "`dbsp` without join orders, for comparison"
+    ),
+    "dyre": Whole(
+        DyreAlgorithm(),
+        "the [circuit of the DYRE paper](dbsp.md#the-papers-circuit), of DBSP operators, for small "
+        "data; programs that are not positive are evaluated from scratch",
     ),
 }
 BY_STRATUM = {name: each.maintain for name, each in REGISTRY.items() if isinstance(each, ByStratum)}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from heapq import heapify, heappop, heappush
 
 from tidelog.maintain import recompute
 from tidelog.maintain.report import Work
-from tidelog.maintain.update import Algorithm, Update, WholeAlgorithm
+from tidelog.maintain.update import THINNED, Algorithm, Update, WholeAlgorithm
 from tidelog.program.rules import Rule, Stratum
-
-THINNED = "subsumption and choice are not maintained"
 
 
 def update(
@@ -36,6 +35,8 @@ def update(
     asked = {stratum_of[name] for name in u._explicit}
     plain = sorted(at for at in asked if strata[at].given and at not in lose)
     queued = asked.union(lose, gain).difference(plain)
+    # No algorithm can tell which facts a deleted one had kept out.
+    from_scratch = partial(_from_scratch, THINNED)
     todo = list(queued)
     heapify(todo)
 
@@ -51,7 +52,7 @@ def update(
         visit(_take_inputs(u, tuple(name for at in plain for name in strata[at].relations)))
     while todo:
         at = heappop(todo)
-        by = _from_scratch if strata[at].thinned else algorithm
+        by = from_scratch if strata[at].thinned else algorithm
         _maintain(u, strata[at], by, lose.get(at, ()), gain.get(at, ()))
         visit(u.changed)
 
@@ -63,8 +64,9 @@ def at_once(
     added: Sequence[Rule],
     algorithm: WholeAlgorithm,
 ) -> None:
-    """All strata by an algorithm that takes them at once; from scratch, if it cannot take one."""
-    if not any(stratum.thinned for stratum in strata):
+    """All strata by an algorithm that takes them at once; from scratch, if it refuses them."""
+    refusal = algorithm.refusal(strata, removed)
+    if not refusal:
         algorithm.maintain(u, strata, removed, added)
         return
     u.memory.circuit = None
@@ -73,7 +75,7 @@ def at_once(
         if stratum.given and lose.isdisjoint(stratum.relations):
             _take_inputs(u, stratum.relations)
         else:
-            _maintain(u, stratum, _from_scratch, (), ())
+            _maintain(u, stratum, partial(_from_scratch, refusal), (), ())
 
 
 def _maintain(
@@ -94,11 +96,10 @@ def _maintain(
 
 
 def _from_scratch(
-    u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]
+    why: str, u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]
 ) -> None:
-    """No algorithm can tell which facts a deleted one had kept out."""
     recompute.maintain(u, stratum, removed, added)
-    u.work.why = THINNED
+    u.work.why = why
 
 
 def _take_inputs(u: Update, relations: tuple[str, ...]) -> list[str]:
