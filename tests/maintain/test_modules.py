@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import pytest
 
 from tests.algorithms import ALGORITHMS
+from tests.maintain.closures import DECLARED, History
 from tests.maintain.histories import checked
-from tests.maintain.reference import Fact
 from tests.maintain.worlds import World, naive
 from tidelog.maintain import closure_seeds, materialise, modular
-from tidelog.maintain.modules import Closed
-from tidelog.program.rules import Rule
 
-DECLARED = """
-.decl e(x: number, y: number)
-.decl f(x: number)
-.decl g(x: number)
-.decl r(x: number, y: number)
-.decl s(x: number, y: number)
-"""
 PROGRAMS = {
     "transitive": "r(x, y) :- e(x, y). r(x, z) :- r(y, z), r(x, y).",
     "symmetric": "r(x, y) :- e(x, y). r(x, z) :- r(x, y), r(y, z). r(x, y) :- r(y, x).",
@@ -68,7 +57,6 @@ PROGRAMS = {
     """,
 }
 ALONE = ("transitive", "symmetric", "left", "right", "fed", "with its inverse", "both transitive")
-NODES = 6
 MODULAR = ("auto", "recompute", "dredc-mod", "bfc-mod")
 WAYS = [("python", seed) for seed in range(3)] + [("local", seed) for seed in range(8)]
 
@@ -79,57 +67,11 @@ def modules_for_all_closures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closure_seeds, "FEW", 0)
 
 
-class History:
-    """Random changes of facts, and now and then of rules."""
-
-    def __init__(self, program: str, seed: int, on: str) -> None:
-        core = checked(DECLARED + PROGRAMS[program])
-        self.random = Random(f"{program} {seed}")
-        self.every = core.rules
-        self.given = [r for r in core.relations.values() if not r.hidden]
-        facts = {self.fact() for _ in range(self.random.choice((4, 10, 16)))}
-        self.world = World(core.relations.values(), core.rules, facts, on)
-
-    def fact(self) -> Fact:
-        names = [r for r in self.given for _ in range(6 if r.name == "e" else 1)]
-        relation = self.random.choice(names)
-        row = tuple(self.random.randrange(NODES) for _ in relation.kinds)
-        return relation.name, row
-
-    def rules(self) -> tuple[list[Rule], list[Rule]]:
-        if self.random.random() < 0.75:
-            return [], []
-        held = set(self.world.rules)
-        others = [rule for rule in self.every if rule not in held]
-        gone = self.random.sample(self.world.rules, min(1, len(held)))
-        return gone, self.random.sample(others, min(len(others), 1))
-
-    def step(self, algorithm: str) -> None:
-        world, random = self.world, self.random
-        before, E = world.state, sorted(world.E)
-        delete = random.sample(E, min(len(E), random.choice((0, 1, 1, 2, 5))))
-        insert = [self.fact() for _ in range(random.choice((0, 1, 1, 3)))]
-        gone, come = self.rules()
-        D, A = world.change(algorithm, delete=delete, insert=insert, gone=gone, come=come)
-        said = f"{algorithm}: +{insert} -{delete} rules -{gone} +{come}"
-        after = naive(world.relations, world.rules, world.E)
-        assert world.state == after, said
-        mine = world.relations.keys()
-        assert {f for f in D if f[0] in mine} == before - after, said
-        assert {f for f in A if f[0] in mine} == after - before, said
-        assert world.miscounts() == [], said
-
-    def closed(self) -> Closed:
-        """What the first closure knows."""
-        found: Closed = next(iter(self.world.memory.closed.values()))[0]
-        return found
-
-
 @pytest.mark.parametrize("algorithm", MODULAR)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(("on", "seed"), WAYS)
 def test_maintaining_equals_recomputing(on: str, seed: int, program: str, algorithm: str) -> None:
-    history = History(program, seed, on)
+    history = History(DECLARED + PROGRAMS[program], seed, on)
     for _ in range(12):
         history.step(algorithm)
 
@@ -143,7 +85,7 @@ def test_what_comes_is_looked_for_when_something_goes(
 ) -> None:
     """Many facts come, one after the other, and then some go; also where little may be owed."""
     monkeypatch.setattr(closure_seeds, "FEW", 1000)
-    history = History(program, 2000 + seed, on)
+    history = History(DECLARED + PROGRAMS[program], 2000 + seed, on)
     world, random = history.world, history.random
     world.change("dredc-mod", insert=[("e", (8, 9))])
     assert history.closed().pending
@@ -162,7 +104,7 @@ def test_what_connects_is_enough_until_something_goes(
     on: str, seed: int, program: str, algorithm: str
 ) -> None:
     """Facts come, and then some go, or rules do: what rules derive themselves is known by then."""
-    history = History(program, 3000 + seed, on)
+    history = History(DECLARED + PROGRAMS[program], 3000 + seed, on)
     world, random = history.world, history.random
     world.change("recompute", insert=[("e", (8, 9)), ("e", (7, 9))])
     for _ in range(random.randrange(4)):
@@ -183,7 +125,7 @@ def test_modules_come_and_go(
     on: str, seed: int, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some algorithms use them, others do not, and they may be switched off for a while."""
-    history = History(program, 1000 + seed, on)
+    history = History(DECLARED + PROGRAMS[program], 1000 + seed, on)
     for _ in range(16):
         history.world.memory.modules = history.random.random() < 0.8
         monkeypatch.setattr(materialise, "LONG", history.random.choice((0, 5, 1000)))

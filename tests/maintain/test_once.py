@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from tests.maintain import closures
 from tests.maintain.histories import History
 from tests.maintain.reference import Instance
-from tidelog.maintain import bf
+from tidelog.maintain import bf, closure_seeds
+from tidelog.maintain.memory import Memory
 from tidelog.program.rules import Group, Literal, Rule
 
 STAGES = {
@@ -51,3 +53,27 @@ def test_no_instance_twice(seed: int, algorithm: str, monkeypatch: pytest.Monkey
                 if is_of_the_program(instance) and (is_plain(instance) or "dred" in algorithm)
             )
             assert [i for i, n in considered.items() if n > 1] == [], f"{stages}\n{history.program}"
+
+
+# By Mat-Mod alone (Theorem 4 of Hu et al. 2019), and by the algorithms that use modules.
+MODULAR_STAGES = {
+    "recompute": [("apply",)],
+    "dredc-mod": [("counts",), ("DR2",), ("DR4", "DR5"), ("apply", "closure")],
+    "bfc-mod": [("counts",), ("del prop", "saturate"), ("DR5",), ("apply", "closure")],
+}
+
+
+@pytest.mark.parametrize("algorithm", MODULAR_STAGES)
+@pytest.mark.parametrize("seed", range(40))
+def test_no_instance_twice_by_modules(
+    seed: int, algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several closures feed one another through other rules."""
+    monkeypatch.setattr(Memory, "had_modules", lambda *_: True)
+    monkeypatch.setattr(closure_seeds, "FEW", 0)
+    history = closures.History(closures.mixed(seed), seed, "python")
+    for _ in range(6):
+        history.step(algorithm, phases="one")
+        for stages in MODULAR_STAGES[algorithm]:
+            considered = Counter(history.world.logged(*stages))
+            assert [i for i, n in considered.items() if n > 1] == [], f"{stages}\n{history.text}"

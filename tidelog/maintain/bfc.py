@@ -23,6 +23,7 @@ def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequen
     (removed_nr, removed_r), (added_nr, added_r) = split(stratum, removed), split(stratum, added)
     nr, r = kept(stratum.nonrecursive, added_nr), kept(stratum.recursive, added_r)
     recount(u, stratum, "nonrecursive", (*nr, *removed_nr), u.old)
+    u.note("build")
     u.memory.keep(stratum, "nonrecursive")
     A = gained(u, stratum, nr, added_nr, C_nr)
 

@@ -25,6 +25,7 @@ def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequen
     removed, recursive = split(stratum, removed)
     rules = kept(stratum.nonrecursive, added)
     recount(u, stratum, "nonrecursive", (*rules, *removed), u.old)
+    u.note("build")
     D = lost(u, stratum, rules, removed, engine.nonrecursive)
     A = gained(u, stratum, rules, added, engine.nonrecursive)
     u.memory.keep(stratum, "nonrecursive")

@@ -28,6 +28,7 @@ def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequen
     nr, r = kept(stratum.nonrecursive, added_nr), kept(stratum.recursive, added_r)
     recount(u, stratum, "nonrecursive", (*nr, *removed_nr), u.old)
     recount(u, stratum, "recursive", (*r, *removed_r), u.old)
+    u.note("build")
     N = lost(u, stratum, nr, removed_nr, C_nr)
     N |= lost(u, stratum, r, removed_r, C_r)
     A = gained(u, stratum, nr, added_nr, C_nr)

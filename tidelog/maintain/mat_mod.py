@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tidelog.engine import Engine, FactSet, Ids
 from tidelog.maintain import closure_seeds
@@ -49,9 +49,8 @@ def close(
         exactly(engine, memory, stratum, found, edges(engine, found[0], N), I, watch)
         return
     I |= N
-    own = [engine.none(), engine.none()]
-    parts = _begin(engine, memory, stratum, found, watch)
-    insert(engine, (Closures(parts), Seminaive(rules)), own, I, N, watch)
+    parts = (Closures(_begin(engine, memory, stratum, found, watch)), Seminaive(rules))
+    insert(engine, parts, [engine.collect(N), N], I, watch)
 
 
 def exactly(
@@ -88,22 +87,39 @@ def _begin(
 def insert(
     engine: Engine,
     parts: Sequence[Module],
-    own: list[FactSet],
+    waiting: list[FactSet],
     I: FactSet,
-    N: FactSet,
     watch: Watch,
     inserted: FactSet | None = None,
 ) -> None:
-    """Close I, which has N, by modules in turns; `own` is what of N each module derived itself
-    (Algorithm 2, lines 11 to 15). Facts inserted into I are also collected in `inserted`."""
-    while N:
+    """Close I by modules in turns (Algorithm 2, lines 11 to 15). `waiting` has, for each module,
+    the facts of I that it has yet to use. Facts inserted into I are also collected in `inserted`.
+    """
+
+    into = (I,) if inserted is None else (I, inserted)
+    take_turns(engine, parts, waiting, into, lambda part, N: part.add(engine, I, N, watch))
+
+
+def take_turns(
+    engine: Engine,
+    parts: Sequence[Module],
+    waiting: list[FactSet],
+    into: Sequence[FactSet],
+    turn: Callable[[Module, FactSet], FactSet],
+) -> None:
+    """Until no facts are waiting, a module takes its turn with those that wait for it. What it
+    returns joins the sets `into`, and waits for the other modules.
+
+    So each module uses every fact once, and none before its turn. In the paper, all modules work on
+    the same I and exchange facts when all have had their turn; here a module has the facts of those
+    before it at once.
+    """
+    while any(waiting):
         for i, part in enumerate(parts):
-            own[i] = theirs = engine.collect(N - own[i])
-            if theirs:
-                own[i] = part.add(engine, I, theirs, watch)
-            del theirs
-        N -= N
-        for i in range(len(parts)):
-            N |= own[i]
-        if inserted is not None:
-            inserted |= N
+            if N := waiting[i]:
+                waiting[i] = engine.none()
+                J = turn(part, N)
+                del N  # a set less
+                for facts in (*into, *waiting[:i], *waiting[i + 1 :]):
+                    facts |= J
+                del J

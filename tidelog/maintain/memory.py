@@ -18,7 +18,7 @@ from tidelog.maintain.costs import Costs
 from tidelog.program.rules import Group, Rule, Stratum
 
 T = TypeVar("T")
-Kept = Literal["nonrecursive", "recursive", "trace", "ages", "modules"]
+Kept = Literal["nonrecursive", "recursive", "trace", "ages", "modules", "certain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,13 @@ class Memory:
             "trace": {},
             "ages": {},
             "modules": {},
+            "certain": {},
         }
     )
     modules: bool = True  # whether closure modules may be used
     limits: Mapping[str, int] = field(default_factory=dict)  # sizes at which recursion ends
     closed: dict[tuple[str, ...], Any] = field(default_factory=dict)  # closures, by stratum
+    certain: dict[tuple[str, ...], Any] = field(default_factory=dict)  # those of certain facts
     circuit: Any = None  # of `dbsp` or `dyre`, if it is in step with the facts
     _modular: set[tuple[str, ...]] = field(default_factory=set)  # strata that had modules
     _unsure: set[str] = field(default_factory=set)  # relations whose ages came into or out of step
@@ -81,7 +83,10 @@ class Memory:
         if self.has("ages", stratum) != ("ages" in kept):
             self._unsure.update(stratum.relations)
         closed = self.closed.get(stratum.relations)
+        certain = self.certain.get(stratum.relations)
         self.forget(stratum.relations)
+        if "certain" in kept:
+            self.certain[stratum.relations] = certain
         if "modules" in kept:
             self.closed[stratum.relations] = closed
             self._modular.add(stratum.relations)
@@ -119,6 +124,8 @@ class Memory:
                     strata = noted.pop(name, ())
                     if which == "modules":
                         self.closed.pop(strata, None)
+                    elif which == "certain":
+                        self.certain.pop(strata, None)
                     for other in strata:
                         noted.pop(other, None)
 
@@ -130,7 +137,7 @@ class Memory:
         if undone:
             self.forget(self._unsure | self._changed)
             for which, noted in self._kept.items():
-                if which not in ("ages", "modules"):
+                if which not in ("ages", "modules", "certain"):
                     noted.clear()
         self._unsure.clear()
         self._changed.clear()

@@ -144,6 +144,20 @@ def states(
     return known
 
 
+def of_certain(
+    u: Update, stratum: Stratum, found: Sequence[Closure], rules: Sequence[Rule]
+) -> Closures:
+    """The stratum's closures of certain facts, built from the old state if they are not kept."""
+    if not u.memory.has("certain", stratum):
+        each = [Closed(closure, u.watch) for closure in found]
+        build(u.engine, each, rules, u.change.explicit_before(u.E), u.old)
+        u.memory.certain[stratum.relations] = each
+    known: list[Closed] = u.memory.certain[stratum.relations]
+    for closed in known:
+        closed.watch = u.watch
+    return Closures(known)
+
+
 def may_postpone(
     u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]
 ) -> bool:
@@ -169,6 +183,7 @@ def exact(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[
         u, stratum, (*kept(stratum.nonrecursive, added), *removed), complete=not postpones
     )
     u.memory.keep(stratum, "modules")
+    u.note("build")
     if closed.connects and not postpones:
         u.glance()
         began = u.clock()
@@ -190,6 +205,7 @@ def exact(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[
     else:
         N, G = external(u, stratum, removed, added)
         A = closed.insert(engine, G) if G else engine.none()
+        N -= closed.both(engine, G)
         D = closed.remove(engine, unsupported(u, stratum, closed, N)) if N else engine.none()
     u.note("closure")
     if D and A:
@@ -241,6 +257,7 @@ def in_turns(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequen
     recount(u, stratum, "nonrecursive", (*before, *removed), u.old)
     closed, others = Closures(states(u, stratum, (*before, *removed, *rules))), Seminaive(rules)
     u.memory.keep(stratum, "nonrecursive", "modules")
+    u.note("build")
     N, G = external(u, stratum, removed, added, count=True)
     u.note("counts")
     N |= others.diff(u, stratum, loses=True)
@@ -249,41 +266,49 @@ def in_turns(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequen
     Ds = overdelete(u, stratum, (closed, others), N)
     u.deadline = math.inf  # facts change from here on
     I -= Ds
-    own = [closed.red(u, stratum, Ds), engine.none()]
+    own = closed.red(u, stratum, Ds)
     N = others.red(u, stratum, Ds)
     N |= Ds & u.E
     u.note("DR4")
-    N |= others.diff(u, stratum, loses=False)
+    insert(u, stratum, (closed, others), G, N, own, Ds)
+
+
+def insert(
+    u: Update,
+    stratum: Stratum,
+    parts: tuple[Closures, Seminaive],
+    G: FactSet,
+    N: FactSet,
+    own: FactSet,
+    D: FactSet,
+) -> None:
+    """Insert N, G, `own` by the closures, and what recursive rules gain by lower facts, and close I
+    by modules (lines 32 to 40). D was deleted before."""
+    engine, I, (closed, others) = u.engine, u.I, parts
     N |= G
+    N |= others.diff(u, stratum, loses=False)
     # Closures must know all certain facts, including those in I already.
-    own[0] |= closed.insert(engine, G)
-    del G
-    N |= own[0]
-    inserted = engine.collect(N - I)
+    own |= closed.insert(engine, G)
+    N |= own
+    N -= I
     I |= N
-    mat_mod.insert(engine, (closed, others), own, I, N, u.watch, inserted)
+    inserted = engine.collect(N)
+    mat_mod.insert(engine, parts, [engine.collect(N - own), N], I, u.watch, inserted)
     u.note("DR5")
-    inserted -= Ds
-    Ds -= I
-    u.net(Ds, inserted)
+    inserted -= D
+    D -= I
+    u.net(D, inserted)
 
 
 def overdelete(u: Update, stratum: Stratum, parts: Sequence[Module], N: FactSet) -> FactSet:
     """Ds: N and what follows from it, by modules in turns (lines 26 to 30)."""
     engine = u.engine
-    Ds = engine.none()
-    own = [engine.none() for _ in parts]
-    while N:
-        for i, part in enumerate(parts):
-            own[i] = theirs = engine.collect(N - own[i])  # a set less, while the module works
-            if theirs:
-                own[i] = part.delete(u, stratum, theirs, Ds)
-            del theirs
-        Ds |= N
-        N -= N
-        for i in range(len(parts)):
-            own[i] -= Ds
-            N |= own[i]
+    Ds = engine.collect(N)
+
+    mat_mod.take_turns(
+        *(engine, parts, [engine.collect(N), N], (Ds,)),
+        lambda part, N: part.delete(u, stratum, N, Ds),
+    )
     u.note("DR2")
     u.work.numbers["|D|"] += len(Ds)
     return Ds
@@ -302,33 +327,24 @@ def with_proofs(
         bfc.maintain(u, stratum, removed, added)
         return
     u.work.algorithm = "bfc-mod"
-    engine, C_nr = u.engine, u.engine.nonrecursive
+    engine, I, C_nr = u.engine, u.I, u.engine.nonrecursive
+    rules = u.memory.once(paired, stratum).generic
     before = kept(stratum.nonrecursive, added_nr)
     recount(u, stratum, "nonrecursive", (*before, *removed_nr), u.old)
-    certain = [Closed(closure, u.watch) for closure in found]
-    build(engine, certain, stratum.nonrecursive, u.E, u.I)
-
-    def losing() -> FactSet:
-        N = external(u, stratum, removed_nr, added_nr, count=True)[0]
-        u.note("counts")
-        N |= lost(u, stratum, stratum.recursive, ())
-        return N
+    each, others = states(u, stratum, (*before, *removed_nr, *rules)), Seminaive(rules)
+    closed, certain = Closures(each), of_certain(u, stratum, found, (*before, *removed_nr))
+    u.memory.keep(stratum, "nonrecursive", "modules", "certain")
+    u.note("build")
+    N, G = external(u, stratum, removed_nr, added_nr, count=True)
+    certain.follow(engine, G, N - u.E - engine.positive(C_nr, N))
+    u.note("counts")
+    N |= others.diff(u, stratum, loses=True)
 
     def proved(F: FactSet) -> FactSet:
         P = engine.positive(C_nr, F)
-        for closed in certain:
-            pairs = engine.ids(F, closed.relation)
-            P |= engine.pick(closed.relation, pairs[closed.known.contains(pairs)])
+        P |= certain.among(engine, F)
         return P
 
-    check = bf.Check(u, stratum, proved)
-    D = bf.delete(u, stratum, losing(), stratum.recursive, check)
-    del check
-    u.memory.keep(stratum, "nonrecursive")
-    A = gaining(u, stratum, added)
-    inserted = engine.none()
-    saturate(engine, stratum.recursive, u.I, A, u.watch, inserted=inserted)
-    u.note("DR5")
-    inserted -= D
-    D -= u.I
-    u.net(D, inserted)
+    D = bf.delete(u, stratum, N, stratum.recursive, bf.Check(u, stratum, proved))
+    closed.lose(engine, D)
+    insert(u, stratum, (closed, others), G, engine.none(), engine.none(), D)

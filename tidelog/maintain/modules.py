@@ -44,11 +44,13 @@ class Module(Protocol):
         """Heads of instances that a lower change takes from the old state, or adds to the new."""
 
     def add(self, engine: Engine, I: FactSet, N: FactSet, watch: Watch) -> FactSet:
-        """Insert into I what follows from N by the module's rules, and return it."""
+        """What follows by the module's rules from the facts N of I and is not in I. It has used
+        the other facts of I before."""
 
     def delete(self, u: Update, stratum: Stratum, N: FactSet, Ds: FactSet) -> FactSet:
-        """Facts that the module's rules derive from the overdeleted N. Not those that are explicit,
-        have nonrecursive derivations, or are in Ds, which were overdeleted before."""
+        """Facts of I that the module's rules derive from the overdeleted facts N of Ds. Not those
+        that are explicit, have nonrecursive derivations, or are in Ds. It has used the other facts
+        of Ds before."""
 
     def red(self, u: Update, stratum: Stratum, Ds: FactSet) -> FactSet:
         """Those of Ds, which are deleted from I, that the module derives from what is left."""
@@ -77,15 +79,18 @@ class Seminaive:
         return (lost if loses else gained)(u, stratum, self.rules, ())
 
     def delete(self, u: Update, stratum: Stratum, N: FactSet, Ds: FactSet) -> FactSet:
-        engine, I, C_nr = u.engine, u.I, u.engine.nonrecursive
+        engine, I = u.engine, u.I
         rules, negative = unaffected(u, stratum, self.rules)
-        within = Split(u.memory.known(stratum).inside, I - Ds, I - u.A)
+        inside = u.memory.known(stratum).inside
         J, new = engine.none(), engine.collect(N)
-        guard = I - Ds - N - J - u.E
+        guard = I - Ds - u.E
         while new:
             u.round()
+            # Ds - new has been used: an instance that has a fact of it was considered then.
+            within = Split(inside, I - (Ds - new), I - u.A)
             new = engine.derive(rules, touching=new, within=within, negative=negative, guard=guard)
-            new -= engine.positive(C_nr, new)
+            new -= engine.positive(engine.nonrecursive, new)
+            Ds |= new
             J |= new
         return J
 
@@ -186,7 +191,6 @@ class Closed:
         watch.round()
         J = self.insert(engine, N)
         J -= I
-        I |= J
         self.worked(engine, facts=len(J))
         return J
 
@@ -202,7 +206,6 @@ class Closed:
         J = engine.pick(self.relation, pairs)
         J -= ~u.I
         J -= Ds
-        J -= N
         J -= u.E
         J -= engine.positive(engine.nonrecursive, J)
         if not connected:
@@ -238,6 +241,28 @@ class Closures:
         for closed in self.each:
             J |= closed.insert(engine, facts)
         return J
+
+    def follow(self, engine: Engine, inserted: FactSet, deleted: View) -> None:
+        """Bring X up to date, where nobody asks what that changes."""
+        for closed in self.each:
+            closed.remove(engine, deleted)
+            closed.insert(engine, inserted)
+
+    def lose(self, engine: Engine, D: FactSet) -> None:
+        """Facts that do not follow any more are deleted. What X connected through them and holds
+        nevertheless has other derivations, and joins X."""
+        for closed in self.each:
+            J = closed.remove(engine, D)
+            J -= D
+            closed.insert(engine, J)
+
+    def among(self, engine: Engine, F: FactSet) -> FactSet:
+        """Those of the facts that the closures have."""
+        P = engine.none()
+        for closed in self.each:
+            pairs = engine.ids(F, closed.relation)
+            P |= engine.pick(closed.relation, pairs[closed.known.contains(pairs)])
+        return P
 
     def add(self, engine: Engine, I: FactSet, N: FactSet, watch: Watch) -> FactSet:
         J = engine.none()

@@ -4,6 +4,7 @@
 |C|, backward, saturate, del prop   B/F: facts checked; instances of backward chaining, of forward
                      chaining over proved facts, and of deletion propagation (insertion is DR5)
 counts               instances by which counters changed
+build                instances by which counters, and closures, were built for the first time
 apply                instances of evaluation from scratch
 rounds, rewrites, bytes   DBSP: rounds of the step; what the circuit keeps, and how large it is
 """
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 NUMBERS = (
     *("|D|", "DR2", "DR4", "DR5"),
     *("|C|", "backward", "saturate", "del prop"),
-    *("counts", "apply"),
+    *("counts", "build", "apply"),
     *("rounds", "rewrites", "bytes"),
 )
 
