@@ -143,3 +143,26 @@ def test_a_closure_alone_is_never_overdeleted(program: str) -> None:
     assert (work.algorithm, work.numbers["|D|"]) == ("dredc-mod", 0)
     assert {("e", (0, 5))} == D
     assert not A
+
+
+def test_the_closure_of_certain_facts_is_kept() -> None:
+    """Only the first update builds closures, and edges are inserted through them, not by joins."""
+    edges = [("e", (i, i + 1)) for i in range(60)] + [("e", (i, i + 2)) for i in range(0, 60, 9)]
+    facts = [*edges, *(("f", (i,)) for i in range(3)), ("g", (5,))]
+    core = checked(DECLARED + PROGRAMS["among others"])
+    inserting = {}
+    for algorithm in ("bfc-mod", "dredc-mod", "bfc"):
+        world = World(core.relations.values(), core.rules, facts, "local")
+        built, inserting[algorithm] = [], 0
+        for place in (20, 30, 40):
+            for change in ("delete", "insert"):
+                one = [("e", (place, place + 1))]
+                D, A = world.change(algorithm, **{change: one})  # type: ignore[arg-type]
+                assert max(len(D), len(A)) > 300
+                built.append(world.works("r").numbers["build"])
+            inserting[algorithm] += world.works("r").instances
+        if algorithm != "bfc":
+            assert built[0] > 0
+            assert built[1:] == [0] * 5
+    assert inserting["bfc-mod"] <= inserting["dredc-mod"] + 3
+    assert 100 * inserting["bfc-mod"] < inserting["bfc"]
