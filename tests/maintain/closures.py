@@ -7,7 +7,7 @@ from random import Random
 from tests.maintain.histories import checked
 from tests.maintain.reference import Fact
 from tests.maintain.worlds import World, naive
-from tidelog.maintain.modules import Closed
+from tidelog.maintain.closure_modules import Closed
 from tidelog.program.rules import Rule
 
 DECLARED = """

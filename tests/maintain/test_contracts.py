@@ -14,10 +14,11 @@ import pytest
 from tests.maintain.histories import checked
 from tests.maintain.reference import Fact, Facts, PyEngine, PySet, extent, instances
 from tests.maintain.worlds import NOTHING, Set, Unwatched
+from tidelog.maintain.closure_modules import Closed
 from tidelog.maintain.memory import Memory
-from tidelog.maintain.modules import Closed, Module, Seminaive
+from tidelog.maintain.module import Module, claims
 from tidelog.maintain.update import Update
-from tidelog.plan.closures import modules
+from tidelog.modules import STANDARD
 from tidelog.program.rules import CheckedProgram, Rule, Stratum
 
 PROGRAMS = {
@@ -75,11 +76,12 @@ class Case:
         self.engine.all.facts |= self.I
         self.module: Module
         if way == "closed":
-            (closure,) = modules(self.stratum).closures
-            self.module = Closed(closure, Unwatched())
-            self.module.insert(self.engine, self.set(self.X))
+            (claim,), _ = claims(self.rules, STANDARD)
+            self.module = claim.kind(claim.rules)
+            self.module.watch = Unwatched()
+            self.module.add(self.update(), self.set(self.X))
         else:
-            self.module = Seminaive(self.rules)
+            self.module = Module(self.rules)
 
     def some(self, facts: Sequence[Fact], most: int) -> list[Fact]:
         return self.random.sample(facts, min(len(facts), self.random.randint(0, most)))
@@ -109,7 +111,7 @@ def test_add_closes(program: str, way: str, seed: int) -> None:
         if more <= J:
             break
         J |= more
-    found = case.module.add(case.engine, I, case.set(new), Unwatched())
+    found = case.module.add(case.update(), case.set(new))
     assert frozenset(extent(found)) == J
     assert before <= frozenset(I.facts) <= before | J
 
@@ -165,11 +167,11 @@ def test_red_and_add_find_what_is_left(program: str, way: str, seed: int) -> Non
         if more <= J:
             break
         J |= more
-    found = case.module.red(u, case.stratum, gone)
+    found = case.module.reduce(u, case.stratum, gone)
     if way == "seminaive":
         assert frozenset(extent(found)) == heads(case.rules, left, left) & Ds
         engine.all |= found
-        found |= case.module.add(engine, engine.all, engine.collect(found), Unwatched())
+        found |= case.module.add(u, engine.collect(found))
     assert frozenset(extent(found)) == J
 
 
@@ -198,7 +200,6 @@ def test_diff_tells_what_lower_facts_take_and_bring(seed: int) -> None:
         )
 
     module = case.module
-    assert isinstance(module, Seminaive)
     mine = {f for f in I if f[0] == "r"}
     assert extent(module.diff(u, case.stratum, loses=True)) == touched(I, D, A) & mine
     assert extent(module.diff(u, case.stratum, loses=False)) == touched(new, A, D) - new

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.engine import Engine, FactSet, Ids
+from tidelog.maintain.closure_modules import edges
 from tidelog.maintain.memory import Memory
-from tidelog.maintain.modules import edges
 from tidelog.maintain.seminaive import Watch
-from tidelog.plan.closures import Closure, Feed, feed, paired
+from tidelog.plan.closures import Closure, Feed, feed
 from tidelog.program.rules import Rule, Stratum
 
 if TYPE_CHECKING:
@@ -36,14 +36,6 @@ def seeds(engine: Engine, stratum: Stratum, E: FactSet, I: FactSet) -> FactSet:
     N = engine.apply(stratum.nonrecursive, within=I, guard=~I)
     N |= engine.collect(E, stratum.relations)
     return N
-
-
-def certain(engine: Engine, memory: Memory, stratum: Stratum, N: FactSet) -> Ids | None:
-    """X, if all recursion of the stratum is one closure, which begins with N."""
-    found = memory.once(paired, stratum)
-    if found.generic or found.closures[0].base is not None:
-        return None
-    return edges(engine, found.closures[0], N)
 
 
 def meeting(X: Ids) -> int:
@@ -79,9 +71,15 @@ def connecting(
 
 
 def external(
-    engine: Engine, memory: Memory, stratum: Stratum, E: FactSet, I: FactSet, watch: Watch
+    engine: Engine,
+    memory: Memory,
+    stratum: Stratum,
+    closure: Closure,
+    E: FactSet,
+    I: FactSet,
+    watch: Watch,
 ) -> Ids:
-    """X itself, of a stratum with one closure."""
+    """X itself, of a stratum that is one closure."""
     from tidelog.closure import joined
 
     fed: Feed | None = memory.once(feed, stratum)
@@ -89,7 +87,6 @@ def external(
         pairs = joined(_chains(engine, fed, I), lambda: watch.pairs(0))
         if pairs is not None:
             return np.concatenate([pairs, _others(engine, fed, E, I)])
-    (closure,) = memory.once(paired, stratum).closures
     return _derived(engine, closure, stratum.nonrecursive, E, I)
 
 

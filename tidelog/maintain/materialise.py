@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tidelog.engine import Engine, FactSet
 from tidelog.maintain import closure_seeds, mat_mod, subsumption
+from tidelog.maintain.closure_modules import edges
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.seminaive import Watch
 from tidelog.program.rules import Stratum
@@ -41,8 +42,8 @@ def evaluate(
 ) -> None:
     """Add to I, which has the explicit facts of the stratum and no others, all that it derives.
 
-    Modules take a moment to load, and most closures are small. So a closure is evaluated like
-    other rules at first, and becomes a module if that takes long, must take long, or did before.
+    Most closures are small, and their modules take a moment to load. So they are evaluated like
+    other rules at first, and become modules if that takes long, must take long, or did before.
     """
     if stratum.thinned:
         subsumption.evaluate(engine, stratum, I, watch, E)
@@ -55,12 +56,13 @@ def evaluate(
         memory.keep(stratum)
         return
     found = mat_mod.usable(engine, memory, stratum, E)
-    if found and memory.had_modules(stratum):
+    if found and (found.at_once or memory.had_modules(stratum)):
         mat_mod.close(engine, memory, stratum, found, E, I, watch)
         return
-    X = closure_seeds.connecting(engine, memory, stratum, E, I) if found else None
-    if X is not None and closure_seeds.triples(X) > LONG:
-        mat_mod.exactly(engine, memory, stratum, found, X, I, watch, connects=True)
+    closure = found.closure if found else None
+    X = closure_seeds.connecting(engine, memory, stratum, E, I) if closure else None
+    if closure and X is not None and closure_seeds.triples(X) > LONG:
+        mat_mod.exactly(engine, memory, stratum, closure, X, I, watch, connects=True)
         return
     if stratum.recursive and (ages := engine.ages) is not None:
         ages.date(stratum.relations)
@@ -77,7 +79,7 @@ def evaluate(
         engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each, alone=watch)
         return
     N = closure_seeds.seeds(engine, stratum, E, I)
-    X = closure_seeds.certain(engine, memory, stratum, N)
+    X = edges(engine, closure, N) if closure and closure.base is None else None
     # A few edges have few pairs that meet: no need to estimate how many.
     if X is None or len(X) ** 2 <= LONG or closure_seeds.meeting(X) <= LONG:
         engine.spread(stratum.recursive, N, (I,), within=I, guard=~I, each=each, most=LONG)
@@ -88,11 +90,11 @@ def evaluate(
             lost += len(I)
             engine.take(stratum.relations)
             lost -= len(I)
-        engine.worked(found[0].rules[0], 0.0, -lost)  # they will be derived again
-        if X is None:
+        engine.worked(found.first, 0.0, -lost)  # they will be derived again
+        if closure is None or X is None:
             mat_mod.close(engine, memory, stratum, found, E, I, watch)
         else:
-            mat_mod.exactly(engine, memory, stratum, found, X, I, watch)
+            mat_mod.exactly(engine, memory, stratum, closure, X, I, watch)
 
 
 def _limited(

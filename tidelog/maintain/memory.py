@@ -58,7 +58,7 @@ class Memory:
             "certain": {},
         }
     )
-    modules: bool = True  # whether closure modules may be used
+    modules: bool | tuple[type[Any], ...] = True  # classes of modules in use, or the standard ones
     limits: Mapping[str, int] = field(default_factory=dict)  # sizes at which recursion ends
     closed: dict[tuple[str, ...], Any] = field(default_factory=dict)  # closures, by stratum
     certain: dict[tuple[str, ...], Any] = field(default_factory=dict)  # those of certain facts

@@ -16,12 +16,13 @@ from collections.abc import Sequence
 
 from tidelog.engine import FactSet
 from tidelog.maintain import bf, bfc, closure_seeds, dredc, mat_mod, recompute
+from tidelog.maintain.closure_modules import Closed, closed
 from tidelog.maintain.derivation_counters import recount, split
-from tidelog.maintain.modules import Closed, Closures, Module, Seminaive, build
-from tidelog.maintain.seminaive import saturate
-from tidelog.maintain.steps import gaining, kept, lost
+from tidelog.maintain.mat_mod import Division
+from tidelog.maintain.module import Module, uncertain
+from tidelog.maintain.steps import kept, lost
 from tidelog.maintain.update import Update
-from tidelog.plan.closures import Closure, paired
+from tidelog.plan.closures import Closure
 from tidelog.program.rules import Rule, Stratum
 
 REFORMED = "the modules have changed"
@@ -32,7 +33,7 @@ PENDING, TIMES = 2048, 32
 
 def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     """DRed^c-Mod."""
-    found = closures(u, stratum)
+    found = modules(u, stratum)
     if found:
         by_modules(u, stratum, found, removed, added)
     elif dissolves(u, removed):
@@ -45,33 +46,36 @@ def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequen
 def by_modules(
     u: Update,
     stratum: Stratum,
-    found: Sequence[Closure],
+    found: Division,
     removed: Sequence[Rule],
     added: Sequence[Rule],
 ) -> None:
-    """The same for a stratum that has closures."""
+    """The same for a stratum that has modules."""
     u.work.algorithm = "dredc-mod"
     if reforms(stratum, found, removed, added):
         begin_again(u, stratum)
-    elif is_exact(u, stratum):
-        exact(u, stratum, removed, added)
+    elif found.closure is not None:
+        exact(u, stratum, found.closure, removed, added)
     else:
-        in_turns(u, stratum, removed, added)
+        in_turns(u, stratum, found, removed, added)
 
 
 def maintain_bf(
     u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]
 ) -> None:
     """B/F^c-Mod, which the paper leaves open: a fact is proved without chaining if the closure of
-    the facts that need no recursion has it."""
-    found = closures(u, stratum)
-    if not found and dissolves(u, removed):
-        begin_again(u, stratum)
-    elif not found or not (is_exact(u, stratum) or reforms(stratum, found, removed, added)):
-        with_proofs(u, stratum, removed, added, found)
+    the facts that need no recursion has it, and facts are inserted through modules."""
+    found = modules(u, stratum)
+    if not found and not dissolves(u, removed):
+        bfc.maintain(u, stratum, removed, added)
         return
-    else:
+    u.work.algorithm = "bfc-mod"
+    if not found:
+        begin_again(u, stratum)
+    elif found.closure is not None or reforms(stratum, found, removed, added):
         by_modules(u, stratum, found, removed, added)
+    else:
+        with_proofs(u, stratum, found, removed, added)
     u.work.algorithm = "bfc-mod"
 
 
@@ -81,15 +85,15 @@ def is_reformed(
     """Do modules form, change or dissolve by the removed and added rules?"""
     if not (removed or added):
         return False
-    found = closures(u, stratum)
+    found = modules(u, stratum)
     return reforms(stratum, found, removed, added) if found else dissolves(u, removed)
 
 
 def reforms(
-    stratum: Stratum, found: Sequence[Closure], removed: Sequence[Rule], added: Sequence[Rule]
+    stratum: Stratum, found: Division, removed: Sequence[Rule], added: Sequence[Rule]
 ) -> bool:
     """May the removed and added rules change the modules, or the kinds of external facts?"""
-    linear = found[0].base is not None
+    linear = found.closure is not None and found.closure.base is not None
     return any(rules and (linear or split(stratum, rules)[1]) for rules in (removed, added))
 
 
@@ -104,7 +108,7 @@ def dissolves(u: Update, removed: Sequence[Rule]) -> bool:
 def begin_again(u: Update, stratum: Stratum) -> None:
     """Recompute the stratum, by the modules that it has now."""
     named = u.work.algorithm
-    if found := closures(u, stratum):
+    if found := modules(u, stratum):
         taken = u.engine.take(stratum.relations)
         mat_mod.close(u.engine, u.memory, stratum, found, u.E, u.I, u.watch)
         u.note("apply")
@@ -114,48 +118,62 @@ def begin_again(u: Update, stratum: Stratum) -> None:
     u.work.algorithm, u.work.why = named, REFORMED
 
 
-def closures(u: Update, stratum: Stratum) -> tuple[Closure, ...]:
-    """The stratum's closures that can be modules now."""
+def modules(u: Update, stratum: Stratum) -> Division | None:
+    """The modules that the stratum can have now."""
     return mat_mod.usable(u.engine, u.memory, stratum, u.E, u.touches(stratum))
 
 
-def is_exact(u: Update, stratum: Stratum) -> bool:
-    return not u.memory.once(paired, stratum).generic
+def the_closure(
+    u: Update, stratum: Stratum, closure: Closure, rules: Sequence[Rule], complete: bool
+) -> Closed:
+    """The stratum's closure, built from the old state if it is not kept; `rules` are those that
+    derived external facts in it. A `complete` one has all of these."""
+    if not u.memory.has("modules", stratum):
+        made = closed(closure, u.watch)
+        made.restore(u, stratum, rules)
+        u.memory.closed[stratum.relations] = [made]
+    (known,) = u.memory.closed[stratum.relations]
+    found: Closed = known
+    found.watch = u.watch
+    if complete and found.pending:
+        P = u.engine.none()
+        for _, saved in found.pending:
+            P |= u.engine.hold(saved)
+        found.insert(u.engine, u.engine.derive(rules, touching=P, within=u.old))
+        found.pending.clear()
+    return found
 
 
 def states(
-    u: Update, stratum: Stratum, rules: Sequence[Rule], complete: bool = True
-) -> list[Closed]:
-    """The stratum's closures, built from the old state if they are not kept; `rules` are those that
-    derived external facts in it. `complete` ones have all of these."""
+    u: Update, stratum: Stratum, found: Division, before: Sequence[Rule]
+) -> list[Module] | None:
+    """The stratum's modules, with their states before the update; `before` are the nonrecursive
+    rules of that time. None if a state is lost."""
     if not u.memory.has("modules", stratum):
-        found = [Closed(closure, u.watch) for closure in closures(u, stratum)]
-        build(u.engine, found, rules, u.change.explicit_before(u.E), u.old)
-        u.memory.closed[stratum.relations] = found
-    known: list[Closed] = u.memory.closed[stratum.relations]
-    for closed in known:
-        closed.watch = u.watch
-        if complete and closed.pending:
-            P = u.engine.none()
-            for _, saved in closed.pending:
-                P |= u.engine.hold(saved)
-            closed.insert(u.engine, u.engine.derive(rules, touching=P, within=u.old))
-            closed.pending.clear()
+        made = found.modules(u.watch)
+        rules = (*before, *stratum.recursive)
+        if not all(module.restore(u, stratum, rules) for module in made):
+            return None
+        u.memory.closed[stratum.relations] = made
+    known: list[Module] = u.memory.closed[stratum.relations]
+    for module in known:
+        module.watch = u.watch
     return known
 
 
 def of_certain(
-    u: Update, stratum: Stratum, found: Sequence[Closure], rules: Sequence[Rule]
-) -> Closures:
-    """The stratum's closures of certain facts, built from the old state if they are not kept."""
+    u: Update, stratum: Stratum, found: Division, before: Sequence[Rule]
+) -> list[Closed]:
+    """The closures of certain facts, built from the old state if they are not kept."""
     if not u.memory.has("certain", stratum):
-        each = [Closed(closure, u.watch) for closure in found]
-        build(u.engine, each, rules, u.change.explicit_before(u.E), u.old)
-        u.memory.certain[stratum.relations] = each
+        made = [module for module in found.modules(u.watch) if isinstance(module, Closed)]
+        for each in made:
+            each.restore(u, stratum, before)
+        u.memory.certain[stratum.relations] = made
     known: list[Closed] = u.memory.certain[stratum.relations]
-    for closed in known:
-        closed.watch = u.watch
-    return Closures(known)
+    for each in known:
+        each.watch = u.watch
+    return known
 
 
 def may_postpone(
@@ -169,44 +187,49 @@ def may_postpone(
         return False
     if not u.memory.has("modules", stratum):
         return False
-    closed: Closed = u.memory.closed[stratum.relations][0]
-    if closed.connects:
+    known: Closed = u.memory.closed[stratum.relations][0]
+    if known.connects:
         return True
-    return len(closed.pending) < TIMES and sum(n for n, _ in closed.pending) + len(u.A) <= PENDING
+    return len(known.pending) < TIMES and sum(n for n, _ in known.pending) + len(u.A) <= PENDING
 
 
-def exact(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
+def exact(
+    u: Update,
+    stratum: Stratum,
+    closure: Closure,
+    removed: Sequence[Rule],
+    added: Sequence[Rule],
+) -> None:
     """Follow what the external facts lose and gain."""
     engine, I = u.engine, u.I
     postpones = may_postpone(u, stratum, removed, added)
-    (closed,) = states(
-        u, stratum, (*kept(stratum.nonrecursive, added), *removed), complete=not postpones
-    )
+    before = (*kept(stratum.nonrecursive, added), *removed)
+    mine = the_closure(u, stratum, closure, before, complete=not postpones)
     u.memory.keep(stratum, "modules")
     u.note("build")
-    if closed.connects and not postpones:
+    if mine.connects and not postpones:
         u.glance()
         began = u.clock()
-        X = closure_seeds.external(engine, u.memory, stratum, u.E, I, u.watch)
+        X = closure_seeds.external(engine, u.memory, stratum, closure, u.E, I, u.watch)
         u.lasting += u.clock() - began
-        A, D = closed.become(engine, X)
-    elif closed.closure.base is not None:
-        A, D = closed.insert(engine, u.A), closed.remove(engine, u.D)
-    elif not (stratum.nonrecursive or removed or added or u.marks or closed.closure.inverse):
+        A, D = mine.become(engine, X)
+    elif closure.base is not None:
+        A, D = mine.insert(engine, u.A), mine.remove(engine, u.D)
+    elif not (stratum.nonrecursive or removed or added or u.marks or closure.inverse):
         # Only explicit facts are external, and they need not be collected.
-        A = engine.none() if u.only_deletes else closed.insert(engine, u.inserted)
-        D = closed.remove(engine, u.deleted) if u.loses else engine.none()
+        A = engine.none() if u.only_deletes else mine.insert(engine, u.inserted)
+        D = mine.remove(engine, u.deleted) if u.loses else engine.none()
     elif postpones:
-        closed.postpone(engine, engine.collect(u.A, tuple(u.memory.known(stratum).read)))
+        mine.postpone(engine, engine.collect(u.A, tuple(u.memory.known(stratum).read)))
         G = engine.derive(stratum.nonrecursive, touching=u.A, within=I, guard=~I)
         if u.touches(stratum):
             G |= u.explicit_inserted(stratum)
-        A, D = closed.insert(engine, G) if G else G, engine.none()
+        A, D = mine.insert(engine, G) if G else G, engine.none()
     else:
         N, G = external(u, stratum, removed, added)
-        A = closed.insert(engine, G) if G else engine.none()
-        N -= closed.both(engine, G)
-        D = closed.remove(engine, unsupported(u, stratum, closed, N)) if N else engine.none()
+        A = mine.insert(engine, G) if G else engine.none()
+        N -= mine.both(engine, G)
+        D = mine.remove(engine, unsupported(u, stratum, mine, N)) if N else engine.none()
     u.note("closure")
     if D and A:
         both = engine.collect(D & A)
@@ -217,13 +240,13 @@ def exact(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[
     u.net(D, A)
 
 
-def unsupported(u: Update, stratum: Stratum, closed: Closed, N: FactSet) -> FactSet:
+def unsupported(u: Update, stratum: Stratum, mine: Closed, N: FactSet) -> FactSet:
     """Those of N, facts of the closure and its inverse, that have ceased to be external."""
     engine = u.engine
-    N = closed.both(engine, N)
-    N -= closed.both(engine, engine.collect(N & u.E)) if closed.closure.inverse else u.E
+    N = mine.both(engine, N)
+    N -= mine.both(engine, engine.collect(N & u.E)) if mine.closure.inverse else u.E
     if N and stratum.nonrecursive:
-        N -= closed.both(engine, engine.provable(stratum.nonrecursive, N, within=u.I))
+        N -= mine.both(engine, engine.provable(stratum.nonrecursive, N, within=u.I))
     return N
 
 
@@ -249,64 +272,49 @@ def external(
     return N, G
 
 
-def in_turns(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
+def in_turns(
+    u: Update,
+    stratum: Stratum,
+    found: Division,
+    removed: Sequence[Rule],
+    added: Sequence[Rule],
+) -> None:
     """Algorithm 3, for one stratum."""
     engine, I = u.engine, u.I
-    rules = u.memory.once(paired, stratum).generic
-    before = kept(stratum.nonrecursive, added)
-    recount(u, stratum, "nonrecursive", (*before, *removed), u.old)
-    closed, others = Closures(states(u, stratum, (*before, *removed, *rules))), Seminaive(rules)
+    before = (*kept(stratum.nonrecursive, added), *removed)
+    each = states(u, stratum, found, before)
+    if each is None:
+        begin_again(u, stratum)
+        return
+    recount(u, stratum, "nonrecursive", before, u.old)
+    parts = found.parts(each, u.memory.known(stratum).inside)
     u.memory.keep(stratum, "nonrecursive", "modules")
     u.note("build")
     N, G = external(u, stratum, removed, added, count=True)
     u.note("counts")
-    N |= others.diff(u, stratum, loses=True)
+    for part in parts:
+        N |= part.diff(u, stratum, loses=True)
     N -= u.E
     N -= engine.positive(engine.nonrecursive, N)
-    Ds = overdelete(u, stratum, (closed, others), N)
+    Ds = overdelete(u, stratum, parts, N)
     u.deadline = math.inf  # facts change from here on
     I -= Ds
-    own = closed.red(u, stratum, Ds)
-    N = others.red(u, stratum, Ds)
-    N |= Ds & u.E
+    N = engine.collect(Ds & u.E)
+    own = []
+    for part in parts:
+        own.append(part.reduce(u, stratum, Ds))
+        if not part.stateful:
+            N |= own.pop()
     u.note("DR4")
-    insert(u, stratum, (closed, others), G, N, own, Ds)
-
-
-def insert(
-    u: Update,
-    stratum: Stratum,
-    parts: tuple[Closures, Seminaive],
-    G: FactSet,
-    N: FactSet,
-    own: FactSet,
-    D: FactSet,
-) -> None:
-    """Insert N, G, `own` by the closures, and what recursive rules gain by lower facts, and close I
-    by modules (lines 32 to 40). D was deleted before."""
-    engine, I, (closed, others) = u.engine, u.I, parts
-    N |= G
-    N |= others.diff(u, stratum, loses=False)
-    # Closures must know all certain facts, including those in I already.
-    own |= closed.insert(engine, G)
-    N |= own
-    N -= I
-    I |= N
-    inserted = engine.collect(N)
-    mat_mod.insert(engine, parts, [engine.collect(N - own), N], I, u.watch, inserted)
-    u.note("DR5")
-    inserted -= D
-    D -= I
-    u.net(D, inserted)
+    insert(u, stratum, parts, G, N, own, Ds)
 
 
 def overdelete(u: Update, stratum: Stratum, parts: Sequence[Module], N: FactSet) -> FactSet:
     """Ds: N and what follows from it, by modules in turns (lines 26 to 30)."""
-    engine = u.engine
-    Ds = engine.collect(N)
-
+    Ds = u.engine.collect(N)
+    waiting = [u.engine.collect(N) for _ in parts[1:]]
     mat_mod.take_turns(
-        *(engine, parts, [engine.collect(N), N], (Ds,)),
+        *(u.engine, parts, [*waiting, N], (Ds,)),
         lambda part, N: part.delete(u, stratum, N, Ds),
     )
     u.note("DR2")
@@ -314,37 +322,75 @@ def overdelete(u: Update, stratum: Stratum, parts: Sequence[Module], N: FactSet)
     return Ds
 
 
+def insert(
+    u: Update,
+    stratum: Stratum,
+    parts: Sequence[Module],
+    G: FactSet,
+    N: FactSet,
+    own: Sequence[FactSet],
+    D: FactSet,
+) -> None:
+    """Insert N, G and what recursive rules gain by lower facts, and close I by modules (lines 32 to
+    40). Stateful modules, which come first, have rederived `own`. D was deleted before."""
+    engine, I = u.engine, u.I
+    N |= G
+    del G
+    for part in parts[len(own) :]:
+        N |= part.diff(u, stratum, loses=False)
+    for mine in own:
+        N |= mine
+    inserted = engine.collect(N - I)
+    I |= inserted
+    for part in parts[: len(own)]:  # these do not see again what they have rederived
+        N |= part.diff(u, stratum, loses=False)
+    inserted |= N - I
+    I |= inserted
+    # A state must know all facts that are certain, including those in I before.
+    waiting = [engine.collect(N - mine) for mine in own]
+    del own, N
+    waiting += [engine.collect(inserted) for _ in parts[len(waiting) :]]
+    mat_mod.insert(u, parts, waiting, inserted)
+    u.note("DR5")
+    inserted -= D
+    D -= I
+    u.net(D, inserted)
+
+
 def with_proofs(
     u: Update,
     stratum: Stratum,
+    found: Division,
     removed: Sequence[Rule],
     added: Sequence[Rule],
-    found: Sequence[Closure],
 ) -> None:
-    """B/F^c, where closures of certain facts prove what they have."""
-    (removed_nr, removed_r), (added_nr, added_r) = split(stratum, removed), split(stratum, added)
-    if not found or removed_r or added_r:
-        bfc.maintain(u, stratum, removed, added)
+    """B/F^c, where closures of certain facts prove what they have, and modules insert."""
+    engine, C_nr = u.engine, u.engine.nonrecursive
+    before = (*kept(stratum.nonrecursive, added), *removed)
+    each = states(u, stratum, found, before)
+    if each is None:
+        begin_again(u, stratum)
         return
-    u.work.algorithm = "bfc-mod"
-    engine, I, C_nr = u.engine, u.I, u.engine.nonrecursive
-    rules = u.memory.once(paired, stratum).generic
-    before = kept(stratum.nonrecursive, added_nr)
-    recount(u, stratum, "nonrecursive", (*before, *removed_nr), u.old)
-    each, others = states(u, stratum, (*before, *removed_nr, *rules)), Seminaive(rules)
-    closed, certain = Closures(each), of_certain(u, stratum, found, (*before, *removed_nr))
+    recount(u, stratum, "nonrecursive", before, u.old)
+    certain = of_certain(u, stratum, found, before)
+    parts = found.parts(each, u.memory.known(stratum).inside)
     u.memory.keep(stratum, "nonrecursive", "modules", "certain")
     u.note("build")
-    N, G = external(u, stratum, removed_nr, added_nr, count=True)
-    certain.follow(engine, G, N - u.E - engine.positive(C_nr, N))
+    N, G = external(u, stratum, removed, added, count=True)
+    for closure in certain:
+        closure.remove(engine, uncertain(u, N))
+        closure.insert(engine, G)
     u.note("counts")
-    N |= others.diff(u, stratum, loses=True)
+    for part in parts:
+        N |= part.diff(u, stratum, loses=True)
 
     def proved(F: FactSet) -> FactSet:
         P = engine.positive(C_nr, F)
-        P |= certain.among(engine, F)
+        for closure in certain:
+            P |= closure.among(engine, F)
         return P
 
     D = bf.delete(u, stratum, N, stratum.recursive, bf.Check(u, stratum, proved))
-    closed.lose(engine, D)
-    insert(u, stratum, (closed, others), G, engine.none(), engine.none(), D)
+    for part in parts:
+        part.settle(u, stratum, D)
+    insert(u, stratum, parts, G, engine.none(), [engine.none() for p in parts if p.stateful], D)

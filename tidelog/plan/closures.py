@@ -249,6 +249,11 @@ TRANSITIVE: frozenset[Edge] = frozenset({(0, 2), (2, 1)})
 SYMMETRIC: frozenset[Edge] = frozenset({(1, 0)})
 
 
+def squares(rules: Iterable[Rule]) -> list[Closure]:
+    """The transitive and symmetric-transitive modules among recursive rules."""
+    return [closure for name, mine in _by_head(rules).items() for closure in _square(name, mine)]
+
+
 def _square(name: str, rules: list[Shaped]) -> list[Closure]:
     """The transitive or symmetric-transitive module of a relation, if it has one."""
     own = [

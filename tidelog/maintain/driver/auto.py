@@ -16,11 +16,11 @@ from tidelog.engine import FactSet, Split
 from tidelog.maintain import aged, bf, counting, dred, dredc, modular, recompute
 from tidelog.maintain.costs import Costs
 from tidelog.maintain.derivation_counters import recount, split
+from tidelog.maintain.mat_mod import Division
 from tidelog.maintain.memory import Kept
 from tidelog.maintain.steps import kept, losing
 from tidelog.maintain.unaffected import unaffected
 from tidelog.maintain.update import Spent, Update
-from tidelog.plan.closures import Closure
 from tidelog.program.rules import Rule, Stratum
 
 # Derivations are counted where that has paid (docs/decisions/013-ages.md).
@@ -120,7 +120,7 @@ def is_small(u: Update, stratum: Stratum) -> bool:
 
 def is_bulk(u: Update, stratum: Stratum, facts: int) -> bool:
     """Are so many facts inserted or deleted that closures could become modules by it?"""
-    if facts < BULK or u.memory.had_modules(stratum) or not modular.closures(u, stratum):
+    if facts < BULK or u.memory.had_modules(stratum) or not modular.modules(u, stratum):
         return False
     read = tuple(u.memory.known(stratum).read)
     mine = sum(len(u.engine.collect(changed, read)) for changed in (u.D, u.A, u.X))
@@ -164,7 +164,7 @@ def search(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence
             if loses(u, stratum, removed):
                 u.memory.costs(stratum).searched(u.clock() - began)
         return
-    if u.memory.had_modules(stratum) and (found := modular.closures(u, stratum)):
+    if u.memory.had_modules(stratum) and (found := modular.modules(u, stratum)):
         if not by_modules(u, stratum, found, removed, added):
             from_scratch_after_all(u, stratum, removed, added)
         return
@@ -202,14 +202,14 @@ def from_scratch_after_all(
 def by_modules(
     u: Update,
     stratum: Stratum,
-    found: Sequence[Closure],
+    found: Division,
     removed: Sequence[Rule],
     added: Sequence[Rule],
 ) -> bool:
     """Maintain the stratum by its modules. False, with its facts unchanged, where other recursive
     rules reach so far that it takes longer than recomputing did."""
     costs = u.memory.costs(stratum)
-    if not modular.is_exact(u, stratum):
+    if found.closure is None:
         u.deadline = u.clock() + max(costs.recompute, costs.patience(plans=len(stratum.rules)))
     try:
         modular.by_modules(u, stratum, found, removed, added)
@@ -235,7 +235,7 @@ def begins_to_count(u: Update, stratum: Stratum, costs: Costs, facts: int) -> bo
     if is_much(u, facts):
         return False
     if stratum.recursive:
-        if u.memory.had_modules(stratum) and modular.closures(u, stratum):
+        if u.memory.had_modules(stratum) and modular.modules(u, stratum):
             return False
         counting = COUNT * costs.recompute
         # What such a deletion takes without counters must be known, unless a mistake costs little.
