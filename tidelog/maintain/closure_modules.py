@@ -138,6 +138,9 @@ class Closed(Module):
         pairs = engine.ids(F, self.relation)
         return engine.pick(self.relation, pairs[self.known.contains(pairs)])
 
+    def confirm(self, u: Update, F: FactSet) -> None:
+        self.insert(u.engine, F)
+
     def restore(self, u: Update, stratum: Stratum, rules: Sequence[Rule]) -> bool:
         self.build(u.engine, rules, u.change.explicit_before(u.E), u.old)
         return True

@@ -18,6 +18,8 @@ from tidelog.maintain.costs import Costs
 from tidelog.program.rules import Group, Rule, Stratum
 
 T = TypeVar("T")
+# Classes of modules that may be used: the standard ones, none, or these.
+ModuleKinds = bool | tuple[type[Any], ...]
 Kept = Literal["nonrecursive", "recursive", "trace", "ages", "modules", "certain"]
 
 
@@ -58,7 +60,7 @@ class Memory:
             "certain": {},
         }
     )
-    modules: bool | tuple[type[Any], ...] = True  # classes of modules in use, or the standard ones
+    modules: ModuleKinds = True
     limits: Mapping[str, int] = field(default_factory=dict)  # sizes at which recursion ends
     closed: dict[tuple[str, ...], Any] = field(default_factory=dict)  # closures, by stratum
     certain: dict[tuple[str, ...], Any] = field(default_factory=dict)  # those of certain facts

@@ -291,6 +291,7 @@ def in_turns(
     u.memory.keep(stratum, "nonrecursive", "modules")
     u.note("build")
     N, G = external(u, stratum, removed, added, count=True)
+    confirm(u, parts, G)
     u.note("counts")
     for part in parts:
         N |= part.diff(u, stratum, loses=True)
@@ -307,6 +308,13 @@ def in_turns(
             N |= own.pop()
     u.note("DR4")
     insert(u, stratum, parts, G, N, own, Ds)
+
+
+def confirm(u: Update, parts: Sequence[Module], G: FactSet) -> None:
+    """States must know all facts that are certain, including those in I already."""
+    if known := u.engine.collect(G & u.I):
+        for part in parts:
+            part.confirm(u, known)
 
 
 def overdelete(u: Update, stratum: Stratum, parts: Sequence[Module], N: FactSet) -> FactSet:
@@ -335,21 +343,21 @@ def insert(
     40). Stateful modules, which come first, have rederived `own`. D was deleted before."""
     engine, I = u.engine, u.I
     N |= G
-    del G
     for part in parts[len(own) :]:
         N |= part.diff(u, stratum, loses=False)
     for mine in own:
         N |= mine
-    inserted = engine.collect(N - I)
-    I |= inserted
+    N -= I
+    I |= N
     for part in parts[: len(own)]:  # these do not see again what they have rederived
         N |= part.diff(u, stratum, loses=False)
-    inserted |= N - I
-    I |= inserted
-    # A state must know all facts that are certain, including those in I before.
+    I |= N
     waiting = [engine.collect(N - mine) for mine in own]
-    del own, N
-    waiting += [engine.collect(inserted) for _ in parts[len(waiting) :]]
+    del own
+    inserted = engine.collect(N)
+    waiting += [engine.collect(N) for _ in parts[len(waiting) + 1 :]]
+    if len(waiting) < len(parts):
+        waiting.append(N)
     mat_mod.insert(u, parts, waiting, inserted)
     u.note("DR5")
     inserted -= D
@@ -380,6 +388,7 @@ def with_proofs(
     for closure in certain:
         closure.remove(engine, uncertain(u, N))
         closure.insert(engine, G)
+    confirm(u, parts, G)
     u.note("counts")
     for part in parts:
         N |= part.diff(u, stratum, loses=True)

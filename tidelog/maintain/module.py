@@ -15,7 +15,7 @@ algorithm of its own.
 
 Departures: `reduce` may find only what follows in one step, where `add` finds the rest. What
 follows from certain facts alone, those that are explicit or that nonrecursive rules derive, need
-not be overdeleted.
+not be overdeleted; nor what rests on a fact that the module has derived itself from others.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tidelog.engine import FactSet, Split
+from tidelog.maintain.memory import ModuleKinds
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.steps import gained, lost
 from tidelog.maintain.unaffected import unaffected
 from tidelog.maintain.update import Context, Update
+from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Rule, Stratum
 
 
@@ -36,8 +38,8 @@ class Module:
 
     # Is it used from the first fact on? Otherwise when joins have taken long.
     at_once = True
-    # Does it keep a state between calls? Then `add` is also given facts of I that have become
-    # certain, but not what its own `reduce` has returned. `reduce` finds all that follows.
+    # Does it keep a state between calls? Then `reduce` finds all that follows, and `add` is not
+    # given that again.
     stateful = False
 
     watch: Watch  # to be told of progress; set before every use
@@ -92,6 +94,11 @@ class Module:
         rules, negative = unaffected(u, stratum, self.rules)
         return u.engine.provable(rules, Ds, within=u.I - u.A, negative=negative)
 
+    # What only modules with a state need.
+
+    def confirm(self, u: Update, F: FactSet) -> None:
+        """Facts of I have become certain, which the module may have derived itself."""
+
     def restore(self, u: Update, stratum: Stratum, rules: Sequence[Rule]) -> bool:
         """Build the state from the facts before the update, when only nonrecursive and generic
         `rules` of that time are known. False if the stratum must be recomputed for that."""
@@ -119,6 +126,19 @@ def uncertain(u: Update, facts: FactSet) -> FactSet:
     return F
 
 
+def chosen(modules: bool | Sequence[type[Module]]) -> ModuleKinds:
+    """The classes that a user lists, checked."""
+    if isinstance(modules, bool):
+        return modules
+    for kind in modules:
+        if not isinstance(kind, type) or not issubclass(kind, Module):
+            raise TidelogError(
+                f"error: expected classes of modules, got {kind!r}\n"
+                "    derive them from tidelog.modules.Module"
+            )
+    return tuple(modules)
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """Rules that a class of modules takes over."""
@@ -133,8 +153,7 @@ def claims(
     """What the classes claim of recursive rules, the first one first, and the rules left."""
     found: list[Claim] = []
     for kind in kinds:
-        for mine in kind.matches(rules):
-            found.append(Claim(kind, tuple(mine)))
+        found += (Claim(kind, tuple(mine)) for mine in kind.matches(rules) if mine)
         # By identity: hashing every rule of a large stratum takes longer than all the rest.
         taken = {id(rule) for claim in found for rule in claim.rules}
         rules = [rule for rule in rules if id(rule) not in taken]
@@ -181,6 +200,10 @@ class Group(Module):
     def settle(self, u: Update, stratum: Stratum, D: FactSet) -> None:
         for module in self.each:
             module.settle(u, stratum, D)
+
+    def confirm(self, u: Update, F: FactSet) -> None:
+        for module in self.each:
+            module.confirm(u, F)
 
     def _all(self, c: Context, does: Callable[[Module], FactSet]) -> FactSet:
         if len(self.each) == 1:

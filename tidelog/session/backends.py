@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidelog.maintain.memory import ModuleKinds
 from tidelog.plan.accept import Accepted
 from tidelog.program.diagnostics import TidelogError
 from tidelog.transaction.backend import Backend
@@ -23,7 +24,7 @@ class Place:
     strategy: str = "auto"
     driver_facts: int | None = None
 
-    def open(self, accepted: Accepted, algorithm: str, modules: bool) -> Backend:
+    def open(self, accepted: Accepted, algorithm: str, modules: ModuleKinds) -> Backend:
         """The engine, for a program, without facts."""
         backend = BACKENDS.get(self.engine)
         if backend is None:
@@ -33,13 +34,13 @@ class Place:
         return backend(self, accepted, algorithm, modules)
 
 
-def _local(place: Place, accepted: Accepted, algorithm: str, modules: bool) -> Backend:
+def _local(place: Place, accepted: Accepted, algorithm: str, modules: ModuleKinds) -> Backend:
     from tidelog.session.local_backend import LocalBackend
 
     return LocalBackend()
 
 
-def _spark(place: Place, accepted: Accepted, algorithm: str, modules: bool) -> Backend:
+def _spark(place: Place, accepted: Accepted, algorithm: str, modules: ModuleKinds) -> Backend:
     from tidelog.spark.session import require_pyspark
 
     require_pyspark()
@@ -49,5 +50,5 @@ def _spark(place: Place, accepted: Accepted, algorithm: str, modules: bool) -> B
     return SparkBackend(accepted, algorithm, modules, spark, strategy, driver_facts)
 
 
-Opener = Callable[[Place, Accepted, str, bool], Backend]
+Opener = Callable[[Place, Accepted, str, ModuleKinds], Backend]
 BACKENDS: dict[str, Opener] = {"local": _local, "spark": _spark}

@@ -16,6 +16,7 @@ from tidelog.control.limits import Interrupts, Limits, Show, Watch, guarded
 from tidelog.engine import Store
 from tidelog.formats.change_files import Format
 from tidelog.formats.row_order import sorted_table
+from tidelog.maintain.module import Module, chosen
 from tidelog.plan.accept import Accepted, accept
 from tidelog.plan.query import compile_question
 from tidelog.program.changes import Change
@@ -52,7 +53,8 @@ class Database:
     folder that `.input` directives read from; without it they read nothing.
     Files that it includes are looked for beside it and in the folders `include`; `macros` are
     defined for its preprocessor, and `functors` are the functions for its `.functor`.
-    Closures (`tidelog plan` names them) have algorithms of their own unless `modules` is False.
+    Closures (`tidelog plan` names them) have algorithms of their own unless `modules` is False;
+    or `modules` lists the classes of modules in use (`tidelog.modules`).
     With `lazy`, nothing is derived until something but `query(…, demand=True)` asks for it;
     not on Spark.
     With `engine="spark"` facts are kept by Spark, in the session `spark` or a new local one;
@@ -74,7 +76,7 @@ class Database:
         facts: Mapping[str, Any] | str | Path | None = None,
         *,
         algorithm: str = "auto",
-        modules: bool = True,
+        modules: bool | Sequence[type[Module]] = True,
         strict: bool = False,
         limits: Limits | None = None,
         profile: bool = False,
@@ -111,7 +113,7 @@ class Database:
         tables: Iterable[tuple[str, Any]] | Callable[[Backend], Iterable[tuple[str, Any]]] = (),
         *,
         algorithm: str = "auto",
-        modules: bool = True,
+        modules: bool | Sequence[type[Module]] = True,
         strict: bool = False,
         limits: Limits | None = None,
         profile: bool = False,
@@ -133,17 +135,18 @@ class Database:
         self,
         accepted: Accepted,
         algorithm: str,
-        modules: bool,
+        modules: bool | Sequence[type[Module]],
         place: Place,
         functors: Mapping[str, Callable[..., Any]] | None,
     ) -> None:
         check_algorithm(algorithm)
         accepted = stated(accepted)
         self._checked = accepted.checked  # the program of the start
-        self._state = State.of(accepted, modules, functors)
+        kinds = chosen(modules)
+        self._state = State.of(accepted, kinds, functors)
         self._stream: weakref.ref[Stream] | None = None
         self.warnings = accepted.warnings
-        backend = place.open(accepted, algorithm, modules)
+        backend = place.open(accepted, algorithm, kinds)
         self._evaluation = Evaluation(backend, self._state)
         store = backend.store
         store.call(self._state.functors.functions)

@@ -11,7 +11,7 @@ from tidelog.engine import Store
 from tidelog.formats.directives import Input, Output
 from tidelog.local import kernel_group
 from tidelog.maintain.driver.algorithms import BY_STRATUM
-from tidelog.maintain.memory import Memory
+from tidelog.maintain.memory import Memory, ModuleKinds
 from tidelog.maintain.report import Report
 from tidelog.maintain.update import Algorithm, Update, WholeAlgorithm
 from tidelog.plan.accept import Accepted
@@ -45,7 +45,7 @@ class SparkBackend:
         self,
         accepted: Accepted,
         algorithm: str,
-        modules: bool,
+        modules: ModuleKinds,
         spark: SparkSession | None,
         strategy: str,
         driver_facts: int | None,

@@ -22,7 +22,7 @@ from tidelog.local.sets import LocalSet
 from tidelog.maintain import bf, dred
 from tidelog.maintain.driver import auto
 from tidelog.maintain.materialise import evaluate
-from tidelog.maintain.memory import Memory
+from tidelog.maintain.memory import Memory, ModuleKinds
 from tidelog.maintain.report import Work
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.update import Algorithm, Spent, Update
@@ -45,7 +45,7 @@ class TooLarge(Exception):
 class Driver:
     """A local engine with some of the Spark engine's relations."""
 
-    def __init__(self, engine: SparkEngine, most: int, modules: bool) -> None:
+    def __init__(self, engine: SparkEngine, most: int, modules: ModuleKinds) -> None:
         self.engine = engine
         self.most = most  # facts of a stratum and of what it reads
         self._modules = modules

@@ -21,6 +21,7 @@ from tidelog.formats import spark_columns
 from tidelog.formats.frames import is_spark
 from tidelog.formats.spark_columns import Row
 from tidelog.local.dictionary import Dictionary, fits
+from tidelog.maintain.memory import ModuleKinds
 from tidelog.program.changes import Op
 from tidelog.program.diagnostics import DataError
 from tidelog.program.functors import Functor
@@ -43,7 +44,7 @@ class SparkEngine(Evaluators):
     ages = overlapping = profiles = join_orders = scratch = None
 
     def __init__(
-        self, spark: SparkSession, options: Options | None = None, modules: bool = True
+        self, spark: SparkSession, options: Options | None = None, modules: ModuleKinds = True
     ) -> None:
         super().__init__(spark)
         self.dictionary = Dictionary()

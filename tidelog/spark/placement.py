@@ -20,7 +20,7 @@ from tidelog.maintain import bf, dred, recompute
 from tidelog.maintain.driver import auto
 from tidelog.maintain.driver.update_loop import update
 from tidelog.maintain.materialise import evaluate
-from tidelog.maintain.memory import Memory
+from tidelog.maintain.memory import Memory, ModuleKinds
 from tidelog.maintain.report import Work
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.update import Algorithm, Update, refuses_thinned
@@ -81,7 +81,7 @@ class Kept:
 class Placing:
     """Chooses the placement of each stratum of one database."""
 
-    def __init__(self, engine: SparkEngine, options: Options, modules: bool) -> None:
+    def __init__(self, engine: SparkEngine, options: Options, modules: ModuleKinds) -> None:
         self.engine = engine
         self.options = options
         most = options.driver_facts if options.strategy in ("auto", "driver") else 0

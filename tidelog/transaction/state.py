@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from tidelog.control.limits import Interrupts
-from tidelog.maintain.memory import Memory
+from tidelog.maintain.memory import Memory, ModuleKinds
 from tidelog.plan.accept import Accepted
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.diagnostics import TidelogError
@@ -40,7 +40,9 @@ class State:
         self._initial = frozenset(self.book.relations)
 
     @classmethod
-    def of(cls, accepted: Accepted, modules: bool, functors: Mapping[str, Any] | None) -> Self:
+    def of(
+        cls, accepted: Accepted, modules: ModuleKinds, functors: Mapping[str, Any] | None
+    ) -> Self:
         """What a database begins with; `functors` are the functions that it is given."""
         typed, checked = accepted.typed, accepted.checked
         book, limits = Rulebook.of(typed, checked), checked.limits
