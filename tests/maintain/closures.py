@@ -8,6 +8,7 @@ from tests.maintain.histories import checked
 from tests.maintain.reference import Fact
 from tests.maintain.worlds import World, naive
 from tidelog.maintain.closure_modules import Closed
+from tidelog.maintain.memory import ModuleKinds
 from tidelog.program.rules import Rule
 
 DECLARED = """
@@ -49,23 +50,25 @@ def mixed(seed: int) -> str:
 class History:
     """Random changes of facts, and now and then of rules."""
 
-    def __init__(self, text: str, seed: int, on: str) -> None:
+    steady = 0.75  # how often no rules change
+
+    def __init__(self, text: str, seed: int, on: str, modules: ModuleKinds = True) -> None:
         self.text = text
         core = checked(text)
         self.random = Random(f"{text} {seed}")
         self.every = core.rules
         self.given = [r for r in core.relations.values() if not r.hidden]
         facts = {self.fact() for _ in range(self.random.choice((4, 10, 16)))}
-        self.world = World(core.relations.values(), core.rules, facts, on)
+        self.world = World(core.relations.values(), core.rules, facts, on, modules=modules)
 
     def fact(self) -> Fact:
-        names = [r for r in self.given for _ in range(6 if r.name == "e" else 1)]
+        names = [r for r in self.given for _ in range(6 if r.name in ("e", "given") else 1)]
         relation = self.random.choice(names)
         row = tuple(self.random.randrange(NODES) for _ in relation.kinds)
         return relation.name, row
 
     def rules(self) -> tuple[list[Rule], list[Rule]]:
-        if self.random.random() < 0.75:
+        if self.random.random() < self.steady:
             return [], []
         held = set(self.world.rules)
         others = [rule for rule in self.every if rule not in held]

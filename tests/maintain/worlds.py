@@ -17,7 +17,7 @@ from tidelog.local.store import AGE
 from tidelog.maintain.driver.algorithms import ALGORITHMS
 from tidelog.maintain.driver.update_loop import update
 from tidelog.maintain.materialise import materialise
-from tidelog.maintain.memory import Kept, Memory
+from tidelog.maintain.memory import Kept, Memory, ModuleKinds
 from tidelog.maintain.report import Report, Work
 from tidelog.maintain.update import Update
 from tidelog.plan.strata import strata
@@ -106,7 +106,7 @@ class World:
         facts: Iterable[Fact] = (),
         on: str = "python",
         stratify: Callable[[Iterable[str], Sequence[Rule]], list[Stratum]] = strata,
-        modules: bool = True,
+        modules: ModuleKinds = True,
     ) -> None:
         self.stratify = stratify
         self.way = ENGINES[on]()
