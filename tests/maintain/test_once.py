@@ -10,8 +10,10 @@ import pytest
 from tests.maintain import closures
 from tests.maintain.histories import History
 from tests.maintain.reference import Instance
+from tests.modules.examples import Each
 from tidelog.maintain import bf, closure_seeds
 from tidelog.maintain.memory import Memory
+from tidelog.modules import STANDARD, Module
 from tidelog.program.rules import Group, Literal, Rule
 
 STAGES = {
@@ -64,14 +66,15 @@ MODULAR_STAGES = {
 
 
 @pytest.mark.parametrize("algorithm", MODULAR_STAGES)
+@pytest.mark.parametrize("kinds", [STANDARD, (Each,)], ids=["closures", "each rule"])
 @pytest.mark.parametrize("seed", range(40))
 def test_no_instance_twice_by_modules(
-    seed: int, algorithm: str, monkeypatch: pytest.MonkeyPatch
+    seed: int, kinds: tuple[type[Module], ...], algorithm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Several closures feed one another through other rules."""
+    """Several closures feed one another through other rules, or every rule is a module."""
     monkeypatch.setattr(Memory, "had_modules", lambda *_: True)
     monkeypatch.setattr(closure_seeds, "FEW", 0)
-    history = closures.History(closures.mixed(seed), seed, "python")
+    history = closures.History(closures.mixed(seed), seed, "python", modules=kinds)
     for _ in range(6):
         history.step(algorithm, phases="one")
         for stages in MODULAR_STAGES[algorithm]:
