@@ -1,8 +1,8 @@
 """Programs with closures and facts for them: the paper's cases, as far as they can be reproduced.
 
-Hu, Motik, Horrocks: Modular Materialisation of Datalog Programs (2019), section 7. LUBM's rules are
-the paper's own. Claros' data and DBpedia are not available: generated facts of the same shape stand
-in for them, under the rules that close something. The caller decides how many facts are deleted;
+Hu, Motik, Horrocks: Modular Materialisation of Datalog Programs (2019), section 7. The rules of
+LUBM and Claros are the paper's own. Claros' data and DBpedia are not available: generated facts of
+the same shape stand in for them. The caller decides how many facts are deleted;
 `among` are the facts from which they are drawn.
 """
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from bench import data
 from bench.data import Facts, Rows, distinct
+from bench.plain import parse_plain
 from bench.workloads import declared, recorded, text
 
 
@@ -88,6 +89,21 @@ def cliques(large: Sequence[int], small: int, seed: int) -> Case:
     }
     title = f"related places, {len(sizes):,} components of 2 to {max(sizes):,}"
     return Case("cliques", title, text("related_places"), facts, ("related",), "Claros-LE", 2)
+
+
+def claros(large: Sequence[int], small: int, constants: int, each: int, seed: int) -> Case:
+    """Claros-LE's 1,337 rules, with its 27 transitive and 2 symmetric-transitive relations, on some
+    facts of every relation and components of related places; facts of all relations are deleted."""
+    rng = np.random.default_rng(seed)
+    program = recorded("claros")
+    facts = {
+        name: distinct(rng.integers(constants, size=(each, arity)))
+        for name, arity in parse_plain(program).arities.items()
+    }
+    sizes = [*large, *(int(size) for size in 2 + rng.geometric(0.35, small).clip(1, 11) - 1)]
+    facts["a1_relatedPlaces"] = components(sizes, 0.3, rng) + constants  # apart from the others
+    title = f"Claros' 1,337 rules, {len(sizes):,} components of places of 2 to {max(sizes):,}"
+    return Case("claros", title, program, facts, tuple(facts), "Claros-LE", 2)
 
 
 def lubm(departments: int, seed: int) -> Case:
@@ -191,6 +207,7 @@ def cases(quick: bool = False) -> dict[str, Callable[[], Case]]:
     if quick:
         return {
             "cliques": partial(cliques, (40, 30), 150, seed=1),
+            "claros": partial(claros, (40, 30), 150, 500, 2, seed=1),
             "lubm": partial(lubm, 1, seed=5),
             "skos-chains": partial(skos, 600, chains, seed=2),
             "skos-flat": partial(skos, 600, flat, seed=2),
@@ -199,6 +216,7 @@ def cases(quick: bool = False) -> dict[str, Callable[[], Case]]:
         }
     return {
         "cliques": partial(cliques, (600, 400, 300, 200), 2000, seed=1),
+        "claros": partial(claros, (600, 400, 300, 200), 2000, 5000, 20, seed=1),
         "lubm": partial(lubm, 60, seed=5),
         "skos-chains": partial(skos, 50_000, chains, seed=3),
         "skos-flat": partial(skos, 20_000, flat, seed=2),

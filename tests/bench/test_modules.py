@@ -22,6 +22,7 @@ from tidelog.text import parse
 QUICK = cases(quick=True)
 SEEDED: dict[str, Callable[[int], Case]] = {
     "cliques": partial(workloads.cliques, (40, 30), 150),
+    "claros": partial(workloads.claros, (40, 30), 150, 500, 2),
     "lubm": partial(workloads.lubm, 1),
     "skos-chains": partial(workloads.skos, 600, workloads.chains),
     "skos-flat": partial(workloads.skos, 600, workloads.flat),
@@ -33,7 +34,23 @@ SKOS = [
     "transitive broaderTransitive",
     "transitive narrowerTransitive",
 ]
+INVERSES = (  # transitive relations of Claros with transitive inverses
+    *("P106_is_composed_of P106i_forms_part_of", "P10_falls_within P10i_contains"),
+    *("P115_finishes P115i_is_finished_by", "P116_starts P116i_is_started_by"),
+    *("P117_occurs_during P117i_includes", "P120_occurs_before P120i_occurs_after"),
+    *("P127_has_broader_term P127i_has_narrower_term", "P148_has_component P148i_is_component_of"),
+    *("P27_moved_from P27i_was_origin_of", "P86_falls_within P86i_contains"),
+    *("P88_consists_of P88i_forms_part_of", "P89_falls_within P89i_contains"),
+)
 CLOSURES = {
+    "claros": [
+        "symmetric-transitive a1_P114_is_equal_in_time_to",
+        "symmetric-transitive a1_relatedPlaces",
+        "transitive a1_P67_refers_to",
+        "transitive a2_followingEvent",
+        "transitive a2_precedingEvent",
+        *(f"transitive a1_{name}" for names in INVERSES for name in names.split()),
+    ],
     "cliques": [
         "symmetric-transitive related",
         "right-linear region over related with columns swapped",
@@ -122,6 +139,17 @@ def test_the_rules_of_skos_are_as_many_as_in_the_paper() -> None:
     assert sum(len(stratum.recursive) for stratum in checked.strata) == 15
     kinds = Counter(c.kind for stratum in checked.strata for c in modules(stratum).closures)
     assert kinds == {"transitive": 2, "symmetric-transitive": 1}
+
+
+def test_the_rules_of_claros_are_those_of_the_paper() -> None:
+    """Hu et al. (2019), table 1: 1,031 nonrecursive rules, 306 recursive ones, 27 transitive
+    modules, 2 symmetric ones."""
+    checked = analyse(parse(QUICK["claros"]().program).program).checked
+    assert checked is not None
+    rules = [(len(stratum.nonrecursive), len(stratum.recursive)) for stratum in checked.strata]
+    assert [sum(each) for each in zip(*rules, strict=True)] == [1031, 306]
+    kinds = Counter(c.kind for stratum in checked.strata for c in modules(stratum).closures)
+    assert kinds == {"transitive": 27, "symmetric-transitive": 2}
 
 
 def test_chains_have_as_many_instances_as_dbpedia_in_the_paper() -> None:

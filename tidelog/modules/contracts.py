@@ -48,7 +48,7 @@ CASES = 200
 class BrokenContract(TidelogError):
     """A module does not return what a definition asks for; `steps` are the updates that show it."""
 
-    def __init__(self, message: str, steps: Sequence[Step]) -> None:
+    def __init__(self, message: str, steps: Sequence[Step] = ()) -> None:
         super().__init__(message)
         self.steps = steps
 
