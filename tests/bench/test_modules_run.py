@@ -291,4 +291,4 @@ def test_a_run_prints_its_rows_and_leaves_the_page_alone(
 def test_a_wrong_name_is_answered_with_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run.main(["--only", "nosuch"])
-    assert "expected one of cliques, lubm" in capsys.readouterr().err
+    assert "expected one of cliques, claros, lubm" in capsys.readouterr().err
