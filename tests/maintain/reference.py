@@ -536,6 +536,7 @@ class PyEngine:
     # Counters, ages, and facts set aside.
 
     own_evaluation = None
+    proofs = None
 
     @property
     def ages(self) -> FactAges:

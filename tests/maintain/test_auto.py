@@ -6,7 +6,8 @@ import pytest
 
 from tests.maintain.histories import checked
 from tests.maintain.reference import Fact
-from tests.maintain.worlds import ENGINES, World
+from tests.maintain.worlds import ENGINES, World, naive
+from tidelog.local import proof_search
 from tidelog.maintain import costs, materialise
 from tidelog.maintain.costs import Costs
 from tidelog.maintain.driver import auto
@@ -49,7 +50,14 @@ def test_insertion_needs_no_search(on: str) -> None:
     world = paths(on)
     world.change("auto", insert=[("edge", (5, 6))])
     assert choice(world, "path") == ("insert", "nothing is lost")
-    assert choice(world, "far") == ("bf", "no recursion")
+    assert choice(world, "far") == ("insert", "no recursion")
+
+
+@engines
+def test_without_recursion_one_step_checks(on: str) -> None:
+    world = paths(on)
+    world.change("auto", delete=[("edge", (4, 5))])
+    assert choice(world, "far") == ("check", "no recursion")
 
 
 @engines
@@ -71,11 +79,15 @@ def test_counters_that_are_in_step_are_used(on: str) -> None:
 
 
 @engines
-def test_without_ages_dred_is_used(on: str) -> None:
+def test_without_ages_proofs_are_sought(on: str) -> None:
     world = paths(on)
     world.change("bf", delete=[("edge", (2, 3))])
     world.change("auto", delete=[("edge", (0, 1))])
-    assert choice(world, "path") == ("dred", "what is lost is followed")
+    if world.engine.proofs is None:
+        assert choice(world, "path") == ("dred", "what is lost is followed")
+    else:
+        assert choice(world, "path") == ("bf", "proofs are sought")
+        assert world.works("path").numbers["|C|"] == 2
     world.change("recompute", insert=[("edge", (0, 1))])
     world.change("auto", delete=[("edge", (0, 1))])
     assert choice(world, "path") == ("aged", "what is lost is followed")
@@ -94,6 +106,37 @@ def test_a_search_that_takes_too_long_is_given_up(on: str, monkeypatch: pytest.M
     assert not A
 
 
+def test_proofs_are_sought_where_deletion_by_age_took_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = paths("local")
+    with monkeypatch.context() as patch:
+        patch.setattr(costs, "PATIENCE", -1.0)
+        patch.setattr(costs, "LEAST", -1.0)
+        world.change("auto", delete=[("edge", (2, 3))])
+    assert choice(world, "path") == ("recompute", "aged takes longer")
+    world.change("auto", delete=[("edge", (0, 1))])
+    assert choice(world, "path") == ("bf", "proofs are sought")
+    assert world.state == naive(world.relations, world.rules, world.E)
+
+
+def test_a_search_for_proofs_that_takes_too_long_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = paths("local")
+    world.memory.forget(["path"])  # its ages
+    monkeypatch.setattr(proof_search, "SOON", 0)
+    for limit in ("PATIENCE", "LEAST", "PLAN"):
+        monkeypatch.setattr(costs, limit, -1.0)
+    path = next(stratum for stratum in world.strata if "path" in stratum.relations)
+    known = world.memory.costs(path)
+    known.recompute = 1e-12
+    world.change("auto", delete=[("edge", (2, 3))])
+    assert choice(world, "path") == ("recompute", "bf takes longer")
+    assert known.proofs is False
+    assert world.state == naive(world.relations, world.rules, world.E)
+
+
 @engines
 def test_small_strata_are_tried_from_scratch(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "SMALL", 100)
@@ -101,7 +144,7 @@ def test_small_strata_are_tried_from_scratch(on: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(costs, "LEAST", 0.0)
     for i in (5, 6):
         world.change("auto", insert=[("edge", (i, i + 1))])
-        assert choice(world, "far") == ("bf", "no recursion")
+        assert choice(world, "far") == ("insert", "no recursion")
     world.change("auto", insert=[("edge", (7, 8))])
     assert choice(world, "far") == ("recompute", "quicker from scratch")
 
@@ -151,7 +194,7 @@ def test_without_recursion_derivations_are_counted_where_that_is_quick(
     monkeypatch.setattr(auto, "A_FACT", 1.0)
     world = paths(on)
     world.change("auto", insert=[("edge", (5, 6))])
-    assert choice(world, "far") == ("bf", "no recursion")
+    assert choice(world, "far") == ("insert", "no recursion")
     for change in ({"delete": [("edge", (2, 3))]}, {"insert": [("edge", (2, 3))]}):
         world.change("auto", **change)
         assert choice(world, "far") == ("counting", "no recursion, and derivations are counted")
@@ -165,7 +208,7 @@ def test_where_much_changes_nothing_is_counted(on: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(auto, "MUCH", 1e9)
     world = paths(on)
     world.change("auto", delete=[("edge", (2, 3))])
-    assert choice(world, "far") == ("bf", "no recursion")
+    assert choice(world, "far") == ("check", "no recursion")
 
 
 def test_counters_are_not_given_up_for_little() -> None:

@@ -5,6 +5,8 @@ engine with transactions. What only some engines can do is an ability of its own
 """
 
 from tidelog.engine.abilities import (
+    Checked,
+    Checking,
     FactAges,
     JoinOrders,
     Measure,
@@ -12,6 +14,7 @@ from tidelog.engine.abilities import (
     OwnEvaluation,
     PartialCommits,
     Profiles,
+    ProofSearch,
     Rounds,
     Scratch,
 )
@@ -21,6 +24,8 @@ from tidelog.engine.sets import Combination, Counter, FactSet, Ids, Saved, Sets,
 from tidelog.engine.store import OverlapStore, RelationDelta, Store
 
 __all__ = [
+    "Checked",
+    "Checking",
     "Combination",
     "Counter",
     "Counters",
@@ -37,6 +42,7 @@ __all__ = [
     "OwnEvaluation",
     "PartialCommits",
     "Profiles",
+    "ProofSearch",
     "RelationDelta",
     "Rounds",
     "Saved",

@@ -4,9 +4,9 @@ none, and never which engine it is."""
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from tidelog.engine.sets import FactSet, Saved
+from tidelog.engine.sets import Counter, FactSet, Saved, View
 from tidelog.program.rules import Rule, Stratum
 
 
@@ -28,6 +28,43 @@ class FactAges(Protocol):
 
     def undate(self, relations: Sequence[str]) -> None:
         """From now on, it need not be known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """What a search for proofs reads of a stratum."""
+
+    E: FactSet
+    I: FactSet
+    inside: frozenset[str]  # the stratum's relations
+    rules: Sequence[Rule]  # its recursive rules
+    direct: Sequence[Rule] | Counter  # rules without recursion, or the counter of their derivations
+    # Recursive rules of before, where what disproved facts derive is checked as well: their lower
+    # facts are read in one view, what they negate in the other.
+    loss: Sequence[Rule]
+    lower: View
+    negative: View
+
+
+class Checked(NamedTuple):
+    """What a search found, and how many rule instances it considered."""
+
+    disproved: FactSet
+    suspects: int  # facts that were given, or lost an instance by a disproved fact
+    back: int
+    forward: int
+    lost: int
+
+
+class ProofSearch(Protocol):
+    """Checks facts one by one, depth first (Motik et al. 2015, Algorithms 1 to 3)."""
+
+    def check(
+        self, N: FactSet, C: FactSet, K: FactSet, asked: Checking, each: Callable[[], bool]
+    ) -> Checked | None:
+        """Look for proofs of N: facts that were met are added to C, those that hold to K, which are
+        empty before. `each` is called now and then, and may raise. None, with nothing done, where
+        facts must be checked by sets."""
 
 
 class OwnEvaluation(Protocol):

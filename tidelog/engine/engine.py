@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.engine.abilities import FactAges, OverlappingUpdates, OwnEvaluation
+from tidelog.engine.abilities import FactAges, OverlappingUpdates, OwnEvaluation, ProofSearch
 from tidelog.engine.evaluators import Evaluators
 from tidelog.engine.sets import Counter, FactSet, Ids, Sets, Taken, View
 from tidelog.program.rules import Relation, Rule
@@ -70,6 +70,9 @@ class Engine(Sets, Evaluators, Counters, ValueIds, Protocol):
 
     @property
     def ages(self) -> FactAges | None: ...
+
+    @property
+    def proofs(self) -> ProofSearch | None: ...
 
     @property
     def own_evaluation(self) -> OwnEvaluation | None: ...

@@ -24,7 +24,8 @@ SAMPLE = 1024  # rows that an estimate looks at
 # Where these are: not at equal distances, which would miss what rows next to each other share.
 _ANYWHERE = np.random.default_rng(1).random(SAMPLE)
 # "change" is "delta" where negated literals and aggregates may meet the change as well.
-Mode = Choice["apply", "delta", "change", "prove", "support"]
+# "search" is "support" by single instances.
+Mode = Choice["apply", "delta", "change", "prove", "support", "search"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class Use(NamedTuple):
     @property
     def of_heads(self) -> bool:
         """Are heads given?"""
-        return self.mode in ("prove", "support")
+        return self.mode in ("prove", "support", "search")
 
 
 @dataclass(slots=True)

@@ -260,13 +260,13 @@ class LocalEngine(Evaluators):
         self.store.dirty.too_many.clear()
         self._runner.find_dirty = self._find_dirty
 
-    def _find_dirty(self, r: int) -> None:
+    def _find_dirty(self, r: int, sure: bool) -> None:
         """Note a relation's dirty rows: in sets of the update, gone from the materialisation, or
         new and not in it."""
         store, dirty = self.store, self.store.dirty
         if r in dirty.too_many or r in self._thinned or store.size(r) < FEW_ROWS:
             return
-        if self.instances < self._small_until:
+        if not sure and self.instances < self._small_until:
             return
         rows = [s.rows(r) for s in self.bits.sets() if s.bit and s.count(r)]
         start = self._litter.start(r)

@@ -8,7 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidelog.engine import Counter, FactSet, Ids, JoinOrders, Measure, Rounds, View
+from tidelog.engine import (
+    Checked,
+    Checking,
+    Counter,
+    FactSet,
+    Ids,
+    JoinOrders,
+    Measure,
+    ProofSearch,
+    Rounds,
+    View,
+)
+from tidelog.local import proof_search
 from tidelog.local.body import Catalog, Mode
 from tidelog.local.executor import Alone, Budget, Reading, Runner, Views
 from tidelog.local.fact_sets import ROOM, FactSets, local, sets_of
@@ -71,7 +83,29 @@ class Evaluators(FactSets):
             self.store, self.dictionary, self.all, self.numbers_of, self._book.answers
         )
 
+        self._proofs = proof_search.ProofSearch(
+            self.store, self.dictionary, self._runner, self._book, self.numbers.__getitem__
+        )
+
     # What only some engines can do.
+
+    @property
+    def proofs(self) -> ProofSearch:
+        return self
+
+    def check(
+        self, N: FactSet, C: FactSet, K: FactSet, asked: Checking, each: Callable[[], bool]
+    ) -> Checked | None:
+        self._be_free()
+        fresh = [self.none() for _ in range(6)]
+        if self.profiles.record is not None or self.bits.spilled or not asked.rules:
+            return None
+        counter = asked.direct.which if isinstance(asked.direct, LocalCounter) else None
+        sets = proof_search.Sets(local(C), local(K), *fresh)
+        checked = self._proofs.search(local(N), asked, sets, counter, each)
+        if checked is not None:
+            self.instances += checked.back + checked.forward + checked.lost
+        return checked
 
     @property
     def own_evaluation(self) -> None:

@@ -167,7 +167,8 @@ class Runner:
         numbers: Callable[[frozenset[str]], Relations],
         answers: Container[int],
     ) -> None:
-        self.find_dirty: Callable[[int], None] | None = None  # dirty rows, in an update
+        # Finds dirty rows, in an update; if not sure that it pays, maybe not.
+        self.find_dirty: Callable[[int, bool], None] | None = None
         self.tick: Callable[[Rule | None], None] = lambda rule: None
         self.runs = 0
         self._store = store
@@ -392,7 +393,7 @@ class Runner:
             row[at.R_SIDE] = at.ROLES if split and r not in apart else 0
             row[at.R_FRESH] = 0
             if self.find_dirty and not (full and sure and known) and not row[at.R_ODD]:
-                self.find_dirty(r)
+                self.find_dirty(r, False)
 
     def _give(self, r: int, facts: LocalSet, column: int) -> slice | None:
         """Tell the kernel a relation's delta: a range of rows (returned), or a list."""

@@ -11,7 +11,7 @@ from numba.core.types import Array, boolean, int64, uint8, uint32, uint64
 
 from tidelog.jit import prefetch
 from tidelog.jit.groups import Kernels, Types
-from tidelog.local.kernels import bits, hashing, index, join, removal, term_table, words
+from tidelog.local.kernels import bits, hashing, index, join, proofs, removal, term_table, words
 
 _LARGEST: Any = join.run
 
@@ -60,5 +60,5 @@ def _types() -> Types:
 
 _SOURCES = (*(Path(__file__).parent / "kernels").glob("*.py"), Path(prefetch.__file__))
 KERNELS = Kernels(
-    "engine", (bits, hashing, index, join, removal, term_table, words), _SOURCES, _types
+    "engine", (bits, hashing, index, join, proofs, removal, term_table, words), _SOURCES, _types
 )

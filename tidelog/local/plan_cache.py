@@ -207,7 +207,7 @@ class PlanBook:
             read.update(positive)
             if any(self._store.size(r) == 0 for r in positive):
                 continue
-            if ask.mode != "support" or supporting(prepared, ask.among):
+            if ask.mode not in ("support", "search") or supporting(prepared, ask.among):
                 chosen.append((rule, place))
         return chosen
 

@@ -75,15 +75,17 @@ def _build(catalog: Catalog, prepared: Prepared, use: Use, order: list[int]) -> 
     builder = _steps(catalog, prepared, use, order, head)
     if use.mode == "prove":
         builder.step(at.OP_PROVE, rel=catalog.number(head), a=builder.where["%%row"])
-    elif use.mode == "support":
-        _support_steps(builder, prepared, use.among)
+    elif use.mode in ("support", "search"):
+        _support_steps(builder, prepared, use)
     else:
         builder.emit(head)
     return builder.finish(requests)
 
 
-def _support_steps(builder: Builder, prepared: Prepared, among: frozenset[str] | None) -> None:
-    literals = supporting(prepared, among)
+def _support_steps(builder: Builder, prepared: Prepared, use: Use) -> None:
+    literals = supporting(prepared, use.among)
+    if use.mode == "search":
+        builder.step(at.OP_FOUND, nkey=len(literals))
     for place, literal in enumerate(literals):
         row = builder.fact(at.OP_SUPPORT, literal)
         if place < len(literals) - 1:
@@ -121,7 +123,7 @@ def _steps(
         needed |= mentions(prepared.parts[i])
     later.reverse()
     # A fact that supports a head must be found again by all its columns.
-    if use.mode == "support":
+    if use.mode in ("support", "search"):
         later = [set().union(*map(mentions, prepared.parts)) for _ in order]
     aged = supporting(prepared, use.among) if use.mode == "prove" and use.among else []
     for literal in aged:

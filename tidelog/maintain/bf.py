@@ -1,15 +1,17 @@
 """Backward/Forward (Motik, Nenov, Piro and Horrocks 2015): check, then delete exactly.
 
-Algorithms 1 to 3, by sets of facts instead of facts. Departures:
+Algorithms 1 to 3. An engine that can checks fact by fact, depth first, as in the paper; others work
+on sets of facts. Departures:
   - Lower strata are exact when a stratum is checked, so only facts of the stratum itself
     are. A fact that is explicit, or that a nonrecursive rule derives, is proved without
     chaining; backward chaining and saturation follow recursive rules.
   - Proofs are sought in the new state, with added rules and inserted lower facts: a fact that
     has a proof by these is never deleted.
-  - Algorithm 2 goes depth first and stops when its fact is proved. Here backward chaining is
-    breadth first, for some facts at a time, and stops when all of these are proved; facts that
-    it met and that are neither proved nor disproved by then count as not checked.
-  - Saturation waits until a fact is checked that is not proved yet.
+  - Of the instances that could prove a fact, those are tried first whose facts are proved, then
+    explicit, then old; the paper leaves the order open.
+  - By sets, backward chaining is breadth first, for some facts at a time, and stops when all of
+    these are proved; facts that it met and that are neither proved nor disproved by then count
+    as not checked. Saturation waits until a fact is checked that is not proved yet.
   - All disproved facts are propagated, whether met as consequences or by backward chaining:
     they must be deleted in any case. The paper's D is C - K.
   - Insertion is step DR5 of DRed.
@@ -20,9 +22,11 @@ Algorithms 1 to 3, by sets of facts instead of facts. Departures:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from tidelog.engine import FactSet, Split, View
+from tidelog.engine import Checking, Counter, FactSet, Split, View
 from tidelog.maintain.dred import insert
 from tidelog.maintain.steps import gaining, kept, losing
 from tidelog.maintain.unaffected import unaffected
@@ -36,31 +40,37 @@ Proved = Callable[[FactSet], FactSet]  # those of some facts that nonrecursive r
 
 def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     u.work.algorithm = "bf"
-    u.memory.keep(stratum)
-
-    def proved(F: FactSet) -> FactSet:
-        return u.engine.provable(stratum.nonrecursive, F, within=u.I)
-
     N = losing(u, stratum, removed, added)
-    if stratum.recursive:
-        check = Check(u, stratum, proved)
-        N = delete(u, stratum, N, kept(stratum.recursive, added), check)
-        known = check.K if u.marks is not None else None
-        del check
-        insert(u, stratum, added, u.engine.none(), N, known)
-    else:
-        step(u, stratum, added, N, proved)
+    (follow if stratum.recursive else step)(u, stratum, added, N)
 
 
-def step(u: Update, stratum: Stratum, added: Sequence[Rule], N: FactSet, proved: Proved) -> None:
+def follow(u: Update, stratum: Stratum, added: Sequence[Rule], N: FactSet) -> None:
+    """Delete those of N that have no proof, with all that follows from them alone, and insert what
+    is new. Nothing has changed if the search for proofs is given up."""
+    check = Check(u, stratum, partial(proved, u, stratum), stratum.nonrecursive)
+    N = delete(u, stratum, N, kept(stratum.recursive, added), check)
+    u.deadline = math.inf  # facts have changed
+    u.memory.keep(stratum)
+    known = check.K if u.marks is not None else None
+    del check
+    insert(u, stratum, added, u.engine.none(), N, known)
+
+
+def proved(u: Update, stratum: Stratum, F: FactSet) -> FactSet:
+    """Those of F that rules without recursion derive."""
+    return u.engine.provable(stratum.nonrecursive, F, within=u.I)
+
+
+def step(u: Update, stratum: Stratum, added: Sequence[Rule], N: FactSet) -> None:
     """Without recursion there is no chaining: check N, and insert what is new."""
+    u.memory.keep(stratum)
     P = u.engine.none()
     if N:
         u.deletes(len(N))
         u.work.numbers["|C|"] += len(N)
         u.note("del prop")
         N -= u.E
-        P = proved(N)
+        P = proved(u, stratum, N)
         N -= P
         u.I -= N
         u.note("saturate")
@@ -82,6 +92,8 @@ def delete(
     """
     u.note("del prop")
     C, K = check.C, check.K
+    if N and check.searches(N, *unaffected(u, stratum, rules), u.I - u.A) is not None:
+        N -= N
     while N:
         u.round()
         N = propagate(u, stratum, check.decide(N), rules, C - K, C)
@@ -106,17 +118,45 @@ def propagate(
 class Check:
     """Which facts of the stratum have a proof."""
 
-    def __init__(self, u: Context, stratum: Stratum, proved: Proved) -> None:
+    def __init__(
+        self,
+        u: Context,
+        stratum: Stratum,
+        proved: Proved,
+        direct: Sequence[Rule] | Counter | None = None,
+    ) -> None:
+        """`proved` is all that proves a fact without chaining; `direct` says the same where rules
+        or a counter do."""
         self.u = u
+        self.direct = direct
         self.rules = stratum.recursive
         self.among = stratum.relations
         self.inside = u.memory.known(stratum).inside
         self.proved = proved
         self.C, self.K, self.V = u.engine.none(), u.engine.none(), u.engine.none()
 
+    def searches(
+        self, N: FactSet, loss: Sequence[Rule], negative: View, lower: View
+    ) -> FactSet | None:
+        """Check N and what loses an instance by a disproved fact, one by one, where the engine can.
+        Returns the facts disproved."""
+        u = self.u
+        if u.engine.proofs is None or self.direct is None:
+            return None
+        asked = Checking(u.E, u.I, self.inside, self.rules, self.direct, loss, lower, negative)
+        found = u.engine.proofs.check(N, self.C, self.K, asked, u.round)
+        if found is None:
+            return None
+        u.applied("deletions", found.suspects - len(N))
+        u.noted({"backward": found.back, "saturate": found.forward, "del prop": found.lost})
+        return found.disproved
+
     def decide(self, N: FactSet) -> FactSet:
         """Check all of N, which is used up. Returns the facts disproved now: all of N outside K,
         and those met on the way."""
+        if not self.C and (found := self.searches(N, (), self.u.I, self.u.I)) is not None:
+            N -= N
+            return found
         S, size = self.u.engine.none(), FIRST
         while N:
             self._chain_back(self.u.engine.some(N, size), N, S)

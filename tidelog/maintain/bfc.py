@@ -35,7 +35,7 @@ def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequen
             N |= u.explicit_deleted(stratum)
         return N
 
-    check = Check(u, stratum, lambda F: engine.positive(C_nr, F))
+    check = Check(u, stratum, lambda F: engine.positive(C_nr, F), C_nr)
     D = delete(u, stratum, losing(), r, check)
     del check
     if u.touches(stratum):

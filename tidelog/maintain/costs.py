@@ -29,6 +29,7 @@ class Costs:
     """In seconds."""
 
     recompute: float = 0.0  # 0 if not known
+    proofs: bool | None = None  # whether B/F is quicker than DRed by age; None if not known
     support: float = 1.0  # part of the facts checked by `aged` that had older support
     _hoped: float = 0.0  # an optimistic guess of what recomputing takes now
     _spent: float = 0.0  # on recomputing, so far

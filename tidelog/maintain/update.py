@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -83,6 +83,11 @@ class Context:
         now = self.engine.instances
         self.work.numbers[name] += now - self._noted
         self._noted = now
+
+    def noted(self, instances: Mapping[str, int]) -> None:
+        """Instances considered since the last note were of these kinds."""
+        self.work.numbers.update(instances)
+        self._noted = self.engine.instances
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class SparkEngine(Evaluators):
     """Relations by name, sets as frames, rules as joins."""
 
     # What only the local engine can do.
-    ages = overlapping = profiles = join_orders = scratch = None
+    ages = proofs = overlapping = profiles = join_orders = scratch = None
 
     def __init__(
         self, spark: SparkSession, options: Options | None = None, modules: ModuleKinds = True

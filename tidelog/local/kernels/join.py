@@ -41,6 +41,7 @@ from tidelog.local.kernels.layout import (
     E_ROUNDS,
     E_TICKS,
     FLAG_FIRST,
+    FOUND,
     FUSE_NONE,
     GROW_OUT,
     GROW_ROWS,
@@ -51,6 +52,7 @@ from tidelog.local.kernels.layout import (
     OP_COMPARE,
     OP_COMPUTE,
     OP_EMIT,
+    OP_FOUND,
     OP_GROUP,
     OP_LOOKUP,
     OP_MAKE,
@@ -581,6 +583,13 @@ def run(
                     entering = False
                 else:
                     d += 1
+            elif op == OP_FOUND:
+                counts[p] += 1
+                state[T_WHAT] = d
+                d = step[P_BACK]
+                entering = False
+                status = FOUND
+                break
         waiting = state[T_BUFFERED]
         if status == DONE and waiting > 0:
             h = prog[(starts[p + 1] - 1) * P_WIDTH + P_REL]

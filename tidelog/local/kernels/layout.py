@@ -112,6 +112,7 @@ OP_SUPPORT = 9
 OP_OLDER = 10
 OP_MAKE = 11  # a term of its fields
 OP_TAKE = 12  # the fields of a term
+OP_FOUND = 13  # an instance, whose facts the next steps name: the run ends here for a while
 
 FLAG_FIRST = 1  # one match is enough
 FLAG_NEGATED = 2
@@ -180,7 +181,7 @@ U_COVERED = 4  # all plans that read its delta are there
 T_PLAN = 0
 T_STEP = 1
 T_ENTERING = 2
-T_WHAT = 3  # the relation to grow
+T_WHAT = 3  # the relation to grow, or the step that has found an instance
 T_BUFFERED = 4  # heads that wait in the buffer
 T_DRAIN = 5  # 1: the plan is through but for the buffer
 T_WIDTH = 6
@@ -195,6 +196,7 @@ DIVISION = 5
 POWER = 6
 CONVERSION = 7
 GROW_TERMS = 8
+FOUND = 9
 
 # Kinds of words.
 KIND_NUMBER = 0

@@ -1,9 +1,10 @@
 """Auto: for each stratum and update, the algorithm that should be cheapest there.
 
 Without recursion it is one step, by derivation counters where they pay; closures have modules;
-and where nothing is lost, only insertion remains. Otherwise deletions are followed by `aged`, by
-`dred` while the ages of facts are not known, or by counters (`dredc`) where that has proved
-quicker. Evaluation from scratch is better where the change reaches most of the stratum: it is
+and where nothing is lost, only insertion remains. Otherwise deletions are followed by `aged`; by
+`bf` while the ages of facts are not known (by `dred` on engines that cannot check facts one by
+one), or where `aged` took too long; or by counters (`dredc`) where that has proved quicker.
+Evaluation from scratch is better where the change reaches most of the stratum: it is
 chosen where it took less before, and when overdeletion takes too long.
 """
 
@@ -160,8 +161,9 @@ def search(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence
         else:
             began = u.clock()
             bf.maintain(u, stratum, removed, added)
-            u.work.why = "no recursion"
+            u.work.algorithm, u.work.why = "insert", "no recursion"
             if loses(u, stratum, removed):
+                u.work.algorithm = "check"
                 u.memory.costs(stratum).searched(u.clock() - began)
         return
     if u.memory.had_modules(stratum) and (found := modular.modules(u, stratum)):
@@ -177,6 +179,13 @@ def search(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence
         dred.insert(u, stratum, added, N, N)
         return
     began = u.clock()
+    if seeks_proofs(u, stratum):
+        if by_proofs(u, stratum, added, N):
+            u.memory.costs(stratum).searched(u.clock() - began)
+        else:
+            N -= N
+            from_scratch_after_all(u, stratum, removed, added)
+        return
     dead = u.engine.none()
     D = overdelete(u, stratum, N, added, dead)
     if D is not None:
@@ -292,6 +301,30 @@ def by_counters(
     return True
 
 
+def seeks_proofs(u: Update, stratum: Stratum) -> bool:
+    """Is B/F best? It is where DRed would have to do without ages, but for engines without a search
+    for single facts (docs/decisions/024-proofs-fact-by-fact.md)."""
+    if u.engine.proofs is None:
+        return False
+    chosen = u.memory.costs(stratum).proofs
+    return chosen is True or (chosen is None and not u.memory.has("ages", stratum))
+
+
+def by_proofs(u: Update, stratum: Stratum, added: Sequence[Rule], N: FactSet) -> bool:
+    """Maintain the stratum by B/F. False, with nothing changed, where that takes too long."""
+    u.work.algorithm, u.work.why = "bf", "proofs are sought"
+    costs = u.memory.costs(stratum)
+    u.deadline = u.clock() + max(costs.recompute, costs.patience(plans=len(stratum.rules)))
+    try:
+        bf.follow(u, stratum, added, N)
+    except Spent:
+        costs.proofs = False
+        return False
+    finally:
+        u.deadline = math.inf
+    return True
+
+
 def overdelete(
     u: Update, stratum: Stratum, N: FactSet, added: Sequence[Rule], dead: FactSet
 ) -> FactSet | None:
@@ -306,6 +339,9 @@ def overdelete(
             return aged.overdelete(u, stratum, N, added, dead)
         return dred.overdelete(u, stratum, N, added)
     except Spent:
+        costs = u.memory.costs(stratum)
+        if known and costs.proofs is None:
+            costs.proofs = True
         return None
     finally:
         u.deadline = math.inf
