@@ -15,6 +15,8 @@ from tests.law.adapters import typed
 from tidelog import Database
 from tidelog.control.limits import Limits, Position
 from tidelog.local import evaluators, executor
+from tidelog.local.plan_cache import Batch, PlanBook
+from tidelog.local.plan_steps import Plan
 from tidelog.oracle.evaluate import check
 from tidelog.program.diagnostics import EvaluationError, LimitError
 
@@ -124,6 +126,26 @@ def test_the_kernel_is_not_called_for_every_round() -> None:
     assert db.size("a") == 3000
     assert db.stats.rounds == 6000
     assert runs(db) < 100
+
+
+@pytest.mark.parametrize("back", ["", "r0(x) :- r500(x).", "r0(x + 1) :- r500(x), x < 9."])
+def test_a_chain_of_rules_needs_few_plans(back: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New facts come to one relation after the other: plans of the others are not looked at."""
+    plans = 0
+    choose = PlanBook.batch
+
+    def counted(book: PlanBook, chosen: tuple[Plan, ...]) -> Batch:
+        nonlocal plans
+        plans += len(chosen)
+        return choose(book, chosen)
+
+    monkeypatch.setattr(PlanBook, "batch", counted)
+    chain = "".join(f"r{i + 1}(x) :- r{i}(x).\n" for i in range(500))
+    db = Database(f"r0(x) :- e(x).\n{chain}{back}", facts={"e": [(1,), (2,)]})
+    with db.transaction() as tx:
+        tx.insert("e", [(3,)])
+    assert db.size("r500") == (9 if "+" in back else 3)
+    assert plans < 6_000
 
 
 CHAIN = """

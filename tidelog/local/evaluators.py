@@ -218,6 +218,7 @@ class Evaluators(FactSets):
         last: Batch | None = None
         choice: Choice | None = None
         touched: list[int] = []
+        met: dict[int, None] = {}  # relations that had new facts in some round
         run, spills = 0, self.bits.spills
         if (
             most is not None
@@ -238,8 +239,11 @@ class Evaluators(FactSets):
                 seen, spills = None, self.bits.spills
             if alone is not None and not self.bits.spilled and len(new) <= SMALL_ROUND:
                 room = min(alone.room(), MOST_ALONE, LAST_AGE - self.store.counters.now - len(new))
-            if room > 0:  # plans for what was touched before may be needed again
-                relations = [*touched, *(r for r in relations if r not in touched)]
+            if room > 0 and len(met) <= MOST_PLANS:
+                # Where relations recur, rounds can go on by themselves if plans for all are ready.
+                recur = not met.keys().isdisjoint(relations)
+                met.update(dict.fromkeys(relations))
+                relations = list(met) if recur else relations
             if choice is None or relations != touched or not choice.serves(self.store):
                 touched = relations
                 ask = Ask("delta", tuple(touched), exact=reading.sign != 0)
