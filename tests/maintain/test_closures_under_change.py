@@ -78,7 +78,7 @@ def test_what_is_given_up_leaves_no_trace(
 
 
 @pytest.mark.parametrize("rules", [TRANSITIVE, TRANSITIVE + SYMMETRIC, LINEAR])
-def test_profiles_count_facts_once(rules: str) -> None:
+def test_profiles_count_facts_once(rules: str, modules_for_all_closures: None) -> None:
     db = Database(BASE + rules, facts={"e": edges(500, 1000)}, profile=True)
     assert sum(row.facts for row in db.stats.profile) == db.size("r")
     assert sum(row.instances for row in db.stats.profile) < 5_000_000
