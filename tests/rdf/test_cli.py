@@ -200,7 +200,7 @@ def test_generate(folder: Path) -> None:
         (("materialise", "bad.nt", "-o", "x.nt"), "bad.nt:2:1: error: "),
         (
             ("materialise", "people.ttl", "-o", "-", "--algorithm", "magic"),
-            "error: there is no algorithm 'magic'\n",
+            "error: unknown algorithm 'magic'\n",
         ),
         (
             ("materialise", "people.ttl", "-o", "-", "--max-facts", "1"),

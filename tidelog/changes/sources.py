@@ -39,9 +39,9 @@ from tidelog.formats.change_files import (
 )
 from tidelog.formats.frames import to_table
 from tidelog.formats.sockets import TCP, connect
-from tidelog.plan.draft import did_you_mean
 from tidelog.program.changes import Change, Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import TidelogError
+from tidelog.program.suggestions import did_you_mean
 from tidelog.text.change_notation import Relations
 from tidelog.text.fact_rows import fitting
 from tidelog.transaction.refusals import no_relation, no_row

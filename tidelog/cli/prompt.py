@@ -246,7 +246,7 @@ class Session:
         if self.pending.changes:
             raise TidelogError("error: changes are pending\n    commit. them, or :rollback first")
         if not self._undoable:
-            raise TidelogError("error: there is no update to undo")
+            raise TidelogError("error: nothing to undo")
         past = self._undoable.pop()
         try:
             for change in past.inverse:

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from tidelog.control.limits import poll
 from tidelog.formats.byte_source import FileFault, Source, is_path, name_of, pieces
 from tidelog.program.diagnostics import DataError, TidelogError, during
+from tidelog.program.suggestions import suggestion
 from tidelog.rdf.preflight import (
     check_json,
     check_text,
@@ -337,8 +338,8 @@ class _Stream(io.RawIOBase):
 
 def format_named(name: str) -> str:
     if not isinstance(name, str) or name not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise TidelogError(f"error: unknown format {name!r}\n    expected one of {known}")
+        advice = suggestion(str(name), FORMATS)
+        raise TidelogError(f"error: unknown format {name!r}\n    {advice}")
     return name
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tidelog.maintain.memory import ModuleKinds
 from tidelog.plan.accept import Accepted
 from tidelog.program.diagnostics import TidelogError
+from tidelog.program.suggestions import suggestion
 from tidelog.transaction.backend import Backend
 
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ class Place:
         """The engine, for a program, without facts."""
         backend = BACKENDS.get(self.engine)
         if backend is None:
-            raise TidelogError(
-                f"error: there is no engine {self.engine!r}\n    there are {', '.join(BACKENDS)}"
-            )
+            advice = suggestion(str(self.engine), BACKENDS)
+            raise TidelogError(f"error: unknown engine {self.engine!r}\n    {advice}")
         return backend(self, accepted, algorithm, modules)
 
 

@@ -38,6 +38,7 @@ from tidelog.session.views import Answer, Latest, RelationView, Row, Snapshot
 from tidelog.text.writer import to_text
 from tidelog.transaction.backend import Backend
 from tidelog.transaction.delta import Delta
+from tidelog.transaction.refusals import no_relation
 from tidelog.transaction.state import State
 from tidelog.transaction.transaction import Options, Transaction, check_algorithm
 
@@ -326,13 +327,14 @@ class Database:
 
     def _missing(self, ability: str, advice: str) -> TidelogError:
         """The error for what the engine cannot do."""
-        return TidelogError(f"error: on {self._loaded.name} there is no {ability}\n    {advice}")
+        return TidelogError(
+            f"error: {ability} is not available on {self._loaded.name}\n    {advice}"
+        )
 
     def _named(self, name: str) -> Relation:
         relation = self._state.book.relations.get(name)
         if relation is None or relation.hidden:
-            known = ", ".join(self.relations) or "none"
-            raise TidelogError(f"there is no relation {name}; the program has {known}")
+            raise no_relation(name, self.relations)
         return relation
 
     # Changing.

@@ -91,7 +91,7 @@ def read_frame(spark: SparkSession, format_: SparkFormat, relation: Relation) ->
     if format_.table is not None:
         # It must be in a catalog: Spark would take some names for file names.
         if not spark.catalog.tableExists(format_.table):
-            raise FileFault(f"there is no table {format_.table}", "check the session's catalog")
+            raise FileFault(f"unknown table {format_.table}", "check the session's catalog")
         return spark.read.options(**options).table(format_.table)
     reader = spark.read.format(format_.name)
     if format_.name in UNTYPED:

@@ -26,6 +26,7 @@ from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.update import Algorithm, Update, refuses_thinned
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Rule, Stratum
+from tidelog.program.suggestions import suggestion
 from tidelog.spark.driver import Driver, reads
 from tidelog.spark.sets import Lay, SparkSet
 
@@ -57,7 +58,7 @@ class Options:
         if self.strategy not in STRATEGIES:
             raise TidelogError(
                 f"error: unknown strategy {self.strategy!r}\n"
-                f"    expected one of {', '.join(STRATEGIES)}"
+                f"    {suggestion(str(self.strategy), STRATEGIES)}"
             )
         if not isinstance(self.driver_facts, int) or self.driver_facts < 0:
             raise TidelogError(

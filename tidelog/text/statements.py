@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from tidelog.program.qualifiers import QUALIFIERS
+from tidelog.program.suggestions import closest
 from tidelog.program.syntax import (
     KINDS,
     Action,
@@ -248,11 +248,11 @@ def _qualifiers(
         elif token.text in DIRECTIVES:
             break  # a forgotten dot, reported where statements are read
         else:
-            close = get_close_matches(token.text, (*ACTIONS, *QUALIFIERS), 1)
+            close = closest(token.text, (*ACTIONS, *QUALIFIERS))
             raise Fault(
                 f"unknown qualifier `{token.text}`",
                 cursor.at(token),
-                f"did you mean `{close[0]}`?" if close else "see the language reference",
+                f"did you mean `{close}`?" if close else "see the language reference",
             )
         cursor.index += 1
     return found, actions, chosen

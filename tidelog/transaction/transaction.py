@@ -18,11 +18,11 @@ from tidelog.maintain.driver.marking import Marks
 from tidelog.maintain.driver.update_loop import update
 from tidelog.maintain.report import Report
 from tidelog.maintain.update import Update
-from tidelog.plan.draft import did_you_mean
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import FactChange, Op, RuleChange
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, TidelogError, during
 from tidelog.program.rules import Relation, Rule
+from tidelog.program.suggestions import suggestion
 from tidelog.program.syntax import Clause, Span, Value
 from tidelog.transaction.backend import Backend
 from tidelog.transaction.delta import Delta
@@ -49,8 +49,8 @@ class Options:
 
 def check_algorithm(name: str) -> None:
     if name not in ALGORITHMS:
-        advice = did_you_mean(str(name), ALGORITHMS, f"there are {', '.join(ALGORITHMS)}")
-        raise TidelogError(f"error: there is no algorithm {name!r}\n    {advice}")
+        advice = suggestion(str(name), ALGORITHMS)
+        raise TidelogError(f"error: unknown algorithm {name!r}\n    {advice}")
 
 
 def check_change(change: object) -> None:
