@@ -35,7 +35,6 @@ def test_light_commands_import_nothing_heavy(folder: Path) -> None:
     assert imported("--version") == imported("--help") == set()
     assert imported("run", "--help") <= {"numpy"}
     assert imported("check", "reach.dl") <= {"numpy"}
-    assert imported("rdf", "generate", "skos", "-o", "k.nt") <= {"numpy"}
 
 
 def test_small_inputs_need_no_frames(folder: Path) -> None:
