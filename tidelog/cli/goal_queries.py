@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tidelog.cli import arguments
 from tidelog.cli.functor_files import functors_of
-from tidelog.cli.open_database import announce, facts_of, place_of, progress_of
+from tidelog.cli.open_database import facts_of, place_of
 from tidelog.cli.run_files import Files
 from tidelog.cli.terminal import Interrupted, out
 from tidelog.plan.accept import Accepted
@@ -28,12 +28,6 @@ def add_goal(parser: argparse.ArgumentParser, what: str) -> None:
         default=[],
         help=f"{what}; may be given more than once",
     )
-
-
-def settle_goal(options: argparse.Namespace) -> None:
-    """Refuse options that goals do not allow."""
-    if options.goal and options.engine == "spark":
-        options.parser.error("argument --goal: only with --engine local")
 
 
 def questions(accepted: Accepted, options: argparse.Namespace) -> list[Question]:
@@ -59,10 +53,9 @@ def answer(accepted: Accepted, files: Files, options: argparse.Namespace) -> int
     functors = functors_of(accepted, options)
     asked = questions(accepted, options)
     goals, files = narrowed(accepted, files, asked)
-    announce(options)
     place = place_of(files, options)
     try:
-        with progress_of(options) as progress:
+        with arguments.traits(options).progress() as progress:
             database = Database.of(
                 goals,
                 facts_of(goals, files, options.max_facts),
