@@ -41,7 +41,7 @@ from tidelog.formats.frames import to_table
 from tidelog.formats.sockets import TCP, connect
 from tidelog.program.changes import Change, Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import TidelogError
-from tidelog.program.suggestions import did_you_mean
+from tidelog.program.suggestions import suggestion
 from tidelog.text.change_notation import Relations
 from tidelog.text.fact_rows import fitting
 from tidelog.transaction.refusals import no_relation, no_row
@@ -82,7 +82,7 @@ def open_input(
 ) -> Input:
     """Open a source of any kind; `format` applies to those that consist of bytes."""
     if format is not None and format not in FORMATS:
-        advice = did_you_mean(str(format), FORMATS, f"known formats: {', '.join(FORMATS)}")
+        advice = suggestion(str(format), FORMATS)
         raise TidelogError(f"error: unknown format {format!r}\n    {advice}")
     if isinstance(source, str) and source.startswith(TCP) and "\n" not in source:
         source = place_of(source, format)
