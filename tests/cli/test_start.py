@@ -111,7 +111,8 @@ def test_names_are_imported_on_first_use() -> None:
         "assert set(tidelog.__all__) <= set(dir(tidelog))\n"
         "from tidelog import Limits, ProgramError\n"
         "assert 'numba' not in sys.modules\n"
-        "tidelog.Database\n"
+        "assert 'tidelog.session.database' not in sys.modules\n"
+        "tidelog.Database('p(1).')\n"
         "assert 'numba' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
