@@ -48,7 +48,7 @@ def answer(accepted: Accepted, files: Files, options: argparse.Namespace) -> int
     """Print the answers."""
     from tidelog.cli.prompt import show_answer
     from tidelog.session.database import Database
-    from tidelog.session.views import Answer
+    from tidelog.session.relation_views import Answer
 
     functors = functors_of(accepted, options)
     asked = questions(accepted, options)

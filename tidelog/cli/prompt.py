@@ -20,7 +20,7 @@ from tidelog.text.fact_rows import signature
 if TYPE_CHECKING:
     from tidelog.changes.apply import Applied
     from tidelog.session.database import Database
-    from tidelog.session.views import Answer
+    from tidelog.session.relation_views import Answer
 
 FILE = "<input>"
 _COMMAND = re.compile(r"\s*:[a-z]")  # a rule may continue with `:- …` on the next line

@@ -19,8 +19,8 @@ from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.formats.line_reader import pieces_of, whole_lines
 from tidelog.program.diagnostics import TidelogError, during, plural
 from tidelog.rdf import writers
+from tidelog.rdf.change_text import Form, PatchReader, PatchUpdate, form_of, text_of
 from tidelog.rdf.formats import FORMATS
-from tidelog.rdf.patch import Form, PatchReader, PatchUpdate, form_of, text_of
 from tidelog.rdf.profiles import PROFILES, short
 from tidelog.rdf.readers import BLANK_NODES, expand
 

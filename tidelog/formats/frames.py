@@ -12,7 +12,7 @@ import numpy as np
 
 from tidelog.control.limits import poll
 from tidelog.formats.byte_source import Distinct
-from tidelog.formats.cells import CellFault, a_kind, shown
+from tidelog.formats.field_values import CellFault, a_kind, shown
 from tidelog.formats.term_cells import in_text, parse_term
 from tidelog.program.diagnostics import DataError, plural
 from tidelog.program.rules import Relation

@@ -23,8 +23,8 @@ from urllib.parse import quote
 from tidelog.control.limits import poll
 from tidelog.formats.atomic_files import Staged
 from tidelog.formats.byte_source import Bounds, Distinct, FileFault, Source, opened
-from tidelog.formats.cells import CellFault, shown
 from tidelog.formats.fact_files import check_encodable, count
+from tidelog.formats.field_values import CellFault, shown
 from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import in_text, parser_of
 from tidelog.program.diagnostics import plural

@@ -12,9 +12,9 @@ from tidelog.formats.byte_source import Source, is_path
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.suggestions import suggestion
 from tidelog.rdf import writers
+from tidelog.rdf.change_text import PatchReader, PatchUpdate
 from tidelog.rdf.contradictions import Inconsistency, causes
 from tidelog.rdf.graph_transaction import GraphDelta, GraphTransaction
-from tidelog.rdf.patch import PatchReader, PatchUpdate
 from tidelog.rdf.profiles import check_profile
 from tidelog.rdf.rdf_terms import Triple, is_triple, oxigraph, term_of, to_rdflib, triple_of
 from tidelog.rdf.readers import Reader

@@ -33,8 +33,8 @@ from tidelog.session.program_and_facts import (
     tables_of_facts,
     tables_of_inputs,
 )
+from tidelog.session.relation_views import Answer, Latest, RelationView, Row, Snapshot
 from tidelog.session.stated_facts import stated
-from tidelog.session.views import Answer, Latest, RelationView, Row, Snapshot
 from tidelog.text.writer import to_text
 from tidelog.transaction.backend import Backend
 from tidelog.transaction.delta import Delta

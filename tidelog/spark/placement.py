@@ -278,7 +278,7 @@ class Placing:
         deltas: Mapping[str, pa.Table],
         overlays: Mapping[str, Overlay],
     ) -> bool:
-        from tidelog.spark.strategies.patch import patched
+        from tidelog.spark.strategies.blob_changes import patched
         from tidelog.spark.strategies.rederive import renewed
 
         engine = self.engine

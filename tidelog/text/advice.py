@@ -21,9 +21,9 @@ from tidelog.program.syntax import (
 from tidelog.text.cursor import no_relation
 from tidelog.text.lexer import DIRECTIVES, WRONG_SIGNS, Fault, SourceText, Token
 from tidelog.text.operator_table import AGGREGATES, COMPARISONS, FUNCTORS, NOT, RESERVED, UNRESERVED
+from tidelog.text.souffle_only import refused
 from tidelog.text.subsumption_clauses import ADVICE as SUBSUMPTION
 from tidelog.text.subsumption_clauses import Subsumption
-from tidelog.text.unsupported import refused
 
 MAX_DEPTH = 256
 

@@ -19,7 +19,7 @@ from tidelog.text.components import expand
 from tidelog.text.cursor import Cursor
 from tidelog.text.expressions import Expressions
 from tidelog.text.lexer import DIRECTIVES, Fault, Lexer, SourceText, Token
-from tidelog.text.literals import unescape
+from tidelog.text.literal_values import unescape
 from tidelog.text.preprocessor import macros_of, source_of
 from tidelog.text.statements import Component, Statements, clause, component, directive
 

@@ -39,10 +39,10 @@ from tidelog.text.cursor import Cursor, no_relation
 from tidelog.text.expressions import Expressions
 from tidelog.text.functor_declarations import functor_declaration
 from tidelog.text.lexer import DIRECTIVES, Fault, Token
-from tidelog.text.literals import unescape
+from tidelog.text.literal_values import unescape
 from tidelog.text.operator_table import ACTIONS, RESERVED, UNRESERVED
+from tidelog.text.souffle_only import refused
 from tidelog.text.subsumption_clauses import Subsumption, as_clause, choices
-from tidelog.text.unsupported import refused
 
 _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 

@@ -7,7 +7,7 @@ from tidelog.maintain.derivation_counters import recount
 from tidelog.maintain.driver.overlap import LowerChange, OverlappingUpdates
 from tidelog.maintain.driver.overlap_at_once import WithExplicit, held
 from tidelog.maintain.round_rules import START, TICK, Rounds
-from tidelog.maintain.trace import build, note, one_round
+from tidelog.maintain.round_trace import build, note, one_round
 from tidelog.maintain.update import Context, StratumChange
 from tidelog.program.rules import Stratum
 
@@ -79,7 +79,7 @@ class CountingByRounds(WithExplicit):
     round that is done: then rounds start again from the first, and only pairs whose count has
     changed since are handled.
 
-    # T, P, F, L as in `trace`
+    # T, P, F, L as in `round_trace`
     """
 
     def __init__(self, stratum: Stratum) -> None:
