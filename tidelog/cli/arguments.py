@@ -15,7 +15,7 @@ from tidelog.control.progress import Progress, RoundProgress
 from tidelog.session import ENGINES
 
 if TYPE_CHECKING:
-    from tidelog.session.backends import Place
+    from tidelog.session.backends import EngineChoice
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -249,18 +249,18 @@ def settle_engine(options: argparse.Namespace) -> None:
         check_algorithm(getattr(options, "algorithm", "auto"))  # before Spark is started
 
 
-def place(options: argparse.Namespace) -> Place | None:
+def place(options: argparse.Namespace) -> EngineChoice | None:
     """Start Spark if it is chosen; None for the local engine."""
     if options.engine == "local":
         return None
-    from tidelog.session.backends import Place
+    from tidelog.session.backends import EngineChoice
     from tidelog.spark.session import session
 
     settings = dict(options.conf)
     name = "program" if options.program == "-" else Path(options.program).name
     master = options.master or settings.pop("spark.master", None) or usual_master()
     spark = session(master, f"tidelog {name}", settings)
-    return Place("spark", spark, options.strategy or "auto", options.driver_facts)
+    return EngineChoice("spark", spark, options.strategy or "auto", options.driver_facts)
 
 
 def usual_master() -> str | None:

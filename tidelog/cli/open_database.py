@@ -16,7 +16,7 @@ from tidelog.plan.accept import Accepted
 from tidelog.program.diagnostics import Diagnostic, ProgramError, render
 
 if TYPE_CHECKING:
-    from tidelog.session.backends import Place
+    from tidelog.session.backends import EngineChoice
     from tidelog.session.database import Database
     from tidelog.transaction.backend import Backend
 
@@ -40,7 +40,7 @@ def files_of(
     )
 
 
-def place_of(files: Files, options: argparse.Namespace) -> Place | None:
+def place_of(files: Files, options: argparse.Namespace) -> EngineChoice | None:
     """The engine to use; checks that Spark can write the outputs."""
     if options.engine == "spark" and is_terminal(sys.stderr):
         say("starting Spark")  # which takes a while

@@ -108,10 +108,10 @@ class PlanDetails:
 
 
 def _orders(accepted: Accepted, options: argparse.Namespace) -> PlanDetails:
-    from tidelog.session.backends import Place
+    from tidelog.session.backends import EngineChoice
 
     if options.facts is None:
-        store = Place().open(accepted, "auto", modules=True).store
+        store = EngineChoice().open(accepted, "auto", modules=True).store
         for relation in accepted.checked.relations.values():
             store.declare(relation)
         orders = store.join_orders

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EngineChoice:
     """Which engine has the facts, and how it works."""
 
     engine: str = "local"
@@ -34,13 +34,17 @@ class Place:
         return backend(self, accepted, algorithm, modules)
 
 
-def _local(place: Place, accepted: Accepted, algorithm: str, modules: ModuleKinds) -> Backend:
+def _local(
+    place: EngineChoice, accepted: Accepted, algorithm: str, modules: ModuleKinds
+) -> Backend:
     from tidelog.session.local_backend import LocalBackend
 
     return LocalBackend()
 
 
-def _spark(place: Place, accepted: Accepted, algorithm: str, modules: ModuleKinds) -> Backend:
+def _spark(
+    place: EngineChoice, accepted: Accepted, algorithm: str, modules: ModuleKinds
+) -> Backend:
     from tidelog.spark.session import require_pyspark
 
     require_pyspark()
@@ -50,5 +54,5 @@ def _spark(place: Place, accepted: Accepted, algorithm: str, modules: ModuleKind
     return SparkBackend(accepted, algorithm, modules, spark, strategy, driver_facts)
 
 
-Opener = Callable[[Place, Accepted, str, ModuleKinds], Backend]
+Opener = Callable[[EngineChoice, Accepted, str, ModuleKinds], Backend]
 BACKENDS: dict[str, Opener] = {"local": _local, "spark": _spark}

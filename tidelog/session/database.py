@@ -23,7 +23,7 @@ from tidelog.program.changes import Change
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Relation, Rule
 from tidelog.program.table import Table
-from tidelog.session.backends import Place
+from tidelog.session.backends import EngineChoice
 from tidelog.session.demand import by_demand, can_narrow
 from tidelog.session.evaluation import Evaluation, Stats
 from tidelog.session.program_and_facts import (
@@ -98,7 +98,7 @@ class Database:
             given = facts_by_relation(facts, limits.max_facts)
         parsed = parse_program(program, allow_paths, include, macros)
         accepted = accept(parsed, declare_given(parsed.program, given))
-        place = Place(engine, spark, strategy, driver_facts)
+        place = EngineChoice(engine, spark, strategy, driver_facts)
         self._begin(accepted, algorithm, modules, place, functors)
         if isinstance(facts, str | Path):
             tables = tables_of_inputs(accepted, self._loaded, facts, allow_paths, limits.max_facts)
@@ -119,14 +119,14 @@ class Database:
         limits: Limits | None = None,
         profile: bool = False,
         progress: Show | None = None,
-        place: Place | None = None,
+        place: EngineChoice | None = None,
         functors: Mapping[str, Callable[..., Any]] | None = None,
     ) -> Database:
         """A database of a program that has been read already, with tables for its relations, or
         what has the backend read them."""
         database = cls.__new__(cls)
         began = time.perf_counter()
-        database._begin(accepted, algorithm, modules, place or Place(), functors)
+        database._begin(accepted, algorithm, modules, place or EngineChoice(), functors)
         found = tables(database._loaded) if callable(tables) else tables
         database._options = Options(algorithm, strict, limits=limits or Limits())
         database._load(found, profile, progress, began)
@@ -137,7 +137,7 @@ class Database:
         accepted: Accepted,
         algorithm: str,
         modules: bool | Sequence[type[Module]],
-        place: Place,
+        place: EngineChoice,
         functors: Mapping[str, Callable[..., Any]] | None,
     ) -> None:
         check_algorithm(algorithm)

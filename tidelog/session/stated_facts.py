@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tidelog.plan.accept import Accepted
-from tidelog.session.backends import Place
+from tidelog.session.backends import EngineChoice
 
 
 def stated(accepted: Accepted) -> Accepted:
@@ -13,7 +13,7 @@ def stated(accepted: Accepted) -> Accepted:
     checked = accepted.checked
     if not checked.computed:
         return accepted
-    store = Place().open(accepted, "auto", modules=True).store
+    store = EngineChoice().open(accepted, "auto", modules=True).store
     for relation in checked.relations.values():
         store.declare(relation)
     facts = {name: list(rows) for name, rows in checked.facts.items()}

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from tidelog.control.limits import Interrupts, Limits, Show, Watch, guarded, naming
 from tidelog.engine import FactSet, Saved
-from tidelog.formats.byte_source import Distinct
+from tidelog.formats.byte_source import DistinctFacts
 from tidelog.formats.frames import rereadable, to_table
 from tidelog.maintain.driver.algorithms import ALGORITHMS
 from tidelog.maintain.driver.marking import Marks
@@ -108,7 +108,7 @@ class Transaction:
         self.seconds = 0.0
         self.reading_seconds = 0.0  # that the changes took until now; they count for a limit
         self._reading = Watch(options.limits, lambda: 0, began=math.inf)
-        self._inserted = Distinct(options.limits.max_facts)
+        self._inserted = DistinctFacts(options.limits.max_facts)
         self._number = 0  # of facts that changed one by one
         self.committed = False
         with state.lock:  # others may read: until the commit, but not in the midst of a change

@@ -141,7 +141,7 @@ def _of(module: str, name: str) -> Make:
 
 _HOMES = (
     ("tidelog.changes.policies.sequential", "Sequential"),
-    ("tidelog.changes.policies.look_ahead", "Marking"),
+    ("tidelog.changes.policies.look_ahead", "LookAhead"),
     ("tidelog.changes.policies.fully_dynamic", "FullyDynamic"),
 )
 POLICIES: Mapping[str, Make] = {name: _of(*home) for name, home in zip(NAMES, _HOMES, strict=True)}

@@ -45,7 +45,7 @@ class WithExplicit:
         return held(updates.engine, saved)
 
 
-class Whole(WithExplicit):
+class AtOnce(WithExplicit):
     """A stratum that any algorithm brings up to date in one step: updates overlap between strata,
     and not within this one."""
 
@@ -78,7 +78,7 @@ def is_quick(updates: OverlappingUpdates, stratum: Stratum, deletes: bool, facts
     return usual is not None and usual < 2 * STEP
 
 
-class Modular(Whole):
+class Modular(AtOnce):
     """A stratum with closure modules: in one step where that is usually quick, else a part of the
     change at a time.
 
