@@ -262,7 +262,7 @@ def test_errors_in_a_line(spark: SparkSession) -> None:
         yield
 
     def explain(act: Any) -> str:
-        with pytest.raises(TidelogError) as caught, errors.told():
+        with pytest.raises(TidelogError) as caught, errors.translated():
             act()
         return str(caught.value)
 
@@ -275,7 +275,7 @@ def test_errors_in_a_line(spark: SparkSession) -> None:
     zero = explain(one.selectExpr("1 / id").collect)
     assert zero.startswith("error: Spark: Division by zero")
     assert "\n" not in zero
-    with pytest.raises(KeyError), errors.told():
+    with pytest.raises(KeyError), errors.translated():
         {}["mine"]
 
 

@@ -122,13 +122,13 @@ def _orders(accepted: Accepted, options: argparse.Namespace) -> PlanDetails:
 
 def _on_spark(accepted: Accepted, options: argparse.Namespace) -> PlanDetails:
     """Placements; without facts, Spark is not started."""
-    from tidelog.spark.preview import options_of, planned, told_of
+    from tidelog.spark.preview import options_of, placement_of, planned
 
     if options.facts is not None:
         database = _evaluated(accepted, options)
-        told = database._backend.places
-        assert told is not None
-        return PlanDetails(database.size, place=lambda stratum: told_of(told, stratum))
+        places = database._backend.places
+        assert places is not None
+        return PlanDetails(database.size, place=lambda stratum: placement_of(places, stratum))
     asked = options_of(options.strategy, options.driver_facts)
     relations = accepted.checked.relations
     return PlanDetails(None, place=lambda stratum: planned(stratum, relations, asked))

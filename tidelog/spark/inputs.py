@@ -53,7 +53,7 @@ def read_inputs(
     for each in wanted:
         lead = f"no facts for `{each.relation.name}`"
         try:
-            with errors.told():
+            with errors.translated():
                 lay = _read(engine, each, stdin, sources)
         except (FileFault, errors.SparkFault) as fault:
             found = FileFault(fault.message, fault.advice)
@@ -177,7 +177,7 @@ class _Text:
         parse = text_parser(relation, self.format.delimiter, self.format.headers)
         engine.describe(f"{relation.name}: read {self.path.name}")
         try:
-            with errors.told():
+            with errors.translated():
                 lay = engine.checked(
                     relation, frame.mapInArrow(parse, spark_columns.schema(relation))
                 )
@@ -261,7 +261,7 @@ class _Json:
         frame = _lines(engine.spark, self.place)
         engine.describe(f"{relation.name}: read {self.place}")
         try:
-            with errors.told():
+            with errors.translated():
                 parsed = frame.mapInArrow(json_parser(relation), spark_columns.schema(relation))
                 return engine.checked(relation, parsed)
         except DataError:

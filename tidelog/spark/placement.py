@@ -87,7 +87,7 @@ class Placing:
         self.options = options
         most = options.driver_facts if options.strategy in ("auto", "driver") else 0
         self.driver = Driver(engine, most, modules)
-        self.told: dict[tuple[str, ...], str] = {}  # the choice for each stratum, and the reason
+        self.places: dict[tuple[str, ...], str] = {}  # the choice for each stratum, and the reason
         self._kept: dict[tuple[str, ...], Kept] = {}
         self._of: dict[str, Kept] = {}  # by relation: the part that holds its facts
 
@@ -199,7 +199,7 @@ class Placing:
         self._of.update(dict.fromkeys(lays, kept))
 
     def _tell(self, stratum: Stratum, what: str) -> None:
-        self.told[stratum.relations] = what
+        self.places[stratum.relations] = what
 
     def _in_driver(self, stratum: Stratum, rules: Sequence[Rule] = ()) -> bool:
         return self.driver.most > 0 and self.driver.fits(stratum, rules)
@@ -220,8 +220,8 @@ class Placing:
             u.work.place = "frames"
             (self._auto if algorithm is auto.maintain else algorithm)(u, stratum, gone, come)
             if u.work.algorithm == "recompute":
-                told = self.told.get(stratum.relations, "frames")
-                u.work.place = told.partition(":")[0]
+                place = self.places.get(stratum.relations, "frames")
+                u.work.place = place.partition(":")[0]
 
         return maintain
 
