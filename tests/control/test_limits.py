@@ -85,9 +85,10 @@ def test_memory_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     files = tmp_path / "memory.max", tmp_path / "missing"
     monkeypatch.setattr(limits, "CONTAINER", files)
     files[0].write_text("max\n")
-    machine = limits.default_memory()
+    measured = limits.default_memory.__wrapped__  # it is kept: every transaction asks for it
+    machine = measured()
     files[0].write_text("1000\n")
-    assert limits.default_memory() == 900
+    assert measured() == 900
     assert machine is not None
     assert machine > 900
 

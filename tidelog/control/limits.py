@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -54,6 +55,7 @@ Show = Callable[[Position], None]
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
+@cache
 def default_memory() -> int | None:
     """Nine tenths of the memory of the machine, or of the container, so that a runaway program ends
     before that runs out."""

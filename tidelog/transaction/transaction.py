@@ -223,7 +223,9 @@ class Transaction:
         what = f"the changes of `{name}` were read"
         data = rows
         if not self._engine.reads(rows):
-            with self.reading(), guarded(self._reading.check), during(what):
+            short = isinstance(rows, list | tuple) and len(rows) <= MANY
+            limited = nullcontext() if short else guarded(self._reading.check)
+            with self.reading(), limited, during(what):
                 most = self._options.limits.max_facts if op == "+" else None
                 data = to_table(relation, rereadable(name, rows, most))
 
