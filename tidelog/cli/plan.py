@@ -135,7 +135,7 @@ def _on_spark(accepted: Accepted, options: argparse.Namespace) -> PlanDetails:
 
     if options.facts is not None:
         database = _evaluated(accepted, options)
-        told = database._backend.places
+        told = database.core.backend.places
         assert told is not None
         return PlanDetails(database.size, place=lambda stratum: told_of(told, stratum))
     asked = options_of(options.strategy, options.driver_facts)

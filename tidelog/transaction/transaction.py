@@ -6,10 +6,9 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any, Self
 
-from tidelog.control.limits import Interrupts, Limits, Show, Watch, guarded, naming
+from tidelog.control.limits import Interrupts, Watch, guarded, naming
 from tidelog.engine import FactSet, Saved
 from tidelog.formats.byte_source import Distinct
 from tidelog.formats.frames import rereadable, to_table
@@ -24,27 +23,15 @@ from tidelog.program.changes import FactChange, Op, RuleChange
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, TidelogError, during
 from tidelog.program.rules import Relation, Rule
 from tidelog.program.syntax import Clause, Span, Value
-from tidelog.transaction.backend import Backend
+from tidelog.transaction.core import Core, Options
 from tidelog.transaction.delta import Delta
 from tidelog.transaction.refusals import ends_early, no_relation, no_row, strict_error
 from tidelog.transaction.rule_text import clause_of, find_rule
-from tidelog.transaction.state import State
 
 Row = tuple[Value, ...]
 
 PORTION = 512  # changes between two looks at the limits
 MANY = 2**14  # changes that take long enough to be guarded while they become columns
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How changes are made."""
-
-    algorithm: str = "auto"
-    strict: bool = False  # refuse changes that change nothing
-    dry_run: bool = False  # find out what would change, and change nothing
-    limits: Limits = field(default_factory=Limits)
-    progress: Show | None = None
 
 
 def check_algorithm(name: str) -> None:
@@ -82,7 +69,8 @@ class Transaction:
     -path(1, 3).
     """
 
-    def __init__(self, backend: Backend, state: State, options: Options) -> None:
+    def __init__(self, core: Core, options: Options) -> None:
+        backend, state = core.backend, core.state
         backend.check_algorithm(options.algorithm)
         state.functors.require_stable()
         if state.memory.limits:
@@ -230,7 +218,7 @@ class Transaction:
         def be_strict(row: Row) -> None:
             self._be_strict(FactChange(op, name, row))
 
-        with self._state.lock, Interrupts(whole=True), self._backend.errors():
+        with self._changing_explicit():
             self._flush()
             self._set(op, name, data, be_strict if self._options.strict else None)
 
@@ -242,8 +230,19 @@ class Transaction:
             self._takes = self._takes or op == "-"
             self._gives = self._gives or op == "+"
 
+    def flush(self) -> None:
+        """Make facts that `change` was given explicit, or no longer explicit, at once; without
+        this, the next call of `insert` or `delete` or the commit does it."""
+        self._check_open()
+        with self._changing_explicit():
+            self._flush()
+
+    @contextmanager
+    def _changing_explicit(self) -> Iterator[None]:
+        with self._state.lock, Interrupts(whole=True), self._backend.errors():
+            yield
+
     def _flush(self) -> None:
-        """Set the facts that came one by one."""
         for name, changes in self._pending.items():
             relation, many = self._book.relations[name], len(changes) > MANY
             for op in ("+", "-"):

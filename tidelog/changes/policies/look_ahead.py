@@ -17,14 +17,15 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter, thread_time
 
 from tidelog.changes.apply import apply
-from tidelog.changes.policies.policy import Arrived, Base, Finished, Look, finished
+from tidelog.changes.policies.policy import Arrived, Finished, Look, finished
 from tidelog.changes.policies.sequential import Sequential
 from tidelog.engine import FactSet
 from tidelog.maintain.driver.marking import Marks, Next
 from tidelog.program.changes import Op
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.table import Table
-from tidelog.transaction.transaction import Options, Transaction
+from tidelog.transaction.core import Core, Options
+from tidelog.transaction.transaction import Transaction
 
 ALGORITHMS = ("auto", "dred", "bf")
 TRIALS = 2  # updates of each size that are tried with marks, and without
@@ -110,20 +111,20 @@ class Costs:
 
 
 class Marking:
-    def __init__(self, database: Base, look: Look, options: Options) -> None:
+    def __init__(self, core: Core, look: Look, options: Options) -> None:
         self._algorithm = options.algorithm
         if self._algorithm not in ALGORITHMS:
             raise TidelogError(
                 f"error: the policy marking does not support the algorithm {self._algorithm}\n"
                 f"    it supports {', '.join(ALGORITHMS)}"
             )
-        self._database = database
+        self._core = core
         self._look = look
         self._options = options
         self._update: Arrived | None = None
         self._last: Marks | None = None
         self._costs: dict[int, Costs] = {}
-        self._alone = Sequential(database, look, options)
+        self._alone = Sequential(core, look, options)
 
     @property
     def busy(self) -> bool:
@@ -161,7 +162,7 @@ class Marking:
     def _transaction(self, marking: bool) -> Marked:
         algorithm = "dred" if marking and self._algorithm == "auto" else self._algorithm
         options = replace(self._options, algorithm=algorithm)
-        tx = Marked(self._database._backend, self._database._state, options)
+        tx = Marked(self._core, options)
         if marking:
             tx.mark(self._look, self._last)
         return tx
