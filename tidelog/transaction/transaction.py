@@ -231,14 +231,14 @@ class Transaction:
             self._gives = self._gives or op == "+"
 
     def flush(self) -> None:
-        """Make facts that `change` was given explicit, or no longer explicit, at once; without
-        this, the next call of `insert` or `delete` or the commit does it."""
+        """Apply pending changes to the explicit facts now; consequences follow at the commit."""
         self._check_open()
         with self._changing_explicit():
             self._flush()
 
     @contextmanager
     def _changing_explicit(self) -> Iterator[None]:
+        """No reader sees a half of what the block changes."""
         with self._state.lock, Interrupts(whole=True), self._backend.errors():
             yield
 
