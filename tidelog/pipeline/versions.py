@@ -117,14 +117,7 @@ class VersionStore:
         return sorted(int(path.stem) for path in (self.folder / "commits").glob("[0-9]*.json"))
 
     def commit_of(self, version: int) -> VersionRecord:
-        path = self.folder / "commits" / f"{version:08d}.json"
-        try:
-            first, _, text = path.read_text(encoding="utf-8").partition("\n")
-            if stamp_of(text.encode()) != first:
-                raise ValueError
-            found = json.loads(text)
-        except (OSError, ValueError):
-            raise TidelogError(f"error: {path} is damaged or missing\n    {_BACKUP}") from None
+        found = _stamped(self.folder / "commits" / f"{version:08d}.json")
         offsets = {name: SourceOffset(**each) for name, each in found.pop("sources").items()}
         counts = {name: tuple(each) for name, each in found.pop("counts").items()}
         return VersionRecord(**found, sources=offsets, counts=counts)
@@ -183,15 +176,7 @@ class VersionStore:
         parts.setdefault(_relation_in(path.name), []).append(table)
 
     def _manifest(self, version: int) -> dict[str, Any]:
-        path = self.folder / "snapshots" / f"{version:08d}" / "manifest.json"
-        try:
-            first, _, text = path.read_text(encoding="utf-8").partition("\n")
-            if stamp_of(text.encode()) != first:
-                raise ValueError
-            found: dict[str, Any] = json.loads(text)
-            return found
-        except (OSError, ValueError):
-            raise TidelogError(f"error: {path} is damaged or missing\n    {_BACKUP}") from None
+        return _stamped(self.folder / "snapshots" / f"{version:08d}" / "manifest.json")
 
     def draft(self) -> VersionDraft:
         """Start the next version."""
@@ -305,6 +290,18 @@ def _stamp_in(name: str) -> Stamp:
     '12 abc'
     """
     return name.split(".")[1].replace("-", " ")
+
+
+def _stamped(path: Path) -> dict[str, Any]:
+    """The JSON of a file whose first line is its stamp."""
+    try:
+        first, _, text = path.read_text(encoding="utf-8").partition("\n")
+        if stamp_of(text.encode()) != first:
+            raise ValueError
+        found: dict[str, Any] = json.loads(text)
+        return found
+    except (OSError, ValueError):
+        raise TidelogError(f"error: {path} is damaged or missing\n    {_BACKUP}") from None
 
 
 def _make_folder(folder: Path) -> None:

@@ -29,6 +29,7 @@ from tidelog.transaction.refusals import ends_early, no_relation, no_row, strict
 from tidelog.transaction.rule_text import clause_of, find_rule
 
 Row = tuple[Value, ...]
+Mark = Callable[[FactSet], Marks]  # what is known of the next update, for the changed facts
 
 PORTION = 512  # changes between two looks at the limits
 MANY = 2**14  # changes that take long enough to be guarded while they become columns
@@ -69,7 +70,7 @@ class Transaction:
     -path(1, 3).
     """
 
-    def __init__(self, core: Core, options: Options) -> None:
+    def __init__(self, core: Core, options: Options, mark: Mark | None = None) -> None:
         backend, state = core.backend, core.state
         backend.check_algorithm(options.algorithm)
         state.functors.require_stable()
@@ -82,6 +83,7 @@ class Transaction:
         self._backend = backend
         self._engine = engine = backend.store
         self._options = options
+        self._mark = mark
         self._gone: dict[str, None] = {}  # names of rules to remove, and of rules to add
         self._come: dict[str, Clause] = {}
         self._replaced: tuple[str, ...] = ()  # clauses that leave rules behind
@@ -378,15 +380,12 @@ class Transaction:
         D, A = engine.none(), engine.none()
         base = (engine, engine.explicit, engine.all, watch, memory)
         u = Update(*base, X, D, A, report=self.report)
-        u.marks, u.only_inserts, u.only_deletes = self._marks(X), not self._takes, not self._gives
+        u.marks = None if self._mark is None else self._mark(X)
+        u.only_inserts, u.only_deletes = not self._takes, not self._gives
         algorithm = self._backend.algorithm(self._options.algorithm)
         update(u, book.strata, book.stratum_of, book.readers, gone, come, algorithm)
         self._backend.finished(u)
         return engine.save(D), engine.save(A)
-
-    def _marks(self, X: FactSet) -> Marks | None:
-        """What is known of the update that comes after this one."""
-        return None
 
     def _delta_of(self, phases: Sequence[tuple[Saved, Saved]]) -> Delta:
         """The delta of the relations that a user sees."""
