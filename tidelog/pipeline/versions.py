@@ -23,6 +23,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from tidelog.formats.atomic_files import sync_folder
 from tidelog.pipeline import crash_points, durable_files
 from tidelog.pipeline.batches import fold, from_bytes, to_bytes
 from tidelog.pipeline.durable_files import Lock, Stamp, stamp_of
@@ -200,7 +201,7 @@ class VersionStore:
         """Commit a version."""
         commit = replace(commit, version=draft.version, files=draft.files, rows=draft.rows)
         for name in ("data", "programs"):
-            durable_files.sync_folder(self.folder / name)
+            sync_folder(self.folder / name)
         text = json.dumps(asdict(commit), ensure_ascii=False)
         path = self.folder / "commits" / f"{draft.version:08d}.json"
         crash_points.point("before-commit")
@@ -245,10 +246,10 @@ class VersionStore:
             crash_points.point("in-snapshot")
         text = json.dumps({"rows": rows, "files": stamps})
         durable_files.write(hidden / "manifest.json", f"{stamp_of(text.encode())}\n{text}".encode())
-        durable_files.sync_folder(hidden)
+        sync_folder(hidden)
         crash_points.point("before-rename")
         os.rename(hidden, target)
-        durable_files.sync_folder(target.parent)
+        sync_folder(target.parent)
         self._snapshot, self._base_rows, self._rows_since = self.last.version, rows, 0
 
     def clean(self, keep: int) -> None:
