@@ -33,7 +33,7 @@ CLEARLY = 0.9  # mark if a change takes less than this part of its time without 
 AGAIN = 50  # updates after which the slower choice is tried again
 
 
-class LookAhead:
+class Marker:
     """Marks, during an update, what the next one will change."""
 
     def __init__(self, core: Core, look: Look, last: Marks | None, implicit: bool) -> None:
@@ -143,7 +143,7 @@ class Marking:
         marking = self._algorithm != "auto" or costs.choice()
         algorithm = "dred" if marking and self._algorithm == "auto" else self._algorithm
         options = replace(self._options, algorithm=algorithm)
-        ahead = LookAhead(self._core, self._look, self._last, algorithm == "dred")
+        ahead = Marker(self._core, self._look, self._last, algorithm == "dred")
         tx = Transaction(self._core, options, ahead.mark if marking else None)
         done = next(apply([update.make], lambda: tx))
         self._update, self._last = ahead.next, ahead.marks if marking else None
