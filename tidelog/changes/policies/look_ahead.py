@@ -143,10 +143,10 @@ class Marking:
         marking = self._algorithm != "auto" or costs.choice()
         algorithm = "dred" if marking and self._algorithm == "auto" else self._algorithm
         options = replace(self._options, algorithm=algorithm)
-        ahead = Marker(self._core, self._look, self._last, algorithm == "dred")
-        tx = Transaction(self._core, options, ahead.mark if marking else None)
+        marker = Marker(self._core, self._look, self._last, algorithm == "dred")
+        tx = Transaction(self._core, options, marker.mark if marking else None)
         done = next(apply([update.make], lambda: tx))
-        self._update, self._last = ahead.next, ahead.marks if marking else None
+        self._update, self._last = marker.next, marker.marks if marking else None
         if self._algorithm == "auto":
             why = costs.why(marking)
             costs.took(marking, (thread_time() - spent) / max(1, len(update.changes)))
