@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tidelog.program.terms import Branch
     from tidelog.session.database import Database
     from tidelog.session.evaluation import Stats
-    from tidelog.session.views import Answer, Latest, RelationView, Snapshot
+    from tidelog.session.relation_views import Answer, Latest, RelationView, Snapshot
     from tidelog.transaction.delta import Delta
     from tidelog.transaction.transaction import Transaction
 
@@ -71,7 +71,7 @@ _HOMES = {
     ),
     "tidelog.program.functors": ("functor",),
     "tidelog.program.terms": ("Branch",),
-    "tidelog.session.views": ("Answer", "Latest", "RelationView", "Snapshot"),
+    "tidelog.session.relation_views": ("Answer", "Latest", "RelationView", "Snapshot"),
     "tidelog.changes.policies.policy": ("Finished",),
     "tidelog.changes.stream": ("Stream",),
     "tidelog.transaction.transaction": ("Transaction",),

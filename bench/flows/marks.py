@@ -20,7 +20,7 @@ from bench.updates.figures import State
 from bench.updates.play import state
 from bench.workloads import recorded as program_of
 from tidelog import Database
-from tidelog.changes.policies.look_ahead import Marking
+from tidelog.changes.policies.look_ahead import LookAhead
 from tidelog.changes.policies.policy import Arrived, Finished
 from tidelog.changes.policies.sequential import Sequential
 from tidelog.transaction.core import Options
@@ -149,7 +149,7 @@ def once(program: str, updates: list[Update], algorithm: str, way: str) -> Playe
     def look() -> Arrived | None:
         return todo.pop() if way == "new" and filled and todo else None
 
-    make = Sequential if way == "sequential" else Marking
+    make = Sequential if way == "sequential" else LookAhead
     policy = make(database.core, look, Options(algorithm))
     gc.collect()
     began = time.process_time()

@@ -18,13 +18,13 @@ from itertools import islice
 from pathlib import Path
 
 from bench.rdf.apart import Run, played
+from bench.rdf.generate import lubm, ontology
 from bench.rdf.page import page
 from bench.rdf.systems import OURS, PEERS
 from bench.rdf.targets import targets
 from bench.report import write_part
 from bench.updates.run import machine
 from tidelog.rdf import Triple
-from tidelog.rdf.generate import lubm, ontology
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "figures" / "rdf.md"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from bench.rdf.lubm import UB
 from tidelog.rdf import RDFS, Graph, Triple
-from tidelog.rdf.lubm import UB
 from tidelog.rdf.vocabulary import is_schema
 
 PROFILE = "owl2rl"

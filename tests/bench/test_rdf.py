@@ -8,11 +8,11 @@ import pytest
 
 from bench.rdf.apart import Run
 from bench.rdf.child import changed
+from bench.rdf.generate import cliques, lubm, ontology
 from bench.rdf.page import page
 from bench.rdf.run import too_slow, write_lines
 from bench.rdf.systems import AXIOM, COMPILED, TRIPLES, Ours
 from bench.rdf.targets import targets
-from tidelog.rdf.generate import cliques, lubm, ontology
 
 
 def run(system: str, load: float, reason: float, universities: int = 1, **steps: float) -> Run:

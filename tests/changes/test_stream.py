@@ -284,7 +284,7 @@ def test_unknown_names() -> None:
     db = reach()
     with pytest.raises(TidelogError, match=r"unknown policy 'dynamic'\n    .*fully-dynamic"):
         db.stream("", "dynamic")
-    with pytest.raises(TidelogError, match=r"no algorithm 'dread'\n    did you mean dred"):
+    with pytest.raises(TidelogError, match=r"unknown algorithm 'dread'\n    did you mean dred"):
         db.stream("", algorithm="dread")
     assert list(db.stream("")) == []
 

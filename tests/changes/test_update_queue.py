@@ -12,7 +12,7 @@ from tidelog import Database, FactChange
 from tidelog.changes.arrivals import PORTION as READ
 from tidelog.changes.policies.fully_dynamic import FullyDynamic
 from tidelog.changes.policies.policy import Arrived
-from tidelog.changes.policies.update_queue import PORTION, Taken, UpdateQueue
+from tidelog.changes.policies.update_queue import PORTION, StartedUpdate, UpdateQueue
 from tidelog.program.changes import Op
 from tidelog.transaction.core import Options
 
@@ -46,7 +46,7 @@ def test_the_last_change_of_a_fact_counts(schedule: list[Some | None], portion: 
                 {(n, row): op for n, mine in update.items() for row, op in mine.items()}
             )
             copied = {name: dict(mine) for name, mine in update.items()}
-            queue.add(Taken(Arrived(number, (), 0.0), 0.0), copied)
+            queue.add(StartedUpdate(Arrived(number, (), 0.0), 0.0), copied)
         elif queue:
             join()
     while queue:

@@ -401,7 +401,7 @@ def test_an_unknown_algorithm(cli: Cli) -> None:
     assert (code, out, err) == (
         2,
         "",
-        "error: there is no algorithm 'dread'\n    did you mean dred?\n",
+        "error: unknown algorithm 'dread'\n    did you mean dred?\n",
     )
 
 

@@ -162,7 +162,7 @@ def test_commands_may_be_shortened_and_end_the_session(cli: Cli) -> None:
         (":rules all", "error: :rules takes no argument"),
         (":undo", "error: changes are pending"),
         (":stats", "error: no update has been committed yet"),
-        (":algorithm dread", "error: there is no algorithm 'dread'"),
+        (":algorithm dread", "error: unknown algorithm 'dread'"),
     ],
 )
 def test_errors_keep_the_session_alive(cli: Cli, line: str, message: str) -> None:
@@ -194,7 +194,7 @@ def test_undo_waits_for_what_is_pending(cli: Cli) -> None:
     assert cli("repl", "reach.dl", stdin=":undo\n") == (
         2,
         "",
-        "error: there is no update to undo\n",
+        "error: nothing to undo\n",
     )
 
 

@@ -66,7 +66,7 @@ def test_apply(spark: SparkSession, cli: Cli, folder: Path) -> None:
     assert told[0]["strata"][-1]["place"] == "driver"
     assert told[0]["spark"]["jobs"] == 0
     assert cli(*begin, "--algorithm", "aged").err == (
-        "error: no algorithm 'aged' on Spark\n"
+        "error: the algorithm 'aged' is not available on Spark\n"
         "    expected one of auto, recompute, counting, dred, dredc, bf, bfc, dredc-mod, bfc-mod\n"
     )
 

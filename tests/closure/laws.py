@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.closure.histories import Pair, Words, words
-from tidelog.closure import components, graph, growing_arrays, reachability, row_arrays
+from tidelog.closure import components, digraph, growing_arrays, reachability, row_arrays
 from tidelog.program.diagnostics import LimitError
 
 Plain = Callable[[set[Pair]], Words]
@@ -46,7 +46,7 @@ class Allocator:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = -1
         self.new = growing_arrays.new
-        for module in (growing_arrays, row_arrays, components, graph, reachability):
+        for module in (growing_arrays, row_arrays, components, digraph, reachability):
             monkeypatch.setattr(module, "new", self)
 
     def __call__(self, *given: Any, **named: Any) -> Any:

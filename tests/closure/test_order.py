@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tidelog.closure.graph import HALF, in_order, turned
+from tidelog.closure.digraph import HALF, in_order, turned
 
 
 @pytest.mark.parametrize(("nodes", "edges"), [(0, 0), (1, 3), (40, 30), (40, 40), (40, 2000)])

@@ -25,7 +25,7 @@ def test_every_kernel_that_is_kept_knows_all_sources() -> None:
     files = [getattr(kernel._cache, "_cache_file", None) for kernel in kernel_group.KERNELS.all]
     kept = [file for file in files if file is not None]
     assert kept
-    assert len({file._source_stamp[1] for file in kept}) == 1
+    assert len({file._version[1] for file in kept}) == 1
 
 
 @pytest.mark.slow

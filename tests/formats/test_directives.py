@@ -261,7 +261,7 @@ def test_two_outputs_to_one_file(folder: Path) -> None:
         (".input edge file=x", "`.input` has no parameter `file`", "did you mean filename?"),
         (".input edge io=file", "`.input` has no parameter `io`", "did you mean IO?"),
         (".input edge red=1", "`.input` has no parameter `red`",
-         "there are IO, filename, name, delimiter, headers, compress, rfc4180, columns"),
+         "expected one of IO, filename, name, delimiter, headers, compress, rfc4180, columns"),
         (".input edge headers=yes", 'parameter `headers` cannot be "yes"', "write true or false"),
         (".output edge compress=1", 'parameter `compress` cannot be "1"', "write true or false"),
         (".input edge filename=a filename=b", "parameter `filename` is given twice",

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from tests.formats.reading import read_facts
 from tidelog.formats import fact_files
 from tidelog.formats.atomic_files import Staged
-from tidelog.formats.cells import float_text
 from tidelog.formats.fact_files import fact_lines
+from tidelog.formats.field_values import float_text
 from tidelog.formats.row_order import sorted_table
 from tidelog.program.diagnostics import DataError, Diagnostic, render
 from tidelog.program.rules import Relation

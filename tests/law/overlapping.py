@@ -15,7 +15,7 @@ from tests.law.histories import Facts, History, State, by_relation, history, out
 from tests.law.replay import LIMITS, check, difference, goes_wrong
 from tidelog import Database
 from tidelog.changes.policies.fully_dynamic import FullyDynamic
-from tidelog.changes.policies.look_ahead import Marking
+from tidelog.changes.policies.look_ahead import LookAhead
 from tidelog.changes.policies.policy import Arrived
 from tidelog.changes.policies.shared_transaction import SPELL
 from tidelog.program.changes import FactChange, RuleChange
@@ -129,7 +129,7 @@ def marked(told: History, algorithm: str, rng: Random) -> int:
         taken += 1
         return coming[taken - 1][0]
 
-    policy = Marking(database.core, look, Options(algorithm, limits=LIMITS))
+    policy = LookAhead(database.core, look, Options(algorithm, limits=LIMITS))
     while settled < len(coming):
         if not policy.busy:
             policy.take(coming[taken][0])

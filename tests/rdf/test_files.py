@@ -16,8 +16,9 @@ from rdflib.compare import isomorphic
 
 from tests.rdf.terms import TRIPLES
 from tidelog.program.diagnostics import TidelogError
+from tidelog.rdf.formats import ENDINGS, FORMATS
 from tidelog.rdf.rdf_terms import Triple
-from tidelog.rdf.readers import ENDINGS, FORMATS, Reader, expand
+from tidelog.rdf.readers import Reader, expand
 from tidelog.rdf.triple_columns import Columns
 from tidelog.rdf.writers import pieces, write
 
@@ -40,7 +41,7 @@ def as_text(triples: set[Triple], form: str) -> str:
     """Serialised by pyoxigraph, like a file of another tool."""
     lines = "".join(f"{s} {p} {o} .\n" for s, p, o in sorted(triples))
     quads = ox.parse(lines, ox.RdfFormat.N_TRIPLES)
-    return ox.serialize(quads, format=getattr(ox.RdfFormat, FORMATS[form])).decode()
+    return ox.serialize(quads, format=getattr(ox.RdfFormat, FORMATS[form].parser)).decode()
 
 
 @pytest.mark.parametrize("form", [f for f in FORMATS if f != "rdfxml"])

@@ -9,11 +9,11 @@ from functools import cache
 import pyoxigraph
 import pytest
 
+from bench.rdf import generate
+from bench.rdf.lubm import UB, Department
 from tests.rdf.bases import base
 from tests.rdf.notation import Triple
 from tests.rdf.routes import about_things, open_compiled, things
-from tidelog.rdf import generate
-from tidelog.rdf.lubm import UB, Department
 from tidelog.rdf.ontology_rules import compile
 from tidelog.rdf.vocabulary import TYPE
 

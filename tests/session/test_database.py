@@ -171,9 +171,9 @@ def test_names(db: Database) -> None:
     assert "e" in db
     assert "none" not in db
     assert set(db) == {"s", "n", "f", "u", "flag", "e", "path"}
-    with pytest.raises(TidelogError, match=r"^there is no relation nope; the program has "):
+    with pytest.raises(TidelogError, match=r"^error: unknown relation nope\n    the program has "):
         db.relation("nope")
-    with pytest.raises(TidelogError, match="there is no relation"):
+    with pytest.raises(TidelogError, match="unknown relation"):
         db.size("%1")
 
 

@@ -160,6 +160,17 @@ def test_aggregates_and_ranges(spark: SparkSession) -> None:
             'q(to_number("x")) :- p(_, _).',
             'to_number("x"): the string does not begin with a number',
         ),
+        # The value of a failing argument is passed on to Python functions.
+        (
+            'q(to_number("x") ^ 2) :- p(_, _).',
+            'to_number("x"): the string does not begin with a number',
+        ),
+        (
+            'q(to_number(sin(to_float(to_string(to_number("x")))))) :- p(_, _).',
+            'to_number("x"): the string does not begin with a number',
+        ),
+        ("q(x / y ^ 2) :- p(x, y).", "division by zero"),
+        ("q((x / y) ^ 2) :- p(x, y).", "division by zero"),
         ('q(x) :- p(x, _), s = cat("(?", "=a)"), match(s, "a").', '"(?=a)" is not supported'),
     ],
 )

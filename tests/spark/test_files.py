@@ -187,8 +187,8 @@ def test_other_formats_pass_through_by_name(spark: SparkSession, folder: Path) -
     for line, message, advice in (
         ('IO=csv, header=true, sep=","', "Encountered error while reading file", "its rows"),
         ('IO=delta, path="d"', "Failed to find the data source: delta", "spark.jars.packages"),
-        ('IO=table, table="none"', "there is no table none", "check the session's catalog"),
-        ('IO=table, table="text.x"', "there is no table text.x", "check the session's catalog"),
+        ('IO=table, table="none"', "unknown table none", "check the session's catalog"),
+        ('IO=table, table="text.x"', "unknown table text.x", "check the session's catalog"),
     ):
         os.makedirs("d", exist_ok=True)
         with pytest.raises(DataError) as caught:
@@ -262,7 +262,7 @@ def test_errors_in_a_line(spark: SparkSession) -> None:
         yield
 
     def explain(act: Any) -> str:
-        with pytest.raises(TidelogError) as caught, errors.told():
+        with pytest.raises(TidelogError) as caught, errors.translated():
             act()
         return str(caught.value)
 
@@ -275,7 +275,7 @@ def test_errors_in_a_line(spark: SparkSession) -> None:
     zero = explain(one.selectExpr("1 / id").collect)
     assert zero.startswith("error: Spark: Division by zero")
     assert "\n" not in zero
-    with pytest.raises(KeyError), errors.told():
+    with pytest.raises(KeyError), errors.translated():
         {}["mine"]
 
 

@@ -79,7 +79,7 @@ def test_a_rule_that_never_holds_comes_and_goes() -> None:
         ),
         (
             [tl.FactChange("+", "n", [1])],  # type: ignore[arg-type]
-            "error: a fact's row is a tuple; [1] is none",
+            "error: expected a fact's row as a tuple, got [1]",
         ),
     ],
 )
@@ -96,7 +96,10 @@ def test_what_is_no_change(changes: Any, message: str) -> None:
 def test_what_is_no_rule() -> None:
     db = tl.Database("n(2).")
     for not_a_rule in (None, 5):
-        with db.transaction() as tx, pytest.raises(tl.TidelogError, match="a rule is text"):
+        with (
+            db.transaction() as tx,
+            pytest.raises(tl.TidelogError, match="a rule as text"),
+        ):
             tx.remove_rule(not_a_rule)  # type: ignore[arg-type]
 
 

@@ -159,7 +159,7 @@ def test_functors_that_are_missing_are_told_before_anything_is_evaluated() -> No
         tl.TidelogError, match="the program declares no functor h\n    it declares f"
     ):
         opened(h=f)
-    with pytest.raises(tl.TidelogError, match="functor f is a function; 3 is none"):
+    with pytest.raises(tl.TidelogError, match="functor f must be a function, got 3"):
         opened(f=3)  # type: ignore[arg-type]
     db = tl.Database(PROGRAM.replace("q(@", "// "), FACTS)
     with pytest.raises(tl.ProgramError, match="functor f has no function"), db.transaction() as tx:

@@ -9,9 +9,9 @@ from typing import Any, BinaryIO
 
 from tidelog.changes.policies.policy import Arrived
 from tidelog.changes.reader_thread import END
-from tidelog.changes.sources import Input, open_input
+from tidelog.changes.sources import OpenSource, open_input
 from tidelog.control.limits import Limits, Watch, guarded, naming
-from tidelog.formats.byte_source import Distinct
+from tidelog.formats.byte_source import DistinctFacts
 from tidelog.formats.change_files import Format, Place
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import Commit, FactChange, RuleChange
@@ -55,7 +55,7 @@ class Arrivals:
         self._stdin = stdin
         self._format = format
         self._sources: Iterator[Any] = iter(source if _are_files(source) else [source])
-        self._input: Input | None = None
+        self._input: OpenSource | None = None
         self._changes: list[tuple[FactChange | RuleChange, Sources]] = []
         self._tentative: Rulebook | None = None  # the rules with the changes of the current update
         self._known: tuple[Rulebook | None, Mapping[str, Relation]] = (None, {})
@@ -67,7 +67,7 @@ class Arrivals:
         """Stop in an update that is larger or takes longer to read."""
         self._limits = limits
         self._watch = Watch(limits, lambda: 0)
-        self._inserted = Distinct(limits.max_facts)
+        self._inserted = DistinctFacts(limits.max_facts)
 
     @property
     def waiting(self) -> int:
@@ -111,7 +111,7 @@ class Arrivals:
         self.ended = True
         return None
 
-    def _open(self) -> Input | None:
+    def _open(self) -> OpenSource | None:
         for source in self._sources:
             if isinstance(source, Path | Place):
                 self.name = str(source) if isinstance(source, Path) else source.name
@@ -121,7 +121,7 @@ class Arrivals:
             return self._input
         return None
 
-    def _next(self, at: Input) -> Any:
+    def _next(self, at: OpenSource) -> Any:
         """The next change, None if it is not there yet, or END."""
         if not at.at_once:
             return next(at.changes, END)
@@ -148,7 +148,7 @@ class Arrivals:
                 last[change.relation, change.row] = change.op
         return list(last.values()).count("+")
 
-    def _whole(self, at: Input) -> Arrived:
+    def _whole(self, at: OpenSource) -> Arrived:
         self.given += 1
         at.given += 1
         now = perf_counter()
@@ -159,7 +159,7 @@ class Arrivals:
         changes, seconds = tuple(self._changes), now - self._watch.began
         update = Arrived(self.given, changes, arrived, rules, self.name, seconds)
         self._changes, self._tentative = [], None
-        self._inserted = Distinct(self._limits.max_facts)
+        self._inserted = DistinctFacts(self._limits.max_facts)
         return update
 
     def _add(self, change: FactChange | RuleChange, sources: Sources) -> None:

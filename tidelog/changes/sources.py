@@ -39,9 +39,9 @@ from tidelog.formats.change_files import (
 )
 from tidelog.formats.frames import to_table
 from tidelog.formats.sockets import TCP, connect
-from tidelog.plan.draft import did_you_mean
 from tidelog.program.changes import Change, Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import TidelogError
+from tidelog.program.suggestions import suggestion
 from tidelog.text.change_notation import Relations
 from tidelog.text.fact_rows import fitting
 from tidelog.transaction.refusals import no_relation, no_row
@@ -52,7 +52,7 @@ SOCKET = "<socket>"
 SLICE = 0.2  # seconds between two checks whether the source was closed
 
 
-class Feed(Protocol):
+class ItemFeed(Protocol):
     """Items that may not have arrived yet; see `Pump`."""
 
     at: float
@@ -64,12 +64,12 @@ class Feed(Protocol):
 
 
 @dataclass(slots=True)
-class Input:
+class OpenSource:
     """A source that is read: its changes, and None where the next has not arrived yet."""
 
     name: str
     changes: Iterator[Sourced | None]
-    feed: Feed | None = None  # None if the source never waits
+    feed: ItemFeed | None = None  # None if the source never waits
     given: int = 0  # updates read so far
     at_once: bool = False  # whether it is read as a whole before its first change
 
@@ -79,10 +79,10 @@ def open_input(
     relations: Relations,
     stdin: BinaryIO | None = None,
     format: Format | None = None,
-) -> Input:
+) -> OpenSource:
     """Open a source of any kind; `format` applies to those that consist of bytes."""
     if format is not None and format not in FORMATS:
-        advice = did_you_mean(str(format), FORMATS, f"known formats: {', '.join(FORMATS)}")
+        advice = suggestion(str(format), FORMATS)
         raise TidelogError(f"error: unknown format {format!r}\n    {advice}")
     if isinstance(source, str) and source.startswith(TCP) and "\n" not in source:
         source = place_of(source, format)
@@ -102,13 +102,13 @@ def open_input(
             "error: format applies only to paths, binary streams and connections\n    leave it out"
         )
     if isinstance(source, str):
-        return Input(TEXT, read_notation([source] if source else [], TEXT, relations))
+        return OpenSource(TEXT, read_notation([source] if source else [], TEXT, relations))
     if isinstance(source, queue.Queue | queue.SimpleQueue):
-        feed: Feed = FromQueue(source)
-        return Input("<queue>", _values(feed, relations), feed)
+        feed: ItemFeed = FromQueue(source)
+        return OpenSource("<queue>", _values(feed, relations), feed)
     if isinstance(source, Iterable) and not isinstance(source, bytes | bytearray):
         feed = Listed(source) if isinstance(source, Sized) else Pump(lambda _: iter(source), _ends)
-        return Input("<updates>", _values(feed, relations), feed)
+        return OpenSource("<updates>", _values(feed, relations), feed)
     raise TidelogError(
         f"error: expected a source of updates, got {source!r}\n"
         "    give text, a Path, a binary stream, a socket, a queue or an iterable of updates"
@@ -124,7 +124,7 @@ def _nameless(name: str, format: Format | None) -> Place:
     return place
 
 
-def _placed(place: Place, relations: Relations, stdin: BinaryIO | None) -> Input:
+def _placed(place: Place, relations: Relations, stdin: BinaryIO | None) -> OpenSource:
     address = place.address
     if address is not None:
         return _pumped(
@@ -134,20 +134,20 @@ def _placed(place: Place, relations: Relations, stdin: BinaryIO | None) -> Input
         return _streamed(place, stdin, relations)
     if not place.is_table and _is_pipe(place.path):
         return _pumped(place, from_pipe(place.path), relations)
-    return Input(place.name, read_changes(place, relations, stdin), at_once=place.is_table)
+    return OpenSource(place.name, read_changes(place, relations, stdin), at_once=place.is_table)
 
 
-def _streamed(place: Place, stream: BinaryIO, relations: Relations) -> Input:
+def _streamed(place: Place, stream: BinaryIO, relations: Relations) -> OpenSource:
     if isinstance(stream, io.BytesIO) or _is_file(stream):
         changes = read_pieces(read_from(stream), place, relations)
-        return Input(place.name, changes, at_once=place.is_table)
+        return OpenSource(place.name, changes, at_once=place.is_table)
     return _pumped(place, from_stream(stream), relations)
 
 
-def _pumped(place: Place, items: Any, relations: Relations) -> Input:
+def _pumped(place: Place, items: Any, relations: Relations) -> OpenSource:
     pump = Pump(items, commits)
     changes = read_pieces(pump.pieces(), place, relations)
-    return Input(place.name, changes, pump, at_once=place.is_table)
+    return OpenSource(place.name, changes, pump, at_once=place.is_table)
 
 
 def _is_pipe(path: str) -> bool:
@@ -169,7 +169,7 @@ def _is_file(stream: BinaryIO) -> bool:
 # Updates given as values.
 
 
-def _values(feed: Feed, relations: Relations) -> Iterator[Sourced | None]:
+def _values(feed: ItemFeed, relations: Relations) -> Iterator[Sourced | None]:
     """Items are updates (lists of changes, or text), or single changes with `Commit`."""
     while (item := feed.get()) is not END:
         if item is NOTHING:

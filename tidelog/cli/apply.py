@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from tidelog.changes import NAMES
 from tidelog.cli import arguments
-from tidelog.cli.open_database import open_database, progress_of, refuse_stdin, warn, write_all
-from tidelog.cli.run_files import Files, decide, output_folder
+from tidelog.cli.open_database import files_of, open_database, refuse_stdin, warn, write_all
+from tidelog.cli.run_files import Files, output_folder
 from tidelog.cli.stream_status import Live
 from tidelog.cli.terminal import Interrupted, Unread, fault, say, stdin, stdout
 from tidelog.cli.update_reports import Reports
@@ -99,15 +99,8 @@ def main(options: argparse.Namespace) -> int:
     places = [place_of(name, options.format) for name in options.changes]
     _refuse_two_readers(options, places)
     accepted = accept(read_program(options.program, stdin(), **arguments.reading(options)))
-    files = decide(
-        accepted,
-        options.facts,
-        options.output,
-        program=options.program,
-        changes=[place.path for place in places if not place.live],
-        allow_paths=options.allow_paths,
-        spark=options.engine == "spark",
-    )
+    read = [place.path for place in places if not place.live]
+    files = files_of(accepted, options, options.facts, options.output, read)
     if any(place.live for place in places):
         refuse_stdin(accepted, files, "the standard input holds changes")
     reports = Reports(options, places, accepted, files)
@@ -118,7 +111,7 @@ def main(options: argparse.Namespace) -> int:
         require_writable(files.outputs, sources=accepted.sources)
         database = _opened(accepted, files, options)
         with (
-            Live(type(progress_of(options))) as live,
+            Live(arguments.traits(options).progress) as live,
             _streamed(database, places, options, live) as stream,
             _reporting(stream, reports, files),
         ):

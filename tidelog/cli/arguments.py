@@ -6,20 +6,44 @@ import argparse
 import os
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from tidelog.control.limits import Limits
+from tidelog.control.progress import Progress, RoundProgress
 from tidelog.session import ENGINES
 
 if TYPE_CHECKING:
-    from tidelog.session.backends import Place
+    from tidelog.session.backends import EngineChoice
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _MACRO = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 Number = TypeVar("Number", int, float)
 STRATEGIES = ("auto", "driver", "pivot", "components", "shuffle", "frames")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineTraits:
+    """What commands do differently with an engine."""
+
+    own_options: tuple[str, ...]  # that no other engine has
+    own_formats: bool = False  # may directives name formats that only this engine has?
+    by_demand: bool = False  # are relations derived only as far as outputs need them?
+    progress: type[Progress] = Progress
+
+
+TRAITS = {
+    "local": EngineTraits(("profile", "goal"), by_demand=True),
+    "spark": EngineTraits(
+        ("strategy", "driver_facts", "master", "conf"), own_formats=True, progress=RoundProgress
+    ),
+}
+
+
+def traits(options: argparse.Namespace) -> EngineTraits:
+    return TRAITS[options.engine]
 
 
 def add_program(parser: argparse.ArgumentParser, many: bool = False) -> None:
@@ -214,31 +238,29 @@ def setting(text: str) -> tuple[str, str]:
 
 def settle_engine(options: argparse.Namespace) -> None:
     """Refuse options that the chosen engine does not have."""
+    for engine, its in TRAITS.items():
+        for name in its.own_options if engine != options.engine else ():
+            if getattr(options, name, None) not in (None, []):
+                option = f"--{name.replace('_', '-')}"
+                options.parser.error(f"argument {option}: only with --engine {engine}")
     if options.engine == "spark":
-        if getattr(options, "profile", None) is not None:
-            options.parser.error("argument --profile: only with --engine local")
         from tidelog.spark import check_algorithm
 
         check_algorithm(getattr(options, "algorithm", "auto"))  # before Spark is started
-        return
-    for name in ("strategy", "driver_facts", "master", "conf"):
-        if getattr(options, name, None) not in (None, []):
-            option = f"--{name.replace('_', '-')}"
-            options.parser.error(f"argument {option}: only with --engine spark")
 
 
-def place(options: argparse.Namespace) -> Place | None:
+def place(options: argparse.Namespace) -> EngineChoice | None:
     """Start Spark if it is chosen; None for the local engine."""
     if options.engine == "local":
         return None
-    from tidelog.session.backends import Place
+    from tidelog.session.backends import EngineChoice
     from tidelog.spark.session import session
 
     settings = dict(options.conf)
     name = "program" if options.program == "-" else Path(options.program).name
     master = options.master or settings.pop("spark.master", None) or usual_master()
     spark = session(master, f"tidelog {name}", settings)
-    return Place("spark", spark, options.strategy or "auto", options.driver_facts)
+    return EngineChoice("spark", spark, options.strategy or "auto", options.driver_facts)
 
 
 def usual_master() -> str | None:

@@ -110,7 +110,7 @@ def java_and_spark() -> Iterator[Finding]:
     if usable is not None:
         yield "Java", f"{usable.version} ({usable.path}, {_named_by(usable)})", ""
     elif seen:
-        unusable = f"{seen[0].path} is {java.told(seen[0])}"
+        unusable = f"{seen[0].path} is {java.described(seen[0])}"
         yield "Java", unusable, f"Spark needs Java {java.NEEDED} or later: {java.ADVICE}"
     else:
         yield "Java", "not found", f"needed for Spark only: {java.ADVICE}"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tidelog.cli import arguments
 from tidelog.cli.functor_files import functors_of
-from tidelog.cli.open_database import announce, facts_of, place_of, progress_of
+from tidelog.cli.open_database import facts_of, place_of
 from tidelog.cli.run_files import Files
 from tidelog.cli.terminal import Interrupted, out
 from tidelog.plan.accept import Accepted
@@ -30,12 +30,6 @@ def add_goal(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-def settle_goal(options: argparse.Namespace) -> None:
-    """Refuse options that goals do not allow."""
-    if options.goal and options.engine == "spark":
-        options.parser.error("argument --goal: only with --engine local")
-
-
 def questions(accepted: Accepted, options: argparse.Namespace) -> list[Question]:
     asked = [text.rstrip().removesuffix(".") for text in options.goal]
     return [compile_question(text, accepted.typed, i) for i, text in enumerate(asked)]
@@ -54,15 +48,14 @@ def answer(accepted: Accepted, files: Files, options: argparse.Namespace) -> int
     """Print the answers."""
     from tidelog.cli.prompt import show_answer
     from tidelog.session.database import Database
-    from tidelog.session.views import Answer
+    from tidelog.session.relation_views import Answer
 
     functors = functors_of(accepted, options)
     asked = questions(accepted, options)
     goals, files = narrowed(accepted, files, asked)
-    announce(options)
     place = place_of(files, options)
     try:
-        with progress_of(options) as progress:
+        with arguments.traits(options).progress() as progress:
             database = Database.of(
                 goals,
                 facts_of(goals, files, options.max_facts),

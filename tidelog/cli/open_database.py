@@ -9,21 +9,41 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tidelog.cli import arguments
 from tidelog.cli.functor_files import functors_of
-from tidelog.cli.run_files import Files
+from tidelog.cli.run_files import Files, decide
 from tidelog.cli.terminal import close_ears, say, stdin
-from tidelog.control.progress import Progress, RoundProgress
 from tidelog.control.terminal import is_terminal
 from tidelog.plan.accept import Accepted
 from tidelog.program.diagnostics import Diagnostic, ProgramError, render
 
 if TYPE_CHECKING:
-    from tidelog.session.backends import Place
+    from tidelog.session.backends import EngineChoice
     from tidelog.session.database import Database
     from tidelog.transaction.backend import Backend
 
 
-def place_of(files: Files, options: argparse.Namespace) -> Place | None:
+def files_of(
+    accepted: Accepted,
+    options: argparse.Namespace,
+    facts: str,
+    output: str = "-",
+    changes: Iterable[str] = (),
+) -> Files:
+    """The files that the program's directives name, with the engine that the options choose."""
+    return decide(
+        accepted,
+        facts,
+        output,
+        program=options.program,
+        changes=changes,
+        allow_paths=options.allow_paths,
+        spark=arguments.traits(options).own_formats,
+    )
+
+
+def place_of(files: Files, options: argparse.Namespace) -> EngineChoice | None:
     """The engine to use; checks that Spark can write the outputs."""
+    if options.engine == "spark" and is_terminal(sys.stderr):
+        say("starting Spark")  # which takes a while
     place = arguments.place(options)
     if place is not None and place.spark is not None:
         from tidelog.spark.outputs import require_lasting
@@ -41,18 +61,13 @@ def facts_of(
     )
 
 
-def progress_of(options: argparse.Namespace) -> Progress:
-    return RoundProgress() if options.engine == "spark" else Progress()
-
-
 def open_database(accepted: Accepted, files: Files, options: argparse.Namespace) -> Database:
     """Evaluate the program with its facts, within the limits that the options set."""
     from tidelog.session.database import Database
 
     functors = functors_of(accepted, options)
-    announce(options)
     place = place_of(files, options)
-    with progress_of(options) as progress:
+    with arguments.traits(options).progress() as progress:
         return Database.of(
             accepted,
             facts_of(accepted, files, options.max_facts),
@@ -75,12 +90,6 @@ def write_all(
     )
     close_ears()
     return warnings
-
-
-def announce(options: argparse.Namespace) -> None:
-    """Print at a terminal that Spark is starting, which takes a while."""
-    if options.engine == "spark" and is_terminal(sys.stderr):
-        say("starting Spark")
 
 
 def warn(accepted: Accepted) -> None:

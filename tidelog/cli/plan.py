@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.cli import arguments, goal_queries
 from tidelog.cli.functor_files import functors_of
-from tidelog.cli.open_database import facts_of, progress_of
-from tidelog.cli.run_files import decide
+from tidelog.cli.open_database import facts_of, files_of
 from tidelog.cli.terminal import out, stdin
 from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.plan.accept import Accepted, accept, read_program
@@ -63,7 +62,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     arguments.settle_engine(options)
-    goal_queries.settle_goal(options)
     parsed = read_program(options.program, stdin(), **arguments.reading(options))
     accepted = accept(parsed, unfold=True)
     if options.goal:
@@ -92,14 +90,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _of_goals(accepted: Accepted, options: argparse.Namespace) -> Accepted:
     """The program that answers the queries."""
-    files = decide(
-        accepted,
-        options.facts or ".",
-        "-",
-        program=options.program,
-        allow_paths=options.allow_paths,
-        spark=options.engine == "spark",
-    )
+    files = files_of(accepted, options, options.facts or ".")
     found, _ = goal_queries.narrowed(accepted, files, goal_queries.questions(accepted, options))
     read = tuple(d for d in accepted.checked.directives if d.relation in found.checked.relations)
     checked = replace(goal_queries.spelled(found.checked), directives=read)
@@ -117,10 +108,10 @@ class PlanDetails:
 
 
 def _orders(accepted: Accepted, options: argparse.Namespace) -> PlanDetails:
-    from tidelog.session.backends import Place
+    from tidelog.session.backends import EngineChoice
 
     if options.facts is None:
-        store = Place().open(accepted, "auto", modules=True).store
+        store = EngineChoice().open(accepted, "auto", modules=True).store
         for relation in accepted.checked.relations.values():
             store.declare(relation)
         orders = store.join_orders
@@ -131,13 +122,13 @@ def _orders(accepted: Accepted, options: argparse.Namespace) -> PlanDetails:
 
 def _on_spark(accepted: Accepted, options: argparse.Namespace) -> PlanDetails:
     """Placements; without facts, Spark is not started."""
-    from tidelog.spark.preview import options_of, planned, told_of
+    from tidelog.spark.preview import options_of, placement_of, planned
 
     if options.facts is not None:
         database = _evaluated(accepted, options)
-        told = database.core.backend.places
-        assert told is not None
-        return PlanDetails(database.size, place=lambda stratum: told_of(told, stratum))
+        places = database.core.backend.places
+        assert places is not None
+        return PlanDetails(database.size, place=lambda stratum: placement_of(places, stratum))
     asked = options_of(options.strategy, options.driver_facts)
     relations = accepted.checked.relations
     return PlanDetails(None, place=lambda stratum: planned(stratum, relations, asked))
@@ -146,16 +137,9 @@ def _on_spark(accepted: Accepted, options: argparse.Namespace) -> PlanDetails:
 def _evaluated(accepted: Accepted, options: argparse.Namespace) -> Database:
     from tidelog.session.database import Database
 
-    files = decide(
-        accepted,
-        options.facts,
-        "-",
-        program=options.program,
-        allow_paths=options.allow_paths,
-        spark=options.engine == "spark",
-    )
+    files = files_of(accepted, options, options.facts)
     place = arguments.place(options)
-    with progress_of(options) as progress:
+    with arguments.traits(options).progress() as progress:
         return Database.of(
             accepted,
             facts_of(accepted, files, options.max_facts),

@@ -20,7 +20,7 @@ from tidelog.text.fact_rows import signature
 if TYPE_CHECKING:
     from tidelog.changes.apply import Applied
     from tidelog.session.database import Database
-    from tidelog.session.views import Answer
+    from tidelog.session.relation_views import Answer
 
 FILE = "<input>"
 _COMMAND = re.compile(r"\s*:[a-z]")  # a rule may continue with `:- …` on the next line
@@ -49,7 +49,7 @@ commit.                                 apply the changes, and show the delta
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class UndoableUpdate:
     """An update that was committed, and the changes that would undo it."""
 
     number: int
@@ -68,8 +68,8 @@ class Session:
         self._shown = shown
         self._changes = Changes(FILE, self.pending.relations, EXAMPLE)
         self._query: str | None = None
-        self._past: list[Past] = []
-        self._undoable: list[Past] = []
+        self._past: list[UndoableUpdate] = []
+        self._undoable: list[UndoableUpdate] = []
 
     @property
     def database(self) -> Database:
@@ -158,7 +158,7 @@ class Session:
         except TidelogError as error:
             raise TidelogError(f"{fault(str(error))}\n    note: {lost}") from None
         inverse = [*facts, *self._rules_back(rules)]
-        past = Past(len(self._past) + 1, by, changes, done, inverse)
+        past = UndoableUpdate(len(self._past) + 1, by, changes, done, inverse)
         self._past.append(past)
         if by == "commit":
             self._undoable.append(past)
@@ -246,7 +246,7 @@ class Session:
         if self.pending.changes:
             raise TidelogError("error: changes are pending\n    commit. them, or :rollback first")
         if not self._undoable:
-            raise TidelogError("error: there is no update to undo")
+            raise TidelogError("error: nothing to undo")
         past = self._undoable.pop()
         try:
             for change in past.inverse:

@@ -18,11 +18,11 @@ from tidelog.control.progress import Progress
 from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.formats.line_reader import pieces_of, whole_lines
 from tidelog.program.diagnostics import TidelogError, during, plural
-from tidelog.rdf import generate, writers
-from tidelog.rdf.patch import Form, PatchReader, PatchUpdate, form_of, text_of
+from tidelog.rdf import writers
+from tidelog.rdf.change_text import Form, PatchReader, PatchUpdate, form_of, text_of
+from tidelog.rdf.formats import FORMATS
 from tidelog.rdf.profiles import PROFILES, short
-from tidelog.rdf.readers import BLANK_NODES, FORMATS, expand
-from tidelog.rdf.triple_columns import Columns
+from tidelog.rdf.readers import BLANK_NODES, expand
 
 if TYPE_CHECKING:
     from tidelog.rdf.graph import Graph
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Derive the consequences of RDF by RDFS or OWL 2 RL and write them (materialise); apply changes of
-data and ontology, and show what they change (apply); look for contradictions (check); or generate
-test data (generate). Reads N-Triples, Turtle, N-Quads, TriG, RDF/XML and JSON-LD. Exit codes:
-0 fine, 1 a check found contradictions, 2 bad input, 130 interrupted."""
+data and ontology, and show what they change (apply); or look for contradictions (check). Reads
+N-Triples, Turtle, N-Quads, TriG, RDF/XML and JSON-LD. Exit codes: 0 fine, 1 a check found
+contradictions, 2 bad input, 130 interrupted."""
 EXAMPLE = """\
 example:
   $ tidelog rdf materialise people.ttl more/ --ontology family.ttl --profile owl2rl -o all.nt
@@ -43,7 +43,6 @@ example:
   $ tidelog rdf apply people.ttl today.rdfp --ontology family.ttl --deltas -
   $ follow-a-log | tidelog rdf apply people.ttl - --ontology family.ttl --deltas -
   $ tidelog rdf check people.ttl --ontology family.ttl --profile owl2rl
-  $ tidelog rdf generate lubm --universities 2 -o lubm.nt.gz
 
 DATA are files, folders or globs, or - for the standard input. File names give the format: .nt,
 .ttl, .nq, .trig, .rdf, .owl or .jsonld, also with .gz. CHANGES are RDF Patch or signed
@@ -58,14 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "action",
         metavar="ACTION",
         choices=tuple(_ACTIONS),
-        help="materialise DATA…, apply DATA… CHANGES, check DATA…, or generate KIND, which is "
-        "lubm, clique or skos",
+        help="materialise DATA…, apply DATA… CHANGES, or check DATA…",
     )
-    parser.add_argument("files", metavar="FILE", nargs="+", help="DATA, CHANGES or KIND")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="DATA or CHANGES")
     _add_reasoning(parser)
     _add_reading(parser)
     _add_writing(parser)
-    _add_generating(parser)
     arguments.add_limits(parser)
 
 
@@ -123,7 +120,7 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="FILE",
         help="write all triples to FILE (.nt, .nt.gz, .ttl, .ttl.gz or .parquet); - prints them as "
-        "N-Triples; for generate also a folder, for facts",
+        "N-Triples",
     )
     parser.add_argument(
         "--deltas",
@@ -145,27 +142,11 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_generating(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("generated data")
-    counts = {
-        "universities": "lubm: number of universities, about 100,000 triples each (1 unless given)",
-        "cliques": "clique: number of cliques (1 unless given)",
-        "size": "clique: terms in each (100 unless given)",
-        "depth": "skos: levels of concepts (6 unless given)",
-        "branches": "skos: narrower concepts of each concept (4 unless given)",
-    }
-    for name, about in counts.items():
-        group.add_argument(f"--{name}", metavar="N", type=arguments.count, help=about)
-    group.add_argument("--seed", metavar="N", type=int, help="the random seed (0 unless given)")
-
-
 _ONLY = {
     "deltas": ("apply",),
     "strict": ("apply",),
-    "output": ("materialise", "apply", "generate"),
+    "output": ("materialise", "apply"),
     "stats": ("materialise", "apply"),
-    **dict.fromkeys(("universities", "cliques", "size", "depth", "branches"), ("generate",)),
-    "seed": ("generate",),
 }
 
 
@@ -237,50 +218,11 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
-def _generate(options: argparse.Namespace) -> int:
-    if len(options.files) != 1 or options.files[0] not in _KINDS:
-        options.parser.error(f"generate takes one of {', '.join(_KINDS)}")
-    if options.output is None:
-        options.parser.error(f"{options.action} requires -o FILE")
-    make, wanted = _KINDS[options.files[0]]
-    unused = {name for _, names in _KINDS.values() for name in names.values()}
-    for name in sorted(unused - {*wanted.values()}):
-        if getattr(options, name) is not None:
-            options.parser.error(f"argument --{name}: not with {options.files[0]}")
-    given = {key: getattr(options, name) for key, name in (*wanted.items(), ("seed", "seed"))}
-    triples = make(**{key: value for key, value in given.items() if value is not None})
-    if os.path.isdir(options.output):
-        _write_facts(options.output, generate.facts(triples))
-    elif options.output == "-":
-        stdout().writelines(writers.pieces(Columns.of(triples), "ntriples"))
-    else:
-        writers.check(options.output)
-        writers.write(options.output, Columns.of(triples))
-    return 0
-
-
-# What makes each kind, and the options that its arguments are called on the command line.
-_KINDS: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
-    "lubm": (generate.lubm, {"universities": "universities"}),
-    "clique": (generate.cliques, {"count": "cliques", "size": "size"}),
-    "skos": (generate.skos, {"depth": "depth", "branches": "branches"}),
-}
 _ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
     "materialise": _materialise,
     "apply": _apply,
     "check": _check,
-    "generate": _generate,
 }
-
-
-def _write_facts(folder: str, facts: dict[str, list[tuple[str, ...]]]) -> None:
-    """A file of facts for each class and property; terms have no tabs or line ends in them."""
-    with Staged() as staged:
-        for name, rows in facts.items():
-            text = "".join("\t".join(row) + "\n" for row in rows)
-            path = os.path.join(folder, f"{name}.facts")
-            staged.write(path, [text.encode()], compress=False)
-        staged.commit()
 
 
 # Opening and writing.

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tidelog.cli import arguments, completion
-from tidelog.cli.open_database import open_database, refuse_stdin, warn
-from tidelog.cli.run_files import decide
+from tidelog.cli.open_database import files_of, open_database, refuse_stdin, warn
 from tidelog.cli.terminal import Interrupted, say, stdin
 from tidelog.control.terminal import is_terminal
 from tidelog.formats.line_reader import pieces_of, whole_lines
@@ -52,8 +51,7 @@ def main(options: argparse.Namespace) -> int:
     if options.program == "-":
         raise TidelogError("error: the session uses the standard input\n    name a program file")
     accepted = accept(read_program(options.program, None, **arguments.reading(options)))
-    on_spark = options.engine == "spark"
-    files = decide(accepted, options.facts, "-", allow_paths=options.allow_paths, spark=on_spark)
+    files = files_of(accepted, options, options.facts)
     refuse_stdin(accepted, files, "the session uses the standard input")
     if not options.no_warnings:
         warn(accepted)

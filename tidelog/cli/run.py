@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from tidelog.cli import arguments, goal_queries
 from tidelog.cli.functor_files import functors_of
-from tidelog.cli.open_database import announce, facts_of, place_of, progress_of, write_all
-from tidelog.cli.run_files import Files, decide, output_folder
+from tidelog.cli.open_database import facts_of, files_of, place_of, write_all
+from tidelog.cli.run_files import Files, output_folder
 from tidelog.cli.terminal import Interrupted, out, say, stdin, stdout
 from tidelog.control.limits import Watch, guarded
 from tidelog.formats.atomic_files import Staged, check_target
@@ -85,21 +85,13 @@ def main(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     _settle_arguments(options)
     arguments.settle_engine(options)
-    goal_queries.settle_goal(options)
     parsed = read_program(options.program, stdin(), **arguments.reading(options))
     accepted = accept(parsed, unfold=True)
     if options.check and accepted.checked.limits:
         raise TidelogError(
             "error: --check compares whole evaluations, and .limitsize ends one early"
         )
-    files = decide(
-        accepted,
-        options.facts,
-        options.output,
-        program=options.program,
-        allow_paths=options.allow_paths,
-        spark=options.engine == "spark",
-    )
+    files = files_of(accepted, options, options.facts, options.output)
     if options.goal:
         return goal_queries.answer(accepted, files, options)
     if not options.no_warnings:
@@ -137,18 +129,17 @@ def _evaluate(
     functors = functors_of(accepted, options)
     asked = {each.relation.name for each in files.outputs}
     whole = accepted
-    if options.engine == "local":
+    if arguments.traits(options).by_demand:
         accepted = for_outputs(accepted, asked, {each.relation.name for each in files.inputs})
     narrowed = whole is not accepted
     if narrowed:
         read = [each for each in files.inputs if each.relation.name in accepted.checked.relations]
         files = Files(tuple(read), files.outputs)
-    announce(options)
     limits = arguments.limits(options)
     place = place_of(files, options)
     read_facts = facts_of(accepted, files, options.max_facts)
     kept: list[tuple[str, Table]] | None = [] if options.check and place is None else None
-    with progress_of(options) as progress:
+    with arguments.traits(options).progress() as progress:
         database = Database.of(
             accepted,
             read_facts if kept is None else lambda backend: _keeping(read_facts(backend), kept),

@@ -44,8 +44,8 @@ def out(text: str) -> None:
 def fault(message: str) -> str:
     """The message, with `error:` in front unless it has that.
 
-    >>> fault("there is no relation p")
-    'error: there is no relation p'
+    >>> fault("unknown relation p")
+    'error: unknown relation p'
     >>> fault("p.dl:1:1: error: no")
     'p.dl:1:1: error: no'
     """

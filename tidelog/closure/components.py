@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tidelog.closure.graph import HALF, Graph, Ways, turned
+from tidelog.closure.digraph import HALF, Graph, Ways, turned
 from tidelog.closure.growing_arrays import NO_PAIRS, Pairs, as_pairs, grown, new
 from tidelog.closure.kernels import classes as kernels
 from tidelog.closure.row_arrays import Numbers, Scratch

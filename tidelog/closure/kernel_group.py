@@ -32,7 +32,7 @@ MODULES = (
 
 def _types() -> Types:
     from tidelog.closure.components import Classes, Plan
-    from tidelog.closure.graph import Lists
+    from tidelog.closure.digraph import Lists
     from tidelog.closure.row_arrays import Queue, Rows, Scratch
 
     small, wide, marks = int32[::1], int64[::1], uint8[::1]

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tidelog.closure.graph import HALF, Graph, Ways, turned
+from tidelog.closure.digraph import HALF, Graph, Ways, turned
 from tidelog.closure.growing_arrays import NO_PAIRS, Pairs, as_pairs, new
 from tidelog.closure.kernels import (
     edge_deletion,

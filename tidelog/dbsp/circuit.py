@@ -115,7 +115,7 @@ class Circuit:
         if name in self._inputs:
             raise ValueError(f"there is an input {name} already")
         if not isinstance(width, int) or width < 0:
-            raise ValueError(f"an input has a number of columns; {width!r} is none")
+            raise ValueError(f"expected a number of columns, got {width!r}")
         self._inputs[name] = self._source(width, self._clock)
         return self._inputs[name]
 
@@ -177,7 +177,7 @@ class Circuit:
         self._check_whole()
         for name, change in changes.items():
             if name not in self._inputs:
-                raise ValueError(f"there is no input {name}; there are: {', '.join(self._inputs)}")
+                raise ValueError(f"unknown input {name}; known: {', '.join(self._inputs)}")
             if not isinstance(change, ZSet):
                 raise TypeError(f"the change of {name} is no Z-set: see ZSet.of")
             width = self._inputs[name].width

@@ -38,7 +38,7 @@ def some_of(columns: Iterable[int], width: int) -> tuple[int, ...]:
     found = tuple(columns)
     for column in found:
         if not 0 <= column < width:
-            raise ValueError(f"there is no column {column}: rows have {width}, counted from 0")
+            raise ValueError(f"column {column} is out of range: rows have {width}, counted from 0")
     return found
 
 

@@ -10,13 +10,13 @@ from tidelog.engine.abilities import (
     FactAges,
     JoinOrders,
     Measure,
-    OverlappingUpdates,
     OwnEvaluation,
     PartialCommits,
     Profiles,
     ProofSearch,
     Rounds,
     Scratch,
+    UpdateSets,
 )
 from tidelog.engine.engine import Counters, Engine, OverlapEngine, ValueIds
 from tidelog.engine.evaluators import Evaluators
@@ -38,7 +38,6 @@ __all__ = [
     "Measure",
     "OverlapEngine",
     "OverlapStore",
-    "OverlappingUpdates",
     "OwnEvaluation",
     "PartialCommits",
     "Profiles",
@@ -51,6 +50,7 @@ __all__ = [
     "Split",
     "Store",
     "Taken",
+    "UpdateSets",
     "ValueIds",
     "View",
 ]

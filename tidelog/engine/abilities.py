@@ -75,7 +75,7 @@ class OwnEvaluation(Protocol):
         nothing is done, if it is not one of these strata."""
 
 
-class OverlappingUpdates(Protocol):
+class UpdateSets(Protocol):
     """Keeps facts apart that belong to different updates under way."""
 
     def odd(self, saved: Sequence[Saved]) -> FactSet:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.engine.abilities import FactAges, OverlappingUpdates, OwnEvaluation, ProofSearch
+from tidelog.engine.abilities import FactAges, OwnEvaluation, ProofSearch, UpdateSets
 from tidelog.engine.evaluators import Evaluators
 from tidelog.engine.sets import Counter, FactSet, Ids, Sets, Taken, View
 from tidelog.program.rules import Relation, Rule
@@ -96,5 +96,5 @@ class Engine(Sets, Evaluators, Counters, ValueIds, Protocol):
         it now and were not taken."""
 
 
-class OverlapEngine(Engine, OverlappingUpdates, Protocol):
+class OverlapEngine(Engine, UpdateSets, Protocol):
     """An engine on which updates may overlap."""

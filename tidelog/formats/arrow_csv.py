@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.formats.cells import PARSERS, CellFault
+from tidelog.formats.field_values import PARSERS, CellFault
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind
 from tidelog.program.table import DTYPES, Column, SymbolColumn, Table

@@ -35,7 +35,7 @@ class Bounds:
     max_facts: int | None = None
 
 
-class Distinct:
+class DistinctFacts:
     """Refuses more than `most` distinct facts from a source that need not end.
 
     They are counted whenever the number of rows has doubled, so that counting stays cheap.

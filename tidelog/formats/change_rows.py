@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from itertools import islice
 
-from tidelog.formats.cells import float_text
+from tidelog.formats.field_values import float_text
 from tidelog.formats.frames import to_arrow
 from tidelog.formats.term_cells import term_text
 from tidelog.program.changes import FactChange

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidelog.formats.byte_source import MAX_BYTES, FileFault
-from tidelog.formats.cells import CellFault, shown
+from tidelog.formats.field_values import CellFault, shown
 from tidelog.formats.frames import to_table
 from tidelog.formats.line_reader import whole_lines
 from tidelog.formats.term_cells import cells_of, parser_of

@@ -13,9 +13,9 @@ from typing import IO, Protocol
 
 from tidelog.formats.atomic_files import Staged
 from tidelog.formats.byte_source import FileFault
-from tidelog.formats.cells import shown
 from tidelog.formats.change_files import CHANGE_FORMATS, Place, TableFormat
 from tidelog.formats.change_rows import ChangeRows
+from tidelog.formats.field_values import shown
 from tidelog.program.changes import Change, Commit, FactChange
 from tidelog.program.rules import Relation
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from tidelog.formats.fact_formats import ALWAYS, IO, PARAMETERS
 from tidelog.formats.parameters import Given
 from tidelog.formats.spark_formats import Wrong
+from tidelog.program.suggestions import suggestion
 from tidelog.program.syntax import Directive
 
 # Parameters that only Soufflé has, and what to do instead.
@@ -31,11 +30,7 @@ def read_parameters(directive: Directive) -> Given:
                 raise Wrong(f"{action} has no parameter `{key}`", _OTHERS[key])
             if key in PARAMETERS:
                 raise Wrong(f"parameter `{key}` does not apply to `IO={kind}`", "remove it")
-            close = get_close_matches(key, known, 1) or [
-                each for each in known if each.lower() == key.lower()
-            ]
-            advice = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
-            raise Wrong(f"{action} has no parameter `{key}`", advice)
+            raise Wrong(f"{action} has no parameter `{key}`", suggestion(key, known))
         if key in given:
             raise Wrong(f"parameter `{key}` is given twice", "keep one of them")
         given[key] = value

@@ -15,9 +15,9 @@ from typing import BinaryIO, Literal
 
 from tidelog.formats.atomic_files import Staged, check_folder_target
 from tidelog.formats.byte_source import MAX_BYTES, MAX_RATIO, Bounds, FileFault, name_of
-from tidelog.formats.cells import shown
 from tidelog.formats.directive_parameters import read_parameters
 from tidelog.formats.fact_formats import IO, FactFormat, Text
+from tidelog.formats.field_values import shown
 from tidelog.formats.parameters import truth
 from tidelog.formats.spark_formats import FILES, SparkFormat, Wrong, read_format
 from tidelog.program.diagnostics import DataError, Diagnostic, ProgramError, Sources, during, render

@@ -37,7 +37,7 @@ from tidelog.formats.byte_source import (
     pieces,
     read_bytes,
 )
-from tidelog.formats.cells import CellFault, float_text, shown
+from tidelog.formats.field_values import CellFault, float_text, shown
 from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import cells_of, in_text, parser_of
 from tidelog.program.diagnostics import DataError, Diagnostic, render

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.formats.byte_source import Bounds, FileFault, Source
-from tidelog.formats.cells import shown
 from tidelog.formats.fact_files import fact_lines, read_portions
+from tidelog.formats.field_values import shown
 from tidelog.formats.json_facts import json_pieces, read_json
 from tidelog.formats.parameters import (
     Given,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidelog.control.limits import poll
-from tidelog.formats.byte_source import Distinct
-from tidelog.formats.cells import CellFault, a_kind, shown
+from tidelog.formats.byte_source import DistinctFacts
+from tidelog.formats.field_values import CellFault, a_kind, shown
 from tidelog.formats.term_cells import in_text, parse_term
 from tidelog.program.diagnostics import DataError, plural
 from tidelog.program.rules import Relation
@@ -44,10 +44,10 @@ def rereadable(name: str, data: Any, max_facts: int | None) -> Any:
     if not hasattr(data, "__arrow_c_stream__") or isinstance(data, Sized):
         return data
     with _readable(name):
-        return _whole(data, Distinct(max_facts))
+        return _whole(data, DistinctFacts(max_facts))
 
 
-def _whole(data: Any, distinct: Distinct) -> pyarrow.Table:
+def _whole(data: Any, distinct: DistinctFacts) -> pyarrow.Table:
     """All batches of a reader, which need not end."""
     import pyarrow as pa
 
@@ -69,7 +69,7 @@ def _facts(rows: pyarrow.Table) -> int:
 def listed(rows: Iterable[Any], max_facts: int | None) -> list[Any]:
     """The rows of what need not end; a LimitError where it has more facts than that."""
     found: list[Any] = []
-    coming, distinct = iter(rows), Distinct(max_facts)
+    coming, distinct = iter(rows), DistinctFacts(max_facts)
     while some := list(islice(coming, _PORTION)):
         poll()
         found += some

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from json import JSONDecodeError
 from typing import Any
 
-from tidelog.formats.cells import shown
+from tidelog.formats.field_values import shown
 from tidelog.program.changes import Change, Commit, FactChange, Op, RuleChange
 from tidelog.program.diagnostics import DataError, Diagnostic, Sources, plural, render
 from tidelog.program.rules import Relation

@@ -23,8 +23,8 @@ from typing import Any
 
 from tidelog.formats import json_changes
 from tidelog.formats.byte_source import Bounds, Source, name_of, read_bytes
-from tidelog.formats.cells import shown
 from tidelog.formats.fact_files import ROWS, FieldReader, check_encodable
+from tidelog.formats.field_values import shown
 from tidelog.formats.parameters import Shape
 from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import in_text

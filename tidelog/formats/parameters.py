@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Literal
 
-from tidelog.formats.cells import shown
 from tidelog.formats.fact_files import count, is_delimiter
+from tidelog.formats.field_values import shown
 from tidelog.formats.spark_formats import Wrong
 from tidelog.program.rules import Relation
 

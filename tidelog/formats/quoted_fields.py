@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from tidelog.formats.byte_source import Bounds, Source, name_of, read_bytes
-from tidelog.formats.cells import CellFault, shown
 from tidelog.formats.fact_files import (
     ROWS,
     FieldReader,
@@ -22,6 +21,7 @@ from tidelog.formats.fact_files import (
     count,
     texts_of,
 )
+from tidelog.formats.field_values import CellFault, shown
 from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import in_text
 from tidelog.program.diagnostics import DataError

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidelog.formats.cells import shown
+from tidelog.formats.field_values import shown
 from tidelog.program.syntax import Directive
 
 TABLE = "table"  # no format: whatever the table has

@@ -22,9 +22,9 @@ from urllib.parse import quote
 
 from tidelog.control.limits import poll
 from tidelog.formats.atomic_files import Staged
-from tidelog.formats.byte_source import Bounds, Distinct, FileFault, Source, opened
-from tidelog.formats.cells import CellFault, shown
+from tidelog.formats.byte_source import Bounds, DistinctFacts, FileFault, Source, opened
 from tidelog.formats.fact_files import check_encodable, count
+from tidelog.formats.field_values import CellFault, shown
 from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import in_text, parser_of
 from tidelog.program.diagnostics import plural
@@ -82,7 +82,7 @@ def _fetched(
         raise FileFault(message, f"it is read as {signature(relation)}")
     rows: list[tuple[Any, ...]] = []
     size = 0
-    distinct, max_bytes = Distinct(bounds.max_facts), bounds.max_bytes
+    distinct, max_bytes = DistinctFacts(bounds.max_facts), bounds.max_bytes
     while some := cursor.fetchmany(_ROWS):
         poll()
         rows += some

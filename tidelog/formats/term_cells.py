@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from tidelog.formats.cells import BLANKS, PARSERS, CellFault, float_text, shown
+from tidelog.formats.field_values import BLANKS, PARSERS, CellFault, float_text, shown
 from tidelog.program.diagnostics import plural
 from tidelog.program.syntax import Kind, Value
 from tidelog.program.table import Column, SymbolColumn, Table

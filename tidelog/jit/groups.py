@@ -102,15 +102,17 @@ def load_safely(kernels: Iterable[Any], sources: Iterable[Path]) -> None:
     """Invalidate cached kernels when any of these source files has changed.
 
     Numba checks only the file that defines a function, but a kernel has code from several files
-    compiled into it: if one of them changed, stale code would be loaded.
+    compiled into it: if one of them changed, stale code would be loaded. The digest is a part of
+    the version, because Numba unpickles the rest of an index only if the version is the same: what
+    other sources left behind may name types that have moved.
     """
     digest = hashlib.sha256()
     for source in sorted(sources):
         digest.update(source.read_bytes())
     for kernel in kernels:
         file: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
-        if hasattr(file, "_source_stamp"):
-            file._source_stamp = (file._source_stamp, digest.hexdigest())
+        if hasattr(file, "_version"):
+            file._version = (file._version, digest.hexdigest())
 
 
 def load_quickly(kernels: Iterable[Any]) -> None:

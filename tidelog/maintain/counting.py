@@ -2,14 +2,14 @@
 
 For strata without recursion. The change is all instances lost, and all gained; a fact is deleted
 when it is not explicit and its counter falls to zero. In a recursive stratum a fact could keep
-its own counter above zero, so `trace` counts by rounds there.
+its own counter above zero, so `round_trace` counts by rounds there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidelog.maintain import trace
+from tidelog.maintain import round_trace
 from tidelog.maintain.derivation_counters import recount, split
 from tidelog.maintain.steps import gained, kept, lost
 from tidelog.maintain.update import Update
@@ -18,7 +18,7 @@ from tidelog.program.rules import Rule, Stratum
 
 def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     if stratum.recursive:
-        trace.maintain(u, stratum, removed, added)
+        round_trace.maintain(u, stratum, removed, added)
         return
     u.work.algorithm = "counting"
     engine, E, I = u.engine, u.E, u.I

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from tidelog.pipeline.setting_errors import SettingError, one_of
 from tidelog.pipeline.settings import SPELLINGS, Map, Sink, Source, Trigger
-from tidelog.plan.draft import did_you_mean
 from tidelog.program.diagnostics import TidelogError
+from tidelog.program.suggestions import suggestion
 
 T = TypeVar("T")
 _POSITION = re.compile(r"(.*) \(at line (\d+), column (\d+)\)")
@@ -177,7 +177,7 @@ def check(key: str, found: Any, known: Mapping[str, type]) -> None:
     for name, value in found.items():
         at = f"{key}.{name}" if key else name
         if name not in known:
-            advice = did_you_mean(name, known, f"expected one of {', '.join(known)}")
+            advice = suggestion(name, known)
             raise SettingError(at, "unknown setting", advice)
         _is(at, value, known[name])
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidelog.plan.draft import did_you_mean
 from tidelog.program.diagnostics import TidelogError
+from tidelog.program.suggestions import suggestion
 
 
 class SettingError(TidelogError):
@@ -19,5 +19,5 @@ class SettingError(TidelogError):
 def one_of(key: str, value: str, known: Iterable[str]) -> None:
     known = tuple(known)
     if value not in known:
-        advice = did_you_mean(value, known, f"expected one of {', '.join(known)}")
+        advice = suggestion(value, known)
         raise SettingError(key, f"unknown value {value!r}", advice)

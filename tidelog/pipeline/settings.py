@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tidelog.formats.spark_formats import FILES
 from tidelog.pipeline.schemas import check_schema
 from tidelog.pipeline.setting_errors import SettingError, one_of
 from tidelog.pipeline.table_files import TABLE_FORMATS
@@ -13,7 +14,7 @@ from tidelog.pipeline.table_files import TABLE_FORMATS
 TRIGGERS = ("available-now", "once", "continuous")
 MODES = ("append", "signed", "cdc", "rules")
 OWN_FORMATS = tuple(TABLE_FORMATS)  # of sinks that Tidelog writes itself
-FILE_FORMATS = ("csv", "json", "parquet", "orc", "text", "changes")  # of sources that are files
+FILE_FORMATS = (*FILES, "changes")  # of sources that are files
 _TABLE_FORMATS = f"{', '.join(OWN_FORMATS)}, or a format that Spark writes"
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _INTERVAL = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*(ms|milliseconds?|s|seconds?|minutes?|hours?)\s*")
@@ -106,7 +107,7 @@ class Source:
             raise SettingError(key, "both path and table are set", "set one of them")
         if self.format in FILE_FORMATS and self.path is None and self.table is None:
             raise SettingError(key, "missing path", "set the folder in which files arrive")
-        needs = self.format in ("csv", "json", "parquet", "orc") and self.stream
+        needs = self.stream and self.format in FILES and self.format != "text"
         if needs and self.schema is None:
             advice = 'schema = "op string, x long, y long"'
             raise SettingError(key, f"a stream of {self.format} files needs a schema", advice)

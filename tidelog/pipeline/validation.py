@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from tidelog.pipeline.setting_errors import SettingError
 from tidelog.pipeline.settings import Source
-from tidelog.plan.draft import did_you_mean
 from tidelog.program.diagnostics import Diagnostic, ProgramError
 from tidelog.program.functors import calls
 from tidelog.program.rules import Relation
+from tidelog.program.suggestions import did_you_mean
 from tidelog.program.terms import TermKind
 from tidelog.transaction.refusals import ends_early
 

@@ -9,12 +9,13 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tidelog.plan.draft import Type, did_you_mean, place
+from tidelog.plan.draft import Type, place
 from tidelog.plan.kinds import Kinds
 from tidelog.program.builtin_functors import BUILTINS, TESTS, Signature
 from tidelog.program.diagnostics import Diagnostic, plural
 from tidelog.program.formula_walk import own_names
 from tidelog.program.kind_masks import ANY, FLOAT, NUMBER, NUMERIC, SYMBOL, bit, spelled
+from tidelog.program.suggestions import did_you_mean
 from tidelog.program.syntax import (
     Aggregate,
     And,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -73,16 +72,3 @@ class Draft:
 
 def place(at: Span) -> str:
     return f"{at.file}:{at.line}:{at.column}" if at.line else "no place in a file"
-
-
-def did_you_mean(name: str, known: Iterable[str], otherwise: str, cutoff: float = 0.6) -> str:
-    """
-    >>> did_you_mean("egde", ["edge", "node"], "declare it")
-    'did you mean edge?'
-    >>> did_you_mean("colour", ["edge", "node"], "declare it")
-    'declare it'
-    """
-    alike = [other for other in known if abs(len(other) - len(name)) <= 3]
-    close = [other for other in alike if other.lower() == name.lower()]
-    close = close or difflib.get_close_matches(name, alike[:2_000], 1, cutoff)
-    return f"did you mean {close[0]}?" if close else otherwise

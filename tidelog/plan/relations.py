@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tidelog.plan.draft import Draft, Type, did_you_mean, place
+from tidelog.plan.draft import Draft, Type, place
 from tidelog.program.diagnostics import Diagnostic, plural
 from tidelog.program.formula_walk import clause_nodes, everything, flat, relations_of
 from tidelog.program.qualifiers import QUALIFIERS
+from tidelog.program.suggestions import did_you_mean
 from tidelog.program.syntax import (
     Atom,
     Attribute,

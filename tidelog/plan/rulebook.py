@@ -14,11 +14,12 @@ from typing import Self
 
 from tidelog.plan import Analysis, analyse
 from tidelog.plan.desugar import declared_rules
-from tidelog.plan.draft import Draft, did_you_mean
+from tidelog.plan.draft import Draft
 from tidelog.plan.strata import stratify
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources
 from tidelog.program.formula_walk import everything, has_aggregate, relations
 from tidelog.program.rules import CheckedProgram, Relation, Rule, Stratum
+from tidelog.program.suggestions import did_you_mean
 from tidelog.program.syntax import (
     UNDER,
     Aggregate,

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tidelog.plan.components import components
-from tidelog.plan.draft import Draft, Type, did_you_mean, place
+from tidelog.plan.draft import Draft, Type, place
 from tidelog.program.diagnostics import Diagnostic
+from tidelog.program.suggestions import did_you_mean
 from tidelog.program.syntax import KINDS, Attribute, Kind, TypeDecl
 from tidelog.program.terms import Field, TermKind
 

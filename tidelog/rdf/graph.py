@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from tidelog.control.limits import Limits, Show, Watch, guarded
 from tidelog.formats.byte_source import Source, is_path
 from tidelog.program.diagnostics import TidelogError, plural
+from tidelog.program.suggestions import suggestion
 from tidelog.rdf import writers
+from tidelog.rdf.change_text import PatchReader, PatchUpdate
 from tidelog.rdf.contradictions import Inconsistency, causes
 from tidelog.rdf.graph_transaction import GraphDelta, GraphTransaction
-from tidelog.rdf.patch import PatchReader, PatchUpdate
 from tidelog.rdf.profiles import check_profile
 from tidelog.rdf.rdf_terms import Triple, is_triple, oxigraph, term_of, to_rdflib, triple_of
 from tidelog.rdf.readers import Reader
@@ -189,7 +190,7 @@ class Graph:
         known = ("format", "base", "graph", "blank_nodes")
         if unknown := [name for name in options if name not in known]:
             raise TidelogError(
-                f"error: unknown option {unknown[0]!r}\n    expected one of {', '.join(known)}"
+                f"error: unknown option {unknown[0]!r}\n    {suggestion(unknown[0], known)}"
             )
         reader = Reader(**options, sources=self._reader.sources)
         with guarded(Watch(self._limits, lambda: 0).look):

@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 
 from tidelog.program.diagnostics import TidelogError
+from tidelog.program.suggestions import suggestion
 from tidelog.rdf.literals import spaces
 
 PREFIXES = {
@@ -40,7 +41,7 @@ _PLAIN = """\
 def check_profile(profile: str) -> None:
     if profile not in PROFILES:
         raise TidelogError(
-            f"error: unknown profile {profile!r}\n    expected one of {', '.join(PROFILES)}"
+            f"error: unknown profile {profile!r}\n    {suggestion(str(profile), PROFILES)}"
         )
 
 

@@ -17,6 +17,8 @@ from typing import Any, BinaryIO
 from tidelog.control.limits import poll
 from tidelog.formats.byte_source import FileFault, Source, is_path, name_of, pieces
 from tidelog.program.diagnostics import DataError, TidelogError, during
+from tidelog.program.suggestions import suggestion
+from tidelog.rdf.formats import ENDINGS, FORMATS
 from tidelog.rdf.preflight import (
     check_json,
     check_text,
@@ -29,28 +31,9 @@ from tidelog.rdf.preflight import (
 from tidelog.rdf.rdf_terms import iri, library_message, oxigraph
 from tidelog.rdf.triple_columns import Columns, Gathered
 
-FORMATS = {
-    "ntriples": "N_TRIPLES",
-    "turtle": "TURTLE",
-    "nquads": "N_QUADS",
-    "trig": "TRIG",
-    "rdfxml": "RDF_XML",
-    "jsonld": "JSON_LD",
-}
-ENDINGS = {
-    ".nt": "ntriples",
-    ".ttl": "turtle",
-    ".nq": "nquads",
-    ".trig": "trig",
-    ".rdf": "rdfxml",
-    ".owl": "rdfxml",
-    ".xml": "rdfxml",
-    ".jsonld": "jsonld",
-    ".json": "jsonld",
-}
 BLANK_NODES = ("apart", "keep")
 _BATCH = 1 << 16  # triples
-_QUADS = ("nquads", "trig", "jsonld")
+_QUADS = [name for name, form in FORMATS.items() if form.graphs]
 _RELABELLED = re.compile(r"_:f(\d+)b\d+")
 # JSON-LD silently drops relative IRIs without a base; this base makes them visible.
 _MISSING_BASE = "relative-to-nothing://"
@@ -160,7 +143,7 @@ class Reader:
         target = ox.RdfFormat.N_TRIPLES
         base = _MISSING_BASE if self.base is None and form == "jsonld" else self.base
         try:
-            parser = ox.parse(stream, getattr(ox.RdfFormat, FORMATS[form]), base_iri=base)
+            parser = ox.parse(stream, getattr(ox.RdfFormat, FORMATS[form].parser), base_iri=base)
             triples = self._select_graph(parser) if form in _QUADS else parser
             while data := ox.serialize(islice(triples, _BATCH), format=target):
                 if base == _MISSING_BASE and (relative := _RELATIVE_IRI.search(data)):
@@ -337,8 +320,8 @@ class _Stream(io.RawIOBase):
 
 def format_named(name: str) -> str:
     if not isinstance(name, str) or name not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise TidelogError(f"error: unknown format {name!r}\n    expected one of {known}")
+        advice = suggestion(str(name), FORMATS)
+        raise TidelogError(f"error: unknown format {name!r}\n    {advice}")
     return name
 
 

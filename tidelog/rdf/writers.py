@@ -11,10 +11,10 @@ import numpy as np
 
 from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.formats.byte_source import FileFault
+from tidelog.rdf.formats import WRITTEN
 from tidelog.rdf.rdf_terms import OWL, RDF, RDFS, XSD, oxigraph
 from tidelog.rdf.triple_columns import Columns
 
-ENDINGS = {".nt": "ntriples", ".ttl": "turtle", ".parquet": "parquet"}
 COLUMNS = ("subject", "predicate", "object")
 USUAL = {"rdf": str(RDF), "rdfs": str(RDFS), "owl": str(OWL), "xsd": str(XSD)}
 _BATCH = 1 << 16  # triples per piece
@@ -26,9 +26,9 @@ def format_of(path: str) -> str:
     >>> format_of("out/all.nt.gz")
     'ntriples'
     """
-    known = ENDINGS.get(Path(path.removesuffix(".gz")).suffix.lower())
+    known = WRITTEN.get(Path(path.removesuffix(".gz")).suffix.lower())
     if known is None or (known == "parquet" and path.endswith(".gz")):
-        advice = f"use one of the endings {', '.join(ENDINGS)}; .gz compresses text formats"
+        advice = f"use one of the endings {', '.join(WRITTEN)}; .gz compresses text formats"
         raise FileFault(f"cannot infer the format of {path} from its name", advice)
     return known
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tidelog.maintain.memory import ModuleKinds
 from tidelog.plan.accept import Accepted
 from tidelog.program.diagnostics import TidelogError
+from tidelog.program.suggestions import suggestion
 from tidelog.transaction.backend import Backend
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EngineChoice:
     """Which engine has the facts, and how it works."""
 
     engine: str = "local"
@@ -28,19 +29,22 @@ class Place:
         """The engine, for a program, without facts."""
         backend = BACKENDS.get(self.engine)
         if backend is None:
-            raise TidelogError(
-                f"error: there is no engine {self.engine!r}\n    there are {', '.join(BACKENDS)}"
-            )
+            advice = suggestion(str(self.engine), BACKENDS)
+            raise TidelogError(f"error: unknown engine {self.engine!r}\n    {advice}")
         return backend(self, accepted, algorithm, modules)
 
 
-def _local(place: Place, accepted: Accepted, algorithm: str, modules: ModuleKinds) -> Backend:
+def _local(
+    place: EngineChoice, accepted: Accepted, algorithm: str, modules: ModuleKinds
+) -> Backend:
     from tidelog.session.local_backend import LocalBackend
 
     return LocalBackend()
 
 
-def _spark(place: Place, accepted: Accepted, algorithm: str, modules: ModuleKinds) -> Backend:
+def _spark(
+    place: EngineChoice, accepted: Accepted, algorithm: str, modules: ModuleKinds
+) -> Backend:
     from tidelog.spark.session import require_pyspark
 
     require_pyspark()
@@ -50,5 +54,5 @@ def _spark(place: Place, accepted: Accepted, algorithm: str, modules: ModuleKind
     return SparkBackend(accepted, algorithm, modules, spark, strategy, driver_facts)
 
 
-Opener = Callable[[Place, Accepted, str, ModuleKinds], Backend]
+Opener = Callable[[EngineChoice, Accepted, str, ModuleKinds], Backend]
 BACKENDS: dict[str, Opener] = {"local": _local, "spark": _spark}

@@ -23,7 +23,7 @@ from tidelog.program.changes import Change
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Relation, Rule
 from tidelog.program.table import Table
-from tidelog.session.backends import Place
+from tidelog.session.backends import EngineChoice
 from tidelog.session.demand import by_demand, can_narrow
 from tidelog.session.evaluation import Evaluation, Stats
 from tidelog.session.program_and_facts import (
@@ -33,12 +33,13 @@ from tidelog.session.program_and_facts import (
     tables_of_facts,
     tables_of_inputs,
 )
+from tidelog.session.relation_views import Answer, Latest, RelationView, Row, Snapshot
 from tidelog.session.stated_facts import stated
-from tidelog.session.views import Answer, Latest, RelationView, Row, Snapshot
 from tidelog.text.writer import to_text
 from tidelog.transaction.backend import Backend
 from tidelog.transaction.core import Core, Options
 from tidelog.transaction.delta import Delta
+from tidelog.transaction.refusals import no_relation
 from tidelog.transaction.state import State
 from tidelog.transaction.transaction import Transaction, check_algorithm
 
@@ -98,7 +99,7 @@ class Database:
             given = facts_by_relation(facts, limits.max_facts)
         parsed = parse_program(program, allow_paths, include, macros)
         accepted = accept(parsed, declare_given(parsed.program, given))
-        place = Place(engine, spark, strategy, driver_facts)
+        place = EngineChoice(engine, spark, strategy, driver_facts)
         options = Options(algorithm, strict, limits=limits)
         self._begin(accepted, options, modules, place, functors)
         if isinstance(facts, str | Path):
@@ -119,7 +120,7 @@ class Database:
         limits: Limits | None = None,
         profile: bool = False,
         progress: Show | None = None,
-        place: Place | None = None,
+        place: EngineChoice | None = None,
         functors: Mapping[str, Callable[..., Any]] | None = None,
     ) -> Database:
         """A database of a program that has been read already, with tables for its relations, or
@@ -127,7 +128,7 @@ class Database:
         database = cls.__new__(cls)
         began = time.perf_counter()
         options = Options(algorithm, strict, limits=limits or Limits())
-        database._begin(accepted, options, modules, place or Place(), functors)
+        database._begin(accepted, options, modules, place or EngineChoice(), functors)
         found = tables(database._loaded) if callable(tables) else tables
         database._load(found, profile, progress, began)
         return database
@@ -137,7 +138,7 @@ class Database:
         accepted: Accepted,
         options: Options,
         modules: bool | Sequence[type[Module]],
-        place: Place,
+        place: EngineChoice,
         functors: Mapping[str, Callable[..., Any]] | None,
     ) -> None:
         check_algorithm(options.algorithm)
@@ -324,13 +325,14 @@ class Database:
 
     def _missing(self, ability: str, advice: str) -> TidelogError:
         """The error for what the engine cannot do."""
-        return TidelogError(f"error: on {self._loaded.name} there is no {ability}\n    {advice}")
+        return TidelogError(
+            f"error: {ability} is not available on {self._loaded.name}\n    {advice}"
+        )
 
     def _named(self, name: str) -> Relation:
         relation = self._state.book.relations.get(name)
         if relation is None or relation.hidden:
-            known = ", ".join(self.relations) or "none"
-            raise TidelogError(f"there is no relation {name}; the program has {known}")
+            raise no_relation(name, self.relations)
         return relation
 
     # Changing.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidelog.local.engine import LocalEngine
 from tidelog.plan.accept import Accepted
+from tidelog.session.backends import EngineChoice
 
 
 def stated(accepted: Accepted) -> Accepted:
@@ -13,12 +13,12 @@ def stated(accepted: Accepted) -> Accepted:
     checked = accepted.checked
     if not checked.computed:
         return accepted
-    engine = LocalEngine()
+    store = EngineChoice().open(accepted, "auto", modules=True).store
     for relation in checked.relations.values():
-        engine.declare(relation)
+        store.declare(relation)
     facts = {name: list(rows) for name, rows in checked.facts.items()}
-    found = engine.apply(checked.computed, within=engine.all)
-    for name in engine.relations(found):
-        rows = engine.table(name, found.rows(engine.numbers[name])).rows()
+    found = store.apply(checked.computed, within=store.all)
+    for name in store.relations(found):
+        rows = store.table(name, found).rows()
         facts.setdefault(name, []).extend(rows)
     return replace(accepted, checked=replace(checked, facts=facts, computed=()))

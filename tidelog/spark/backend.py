@@ -65,7 +65,7 @@ class SparkBackend:
 
     @property
     def places(self) -> Mapping[tuple[str, ...], str]:
-        return self._engine.placing.told
+        return self._engine.placing.places
 
     def check_algorithm(self, name: str) -> None:
         check_algorithm(name)
@@ -117,11 +117,11 @@ class SparkBackend:
         return outputs.write_outputs(self._engine, relations, wanted, stdout, sources=sources)
 
     def errors(self) -> AbstractContextManager[None]:
-        return errors.told()
+        return errors.translated()
 
     @contextmanager
     def committing(self, report: Report) -> Iterator[None]:
         self._engine.describe("update")
-        with errors.told(), Jobs(self._engine.spark) as ran:
+        with errors.translated(), Jobs(self._engine.spark) as ran:
             yield
         report.engine = ran.record()

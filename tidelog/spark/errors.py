@@ -63,7 +63,7 @@ class SparkFault(EvaluationError):
 
 
 @contextlib.contextmanager
-def told() -> Iterator[None]:
+def translated() -> Iterator[None]:
     """Turn errors of Spark in the block into Tidelog's."""
     try:
         yield

@@ -13,7 +13,6 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from pyspark.sql import Column
@@ -91,10 +90,10 @@ class Maker:
         if functor in STRINGS:
             made: Column = STRINGS[functor](*args)
             return made
-        if functor in CONVERSIONS:
+        if functor in CONVERSIONS and (kind != "symbol" or result == "symbol"):
             return self._convert(args[0], kind, result)
         if functor in FUNCTORS:  # Java's mathematics would differ from C's in the last bit
-            made = in_python(scalar.local, TYPES[result])(F.lit(functor), *args)
+            made = self._local(functor, args, result, functor in PARTIAL)
             return made + F.lit(0.0) if result == "float" else made
         if kind == "float":
             return self._float(functor, args)
@@ -135,11 +134,6 @@ class Maker:
     def _convert(self, value: Column, kind: Kind, result: Kind) -> Column:
         if result == "symbol":
             return to_text(value, kind)
-        if kind == "symbol":
-            found = in_python(partial(scalar.parsed, result), TYPES[result])(value)
-            why = in_python(partial(scalar.not_parsed, result), "string")
-            self._fault(found.isNull(), why(value))
-            return found
         if kind == "float" and result != "float":
             whole = scalar.whole if result == "number" else scalar.whole_unsigned
             found = in_python(whole, "bigint")(value)
@@ -149,6 +143,13 @@ class Maker:
             wide = value.cast("double") if kind == "number" else unsigned(value).cast("double")
             return wide + F.lit(0.0)
         return value  # numbers and unsigned share their bits
+
+    def _local(self, functor: str, args: list[Column], result: Kind, partial: bool) -> Column:
+        """What the local engine's functor computes in executors."""
+        found = in_python(scalar.local, TYPES[result])(F.lit(functor), *args)
+        if partial:
+            self._fault(found.isNull(), in_python(scalar.why_not, "string")(F.lit(functor), *args))
+        return found
 
     def _fault(self, wrong: Column, message: Column) -> None:
         self.faults.append(F.when(wrong, message))
@@ -162,8 +163,7 @@ class Maker:
             case "!contains":
                 return ~F.contains(b, a)
             case "match" | "!match":
-                found = in_python(scalar.matches, "int")(a, b)
-                self._fault(found.isNull(), in_python(scalar.no_pattern, "string")(a))
+                found = self._local("match", [a, b], "number", partial=True)
                 return found == (1 if op == "match" else 0)
             case "=":
                 return a == b
@@ -294,4 +294,4 @@ STRINGS: dict[str, Callable[..., Any]] = {
 
 
 def in_python(function: Callable[..., Any], kind: str) -> Callable[..., Column]:
-    return F.udf(function, kind, useArrow=False)
+    return F.udf(scalar.OfValues(function), kind, useArrow=False)

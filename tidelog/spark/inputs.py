@@ -53,7 +53,7 @@ def read_inputs(
     for each in wanted:
         lead = f"no facts for `{each.relation.name}`"
         try:
-            with errors.told():
+            with errors.translated():
                 lay = _read(engine, each, stdin, sources)
         except (FileFault, errors.SparkFault) as fault:
             found = FileFault(fault.message, fault.advice)
@@ -91,7 +91,7 @@ def read_frame(spark: SparkSession, format_: SparkFormat, relation: Relation) ->
     if format_.table is not None:
         # It must be in a catalog: Spark would take some names for file names.
         if not spark.catalog.tableExists(format_.table):
-            raise FileFault(f"there is no table {format_.table}", "check the session's catalog")
+            raise FileFault(f"unknown table {format_.table}", "check the session's catalog")
         return spark.read.options(**options).table(format_.table)
     reader = spark.read.format(format_.name)
     if format_.name in UNTYPED:
@@ -177,7 +177,7 @@ class _Text:
         parse = text_parser(relation, self.format.delimiter, self.format.headers)
         engine.describe(f"{relation.name}: read {self.path.name}")
         try:
-            with errors.told():
+            with errors.translated():
                 lay = engine.checked(
                     relation, frame.mapInArrow(parse, spark_columns.schema(relation))
                 )
@@ -261,7 +261,7 @@ class _Json:
         frame = _lines(engine.spark, self.place)
         engine.describe(f"{relation.name}: read {self.place}")
         try:
-            with errors.told():
+            with errors.translated():
                 parsed = frame.mapInArrow(json_parser(relation), spark_columns.schema(relation))
                 return engine.checked(relation, parsed)
         except DataError:

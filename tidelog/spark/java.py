@@ -51,12 +51,12 @@ def find() -> Java:
     for java in candidates():
         if java.works:
             return java
-        seen.append(f"{java.path} ({java.source}) is {told(java)}")
+        seen.append(f"{java.path} ({java.source}) is {described(java)}")
     found = "; ".join(seen) or "none was found"
     raise TidelogError(f"Spark needs Java {NEEDED} or later: {found}\n  {ADVICE}")
 
 
-def told(java: Java) -> str:
+def described(java: Java) -> str:
     """A Java in words."""
     return "a Java that reports no version" if java.version is None else f"Java {java.version}"
 

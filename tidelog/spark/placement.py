@@ -26,6 +26,7 @@ from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.update import Algorithm, Update, refuses_thinned
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Rule, Stratum
+from tidelog.program.suggestions import suggestion
 from tidelog.spark.driver import Driver, reads
 from tidelog.spark.sets import Lay, SparkSet
 
@@ -57,7 +58,7 @@ class Options:
         if self.strategy not in STRATEGIES:
             raise TidelogError(
                 f"error: unknown strategy {self.strategy!r}\n"
-                f"    expected one of {', '.join(STRATEGIES)}"
+                f"    {suggestion(str(self.strategy), STRATEGIES)}"
             )
         if not isinstance(self.driver_facts, int) or self.driver_facts < 0:
             raise TidelogError(
@@ -86,7 +87,7 @@ class Placing:
         self.options = options
         most = options.driver_facts if options.strategy in ("auto", "driver") else 0
         self.driver = Driver(engine, most, modules)
-        self.told: dict[tuple[str, ...], str] = {}  # the choice for each stratum, and the reason
+        self.places: dict[tuple[str, ...], str] = {}  # the choice for each stratum, and the reason
         self._kept: dict[tuple[str, ...], Kept] = {}
         self._of: dict[str, Kept] = {}  # by relation: the part that holds its facts
 
@@ -198,7 +199,7 @@ class Placing:
         self._of.update(dict.fromkeys(lays, kept))
 
     def _tell(self, stratum: Stratum, what: str) -> None:
-        self.told[stratum.relations] = what
+        self.places[stratum.relations] = what
 
     def _in_driver(self, stratum: Stratum, rules: Sequence[Rule] = ()) -> bool:
         return self.driver.most > 0 and self.driver.fits(stratum, rules)
@@ -219,8 +220,8 @@ class Placing:
             u.work.place = "frames"
             (self._auto if algorithm is auto.maintain else algorithm)(u, stratum, gone, come)
             if u.work.algorithm == "recompute":
-                told = self.told.get(stratum.relations, "frames")
-                u.work.place = told.partition(":")[0]
+                place = self.places.get(stratum.relations, "frames")
+                u.work.place = place.partition(":")[0]
 
         return maintain
 
@@ -277,7 +278,7 @@ class Placing:
         deltas: Mapping[str, pa.Table],
         overlays: Mapping[str, Overlay],
     ) -> bool:
-        from tidelog.spark.strategies.patch import patched
+        from tidelog.spark.strategies.blob_changes import patched
         from tidelog.spark.strategies.rederive import renewed
 
         engine = self.engine

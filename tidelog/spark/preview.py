@@ -34,10 +34,10 @@ def _chosen(stratum: Stratum, relations: Mapping[str, Relation], forced: str | N
         return choose(stratum, relations)
 
 
-def told_of(told: Mapping[tuple[str, ...], str], stratum: Stratum) -> str:
+def placement_of(places: Mapping[tuple[str, ...], str], stratum: Stratum) -> str:
     """The reported placement of a stratum, which may have been fused with others."""
     mine = set(stratum.relations)
-    return next((what for names, what in told.items() if mine <= set(names)), "nothing to do")
+    return next((what for names, what in places.items() if mine <= set(names)), "nothing to do")
 
 
 def options_of(strategy: str | None, driver_facts: int | None) -> Options:

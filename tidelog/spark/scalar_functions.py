@@ -8,14 +8,25 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tidelog.local.string_functors import FUNCTORS, compute
+from tidelog.local.string_functors import FUNCTORS
 from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.syntax import Kind
 from tidelog.spark.float_sums import total
+
+
+@dataclass(frozen=True, slots=True)
+class OfValues:
+    """The function, null where an argument is null: where what computes the argument failed."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *args: Any) -> Any:
+        return None if any(arg is None for arg in args) else self.function(*args)
 
 
 def _signed(value: int) -> int:
@@ -45,9 +56,21 @@ def float_rest(a: float, b: float) -> float:
 
 
 def local(functor: str, *args: Any) -> Any:
-    """The result of the local engine's functor, in Spark's representation."""
-    found = FUNCTORS[functor](*args)
+    """The result of the local engine's functor, in Spark's representation; None if it fails."""
+    try:
+        found = FUNCTORS[functor](*args)
+    except EvaluationError:
+        return None
     return _signed(found) if isinstance(found, int) else found
+
+
+def why_not(functor: str, *args: Any) -> str | None:
+    """Why the functor fails; None if it does not."""
+    try:
+        FUNCTORS[functor](*args)
+    except EvaluationError as error:
+        return str(error)
+    return None
 
 
 def bits_of_float(value: float) -> int:
@@ -70,40 +93,12 @@ def whole_unsigned(value: float) -> int | None:
     return _signed(math.trunc(value))
 
 
-def unsigned_part(a: int, b: int | None) -> int | None:
-    return None if b is None else _signed(a % (1 << 64) // (b % (1 << 64)))
+def unsigned_part(a: int, b: int) -> int:
+    return _signed(a % (1 << 64) // (b % (1 << 64)))
 
 
-def unsigned_rest(a: int, b: int | None) -> int | None:
-    return None if b is None else _signed(a % (1 << 64) % (b % (1 << 64)))
-
-
-def _computed(functor: str, kinds: tuple[Kind, ...], *args: Any) -> Any:
-    """The result of the local engine's functor, or why it has none."""
-    try:
-        return compute(functor, kinds, [[arg] for arg in args])[0]
-    except EvaluationError as error:
-        return error
-
-
-def parsed(kind: Kind, text: str) -> Any:
-    found = _computed(f"to_{kind}", ("symbol", kind), text)
-    if isinstance(found, Exception):
-        return None
-    return _signed(found) if kind == "unsigned" else found
-
-
-def not_parsed(kind: Kind, text: str) -> str:
-    return str(_computed(f"to_{kind}", ("symbol", kind), text))
-
-
-def matches(pattern: str, text: str) -> int | None:
-    found = _computed("match", ("symbol", "symbol", "number"), pattern, text)
-    return None if isinstance(found, Exception) else int(found)
-
-
-def no_pattern(pattern: str) -> str:
-    return str(_computed("match", ("symbol", "symbol", "number"), pattern, ""))
+def unsigned_rest(a: int, b: int) -> int:
+    return _signed(a % (1 << 64) % (b % (1 << 64)))
 
 
 def total_of(values: list[float]) -> float | None:

@@ -9,14 +9,14 @@ from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, Tidel
 from tidelog.program.formula_walk import everything, terms_of
 from tidelog.program.functors import calls
 from tidelog.program.rules import CheckedProgram, Relation, Rule
+from tidelog.program.suggestions import suggestion
 from tidelog.program.syntax import Call, Cast, Span, TypeDecl
 
 
 def check_algorithm(name: str) -> None:
     if name not in ON_SPARK:
-        raise TidelogError(
-            f"error: no algorithm {name!r} on Spark\n    expected one of {', '.join(ON_SPARK)}"
-        )
+        advice = suggestion(name, ON_SPARK)
+        raise TidelogError(f"error: the algorithm {name!r} is not available on Spark\n    {advice}")
 
 
 def check_program(types: Iterable[TypeDecl], checked: CheckedProgram, sources: Sources) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import NamedTuple
 
+from tidelog.program.suggestions import closest
 from tidelog.program.syntax import (
     And,
     Atom,
@@ -21,9 +21,9 @@ from tidelog.program.syntax import (
 from tidelog.text.cursor import no_relation
 from tidelog.text.lexer import DIRECTIVES, WRONG_SIGNS, Fault, SourceText, Token
 from tidelog.text.operator_table import AGGREGATES, COMPARISONS, FUNCTORS, NOT, RESERVED, UNRESERVED
+from tidelog.text.souffle_only import refused
 from tidelog.text.subsumption_clauses import ADVICE as SUBSUMPTION
 from tidelog.text.subsumption_clauses import Subsumption
-from tidelog.text.unsupported import refused
 
 MAX_DEPTH = 256
 
@@ -233,11 +233,11 @@ class Advice:
         if not isinstance(node, FORMULAS):
             return node
         if isinstance(node, Atom):
-            close = get_close_matches(node.relation, FUNCTORS, 1)
+            close = closest(node.relation, FUNCTORS)
             raise Fault(
                 f"unknown functor `{node.relation}`",
                 node.at,
-                f"did you mean `{close[0]}`?"
+                f"did you mean `{close}`?"
                 if close
                 else "bind a variable by the relation in the body, and use the variable here",
             )

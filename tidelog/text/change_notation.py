@@ -24,7 +24,7 @@ from tidelog.text.cursor import Cursor
 from tidelog.text.expressions import Expressions
 from tidelog.text.fact_rows import fitting, row_of, unknown_relation
 from tidelog.text.lexer import Fault, Lexer, SourceText, Token
-from tidelog.text.literals import unescape
+from tidelog.text.literal_values import unescape
 from tidelog.text.operator_table import AGGREGATES, FUNCTORS
 from tidelog.text.statements import Statements, clause
 from tidelog.text.writer import to_text, value_text

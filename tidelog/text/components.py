@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from tidelog.program.diagnostics import plural
+from tidelog.program.suggestions import did_you_mean
 from tidelog.program.syntax import (
     UNDER,
     Aggregate,
@@ -83,8 +83,7 @@ def _is_file(name: str) -> bool:
 
 
 def _alike(name: str, known: set[str]) -> str:
-    close = get_close_matches(name, sorted(known), 1)
-    return f"did you mean {close[0]}?" if close else "its component does not declare it"
+    return did_you_mean(name, sorted(known), "its component does not declare it")
 
 
 class _Instances:
@@ -153,8 +152,7 @@ class _Instances:
         known = next((frame[name] for frame in home if name in frame), None)
         if known is None:
             names = [each for frame in home for each in frame]
-            close = get_close_matches(name, names, 1)
-            advice = f"did you mean {close[0]}?" if close else "declare it with `.comp`"
+            advice = did_you_mean(name, names, "declare it with `.comp`")
             raise Fault(f"unknown component {name}", wanted.at, advice)
         component = known.component
         takes, given = len(component.parameters), len(wanted.arguments)

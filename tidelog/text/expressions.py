@@ -26,7 +26,7 @@ from tidelog.program.terms import NIL, RECORD
 from tidelog.text.advice import FORMULAS, LITERALS, MAX_DEPTH, Advice, Node, OpenOperator
 from tidelog.text.cursor import no_relation
 from tidelog.text.lexer import Fault, SourceText, Token
-from tidelog.text.literals import number, string
+from tidelog.text.literal_values import number, string
 from tidelog.text.operator_table import (
     AGGREGATES,
     AND,
@@ -41,8 +41,8 @@ from tidelog.text.operator_table import (
     TESTS,
     UNRESERVED,
 )
+from tidelog.text.souffle_only import refused
 from tidelog.text.subsumption_clauses import Subsumption
-from tidelog.text.unsupported import refused
 
 _REFUSED = {
     "__FILE__": "__FILE__",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
 
 from tidelog.program.diagnostics import plural
 from tidelog.program.rules import Relation
+from tidelog.program.suggestions import did_you_mean
 from tidelog.program.syntax import Atom, Call, Constant, Kind, Span, Term, Value, Variable, Wildcard
 from tidelog.program.terms import NIL, RECORD, Misfit, TermKind, fit, is_way
 from tidelog.text.lexer import Fault
@@ -168,6 +168,4 @@ def unknown_relation(name: str, known: Iterable[str], at: Span) -> Fault:
 def known_alike(name: str, known: Iterable[str]) -> str:
     """Advice for an unknown relation name."""
     visible = [each for each in known if not each.startswith("%")]
-    alike = [each for each in visible if each.lower() == name.lower()]
-    alike = alike or get_close_matches(name, visible[:2_000], 1)
-    return f"did you mean {alike[0]}?" if alike else "declare it, or add a rule for it"
+    return did_you_mean(name, visible, "declare it, or add a rule for it")

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path, PurePath
 
 from tidelog.program.diagnostics import Diagnostic, ProgramError
 from tidelog.program.garbage import uncollected
+from tidelog.program.suggestions import closest
 from tidelog.program.syntax import Atom, Program, Span
 from tidelog.text import includes
 from tidelog.text.components import expand
 from tidelog.text.cursor import Cursor
 from tidelog.text.expressions import Expressions
 from tidelog.text.lexer import DIRECTIVES, Fault, Lexer, SourceText, Token
-from tidelog.text.literals import unescape
+from tidelog.text.literal_values import unescape
 from tidelog.text.preprocessor import macros_of, source_of
 from tidelog.text.statements import Component, Statements, clause, component, directive
 
@@ -234,8 +234,8 @@ class _Parser:
         name = cursor.dotted(dot)
         if not name:
             return Fault("unexpected `.`", cursor.at(dot), "only clauses end with `.`")
-        close = get_close_matches(name.lower(), DIRECTIVES, 1)
-        advice = f"did you mean `.{close[0]}`?" if close else ""
+        close = closest(name, DIRECTIVES)
+        advice = f"did you mean `.{close}`?" if close else ""
         cursor.skip_word()
         at = cursor.source.span(dot.start, len(name) + 1)
         return Fault(f"unknown directive `.{name}`", at, advice, cursor.index)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from tidelog.program.qualifiers import QUALIFIERS
+from tidelog.program.suggestions import closest
 from tidelog.program.syntax import (
     KINDS,
     Action,
@@ -39,10 +39,10 @@ from tidelog.text.cursor import Cursor, no_relation
 from tidelog.text.expressions import Expressions
 from tidelog.text.functor_declarations import functor_declaration
 from tidelog.text.lexer import DIRECTIVES, Fault, Token
-from tidelog.text.literals import unescape
+from tidelog.text.literal_values import unescape
 from tidelog.text.operator_table import ACTIONS, RESERVED, UNRESERVED
+from tidelog.text.souffle_only import refused
 from tidelog.text.subsumption_clauses import Subsumption, as_clause, choices
-from tidelog.text.unsupported import refused
 
 _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -248,11 +248,11 @@ def _qualifiers(
         elif token.text in DIRECTIVES:
             break  # a forgotten dot, reported where statements are read
         else:
-            close = get_close_matches(token.text, (*ACTIONS, *QUALIFIERS), 1)
+            close = closest(token.text, (*ACTIONS, *QUALIFIERS))
             raise Fault(
                 f"unknown qualifier `{token.text}`",
                 cursor.at(token),
-                f"did you mean `{close[0]}`?" if close else "see the language reference",
+                f"did you mean `{close}`?" if close else "see the language reference",
             )
         cursor.index += 1
     return found, actions, chosen

@@ -33,7 +33,7 @@ class Backend(Protocol):
 
     @property
     def name(self) -> str:
-        """As messages have it: `on Spark there is no …`."""
+        """As messages have it: `… is not available on Spark`."""
 
     @property
     def own_formats(self) -> bool:

@@ -13,6 +13,7 @@ from tidelog.formats.row_order import sorted_table
 from tidelog.program.changes import FactChange, Op
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Relation
+from tidelog.program.suggestions import suggestion
 from tidelog.program.syntax import Value
 from tidelog.program.table import Table
 from tidelog.program.terms import order_key
@@ -106,10 +107,8 @@ class Delta:
         part = self._parts.get(relation)
         if part is None:
             if relation not in self._relations:
-                known = ", ".join(self._relations) or "none"
-                raise TidelogError(
-                    f"error: no delta has the relation {relation}; there are {known}"
-                )
+                advice = suggestion(relation, self._relations)
+                raise TidelogError(f"error: unknown relation {relation} of a delta\n    {advice}")
             part = _unchanged(self._relations[relation])
         return part
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from tidelog.plan.draft import did_you_mean
 from tidelog.program.changes import FactChange
 from tidelog.program.diagnostics import DataError, Diagnostic, ProgramError, Sources, TidelogError
+from tidelog.program.suggestions import did_you_mean
 from tidelog.text.change_notation import change_text
 
 
 def no_relation(name: object, known: Collection[str]) -> DataError:
     if not isinstance(name, str):
-        return DataError(f"error: a relation is given by its name; {name!r} is none")
+        return DataError(f"error: expected a relation name, got {name!r}")
     advice = did_you_mean(name, known, f"the program has {', '.join(known) or 'none'}")
-    return DataError(f"error: there is no relation {name}\n    {advice}")
+    return DataError(f"error: unknown relation {name}\n    {advice}")
 
 
 def ends_early(limits: Iterable[str]) -> str:
@@ -22,7 +22,7 @@ def ends_early(limits: Iterable[str]) -> str:
 
 
 def no_row(row: object) -> DataError:
-    return DataError(f"error: a fact's row is a tuple; {row!r} is none")
+    return DataError(f"error: expected a fact's row as a tuple, got {row!r}")
 
 
 def strict_error(change: FactChange, why: str, sources: Sources | None) -> TidelogError:

@@ -12,7 +12,7 @@ def clause_of(rule: str | Clause, sources: Sources | None) -> tuple[Clause, Sour
     if isinstance(rule, Clause):
         return rule, sources
     if not isinstance(rule, str):
-        raise TidelogError(f"error: a rule is text; {rule!r} is none")
+        raise TidelogError(f"error: expected a rule as text, got {rule!r}")
     text = rule if rule.rstrip().endswith(".") else rule + "."
     parsed = parse(text, "<rule>")
     errors = [d for d in parsed.diagnostics if d.severity == "error"]

@@ -10,18 +10,18 @@ from typing import Any, Self
 
 from tidelog.control.limits import Interrupts, Watch, guarded, naming
 from tidelog.engine import FactSet, Saved
-from tidelog.formats.byte_source import Distinct
+from tidelog.formats.byte_source import DistinctFacts
 from tidelog.formats.frames import rereadable, to_table
 from tidelog.maintain.driver.algorithms import ALGORITHMS
 from tidelog.maintain.driver.marking import Marks
 from tidelog.maintain.driver.update_loop import update
 from tidelog.maintain.report import Report
 from tidelog.maintain.update import Update
-from tidelog.plan.draft import did_you_mean
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import FactChange, Op, RuleChange
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, TidelogError, during
 from tidelog.program.rules import Relation, Rule
+from tidelog.program.suggestions import suggestion
 from tidelog.program.syntax import Clause, Span, Value
 from tidelog.transaction.core import Core, Options
 from tidelog.transaction.delta import Delta
@@ -37,8 +37,8 @@ MANY = 2**14  # changes that take long enough to be guarded while they become co
 
 def check_algorithm(name: str) -> None:
     if name not in ALGORITHMS:
-        advice = did_you_mean(str(name), ALGORITHMS, f"there are {', '.join(ALGORITHMS)}")
-        raise TidelogError(f"error: there is no algorithm {name!r}\n    {advice}")
+        advice = suggestion(str(name), ALGORITHMS)
+        raise TidelogError(f"error: unknown algorithm {name!r}\n    {advice}")
 
 
 def check_change(change: object) -> None:
@@ -98,7 +98,7 @@ class Transaction:
         self.seconds = 0.0
         self.reading_seconds = 0.0  # that the changes took until now; they count for a limit
         self._reading = Watch(options.limits, lambda: 0, began=math.inf)
-        self._inserted = Distinct(options.limits.max_facts)
+        self._inserted = DistinctFacts(options.limits.max_facts)
         self._number = 0  # of facts that changed one by one
         self.committed = False
         with state.lock:  # others may read: until the commit, but not in the midst of a change

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, TidelogError
 from tidelog.program.functors import Functor, calls, declared
 from tidelog.program.rules import Rule
+from tidelog.program.suggestions import did_you_mean
 from tidelog.program.syntax import Call, FunctorDecl, Span
 
 
@@ -53,7 +53,7 @@ class Functors:
                 "    give another function to another database"
             )
         if not callable(function):
-            raise TidelogError(f"error: functor {name} is a function; {function!r} is none")
+            raise TidelogError(f"error: functor {name} must be a function, got {function!r}")
         known = function if isinstance(function, Functor) else declared(function)
         made = Functor(
             known.function,
@@ -70,10 +70,8 @@ class Functors:
 
     def _advice(self, name: str) -> str:
         names = [key[1:] for key in self._declared]
-        close = difflib.get_close_matches(name, names, 1)
-        if close:
-            return f"did you mean {close[0]}?"
-        return f"it declares {', '.join(names)}" if names else f".functor {name}(…): … declares it"
+        known = f"it declares {', '.join(names)}"
+        return did_you_mean(name, names, known if names else f".functor {name}(…): … declares it")
 
     def use(self, rules: Iterable[Rule], sources: Sources | None = None) -> None:
         """These rules will be evaluated: what they call must have a function."""

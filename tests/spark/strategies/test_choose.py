@@ -80,5 +80,5 @@ def test_forced() -> None:
         "symmetric-transitive closure\n"
         "    use shuffle, which fits all rules, or leave the choice to Tidelog"
     )
-    with pytest.raises(TidelogError, match="unknown strategy star; expected one of pivot"):
+    with pytest.raises(TidelogError, match=r"unknown strategy 'star'\n    expected one of pivot"):
         choose(stratum, program.relations, "star")

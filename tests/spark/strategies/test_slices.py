@@ -12,7 +12,7 @@ from tests.spark.strategies.programs import Rows, checked, local
 from tidelog.formats import spark_columns
 from tidelog.program.rules import CheckedProgram
 from tidelog.spark.strategies import Inputs, Made, Options, choose, materialise
-from tidelog.spark.strategies.patch import patched
+from tidelog.spark.strategies.blob_changes import patched
 from tidelog.spark.strategies.rederive import Renewed, renewed
 from tidelog.spark.strategies.slices import Overlay, affected
 

@@ -14,7 +14,7 @@ from time import perf_counter
 from tidelog.changes.policies.policy import Arrived, Finished, Look, finished
 from tidelog.changes.policies.sequential import Sequential
 from tidelog.changes.policies.shared_transaction import Overlap
-from tidelog.changes.policies.update_queue import PORTION, Taken, UpdateQueue
+from tidelog.changes.policies.update_queue import PORTION, StartedUpdate, UpdateQueue
 from tidelog.maintain.report import Report
 from tidelog.transaction.core import Core, Options
 
@@ -29,7 +29,7 @@ class FullyDynamic:
         self._look = look
         self._options = options
         self._overlap: Overlap | None = None
-        self._joined: list[Taken] = []
+        self._joined: list[StartedUpdate] = []
         self._queue = UpdateQueue()  # updates that have not joined yet
         self._taken = 0  # changes taken since updates last joined
         self._changes = self._largest = 0  # of all joined updates, and of the largest
@@ -57,7 +57,7 @@ class FullyDynamic:
                 self.step()
             self._alone.take(update)
             return
-        taken, changes = Taken(update, perf_counter()), update.last_changes()
+        taken, changes = StartedUpdate(update, perf_counter()), update.last_changes()
         if self._overlap is None:
             self._overlap = Overlap(self._core, self._options, self._waits)
         self._joined.append(taken)

@@ -72,7 +72,7 @@ class Marker:
 
 
 @dataclass(slots=True)
-class Costs:
+class MarkingCosts:
     """Seconds for a change, of updates of one size, with marks and without."""
 
     seconds: dict[bool, float] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Costs:
         return f"no marks: with them a change takes {on / off:.2f} times as long"
 
 
-class Marking:
+class LookAhead:
     def __init__(self, core: Core, look: Look, options: Options) -> None:
         self._algorithm = options.algorithm
         if self._algorithm not in ALGORITHMS:
@@ -115,7 +115,7 @@ class Marking:
         self._options = options
         self._update: Arrived | None = None
         self._last: Marks | None = None
-        self._costs: dict[int, Costs] = {}
+        self._costs: dict[int, MarkingCosts] = {}
         self._alone = Sequential(core, look, options)
 
     @property
@@ -139,7 +139,7 @@ class Marking:
         if update is None:
             return ()
         began, spent = perf_counter(), thread_time()  # other threads' work is not counted
-        costs = self._costs.setdefault(len(update.changes).bit_length(), Costs())
+        costs = self._costs.setdefault(len(update.changes).bit_length(), MarkingCosts())
         marking = self._algorithm != "auto" or costs.choice()
         algorithm = "dred" if marking and self._algorithm == "auto" else self._algorithm
         options = replace(self._options, algorithm=algorithm)

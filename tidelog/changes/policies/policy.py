@@ -12,9 +12,9 @@ from typing import Protocol
 
 from tidelog.changes import NAMES
 from tidelog.maintain.report import Report
-from tidelog.plan.draft import did_you_mean
 from tidelog.program.changes import FactChange, Op, RuleChange
 from tidelog.program.diagnostics import Sources, TidelogError
+from tidelog.program.suggestions import suggestion
 from tidelog.transaction.core import Core, Options
 from tidelog.transaction.delta import Delta
 from tidelog.transaction.transaction import Row, Transaction
@@ -128,7 +128,7 @@ def _of(module: str, name: str) -> Make:
 
 _HOMES = (
     ("tidelog.changes.policies.sequential", "Sequential"),
-    ("tidelog.changes.policies.look_ahead", "Marking"),
+    ("tidelog.changes.policies.look_ahead", "LookAhead"),
     ("tidelog.changes.policies.fully_dynamic", "FullyDynamic"),
 )
 POLICIES: Mapping[str, Make] = {name: _of(*home) for name, home in zip(NAMES, _HOMES, strict=True)}
@@ -136,7 +136,7 @@ POLICIES: Mapping[str, Make] = {name: _of(*home) for name, home in zip(NAMES, _H
 
 def check_policy(name: str) -> None:
     if name not in POLICIES:
-        advice = did_you_mean(str(name), POLICIES, f"known policies: {', '.join(POLICIES)}")
+        advice = suggestion(str(name), POLICIES)
         raise TidelogError(f"error: unknown policy {name!r}\n    {advice}")
 
 

@@ -16,7 +16,7 @@ PORTION = 1024  # about how many facts join at a time
 
 
 @dataclass(slots=True)
-class Taken:
+class StartedUpdate:
     """An update under way."""
 
     update: Arrived
@@ -25,18 +25,18 @@ class Taken:
 
 
 @dataclass(slots=True)
-class Batch:
+class JoiningUpdates:
     """Updates that join together."""
 
     changes: Changes
     size: int
-    updates: list[Taken]
+    updates: list[StartedUpdate]
 
 
 class UpdateQueue:
     """
     >>> def take(number, **changes):
-    ...     queue.add(Taken(Arrived(number, (), 0.0), 0.0), {"p": changes})
+    ...     queue.add(StartedUpdate(Arrived(number, (), 0.0), 0.0), {"p": changes})
     >>> def numbers(updates):
     ...     return [taken.update.number for taken in updates]
     >>> queue = UpdateQueue(portion=2)
@@ -55,19 +55,19 @@ class UpdateQueue:
 
     def __init__(self, portion: int = PORTION) -> None:
         self._portion = portion
-        self._batches: list[Batch] = []
+        self._batches: list[JoiningUpdates] = []
         self._joined: dict[str, set[Row]] = {}  # changed by newer updates while older wait
 
     def __bool__(self) -> bool:
         return bool(self._batches)
 
-    def add(self, taken: Taken, changes: Changes) -> None:
+    def add(self, taken: StartedUpdate, changes: Changes) -> None:
         for name, rows in changes.items():
             if name in self._joined:
                 self._joined[name].difference_update(rows)
         size = sum(map(len, changes.values()))
         if not self._batches or self._batches[-1].size + size > self._portion:
-            self._batches.append(Batch(changes, size, [taken]))
+            self._batches.append(JoiningUpdates(changes, size, [taken]))
             return
         last = self._batches[-1]
         for name, rows in changes.items():
@@ -75,7 +75,7 @@ class UpdateQueue:
         last.size += size
         last.updates.append(taken)
 
-    def some(self) -> tuple[Changes, list[Taken]]:
+    def some(self) -> tuple[Changes, list[StartedUpdate]]:
         """The next changes to join, and the updates that are complete with them."""
         batch = self._batches[-1]
         found: Changes = {}

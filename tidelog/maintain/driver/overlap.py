@@ -28,8 +28,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Protocol, Self
@@ -390,24 +389,6 @@ class OverlappingUpdates:
     def _all(self, noted: Noted) -> Pending:
         """The same, where no fact has changed twice."""
         return Pending(self.engine.joined(noted.deleted), self.engine.joined(noted.inserted))
-
-    @contextmanager
-    def parked(self, names: str = "SRN") -> Iterator[None]:
-        """An engine holds a limited number of sets: in the block these are not among them. Nor are
-        they after an error, which ends all that is under way: sets of the block are still held."""
-        saved = {}
-        for name in names:
-            saved[name] = self.engine.save(getattr(self, name))
-            delattr(self, name)
-        waiting: Waiting | None = None
-        try:
-            yield
-        except Waiting as error:
-            waiting = error
-        for name in names:
-            setattr(self, name, self.engine.hold(saved[name]))
-        if waiting is not None:
-            raise waiting
 
 
 class _Patient:

@@ -45,7 +45,7 @@ class WithExplicit:
         return held(updates.engine, saved)
 
 
-class Whole(WithExplicit):
+class AtOnce(WithExplicit):
     """A stratum that any algorithm brings up to date in one step: updates overlap between strata,
     and not within this one."""
 
@@ -66,14 +66,10 @@ class Whole(WithExplicit):
     def run(self, updates: OverlappingUpdates, change: StratumChange) -> None:
         """Follow the change, whose sets are used up."""
         engine, relations = updates.engine, self.stratum.relations
-        with updates.parked():
-            u = updates.update(change)
-            self._maintain(u, self.stratum, (), ())
-            deleted = engine.save(engine.collect(u.D, relations))
-            inserted = engine.save(engine.collect(u.A, relations))
-            del u
-        updates.note_deleted(engine.hold(deleted))
-        updates.note_inserted(engine.hold(inserted))
+        u = updates.update(change)
+        self._maintain(u, self.stratum, (), ())
+        updates.note_deleted(engine.collect(u.D, relations))
+        updates.note_inserted(engine.collect(u.A, relations))
 
 
 def is_quick(updates: OverlappingUpdates, stratum: Stratum, deletes: bool, facts: int) -> bool:
@@ -82,7 +78,7 @@ def is_quick(updates: OverlappingUpdates, stratum: Stratum, deletes: bool, facts
     return usual is not None and usual < 2 * STEP
 
 
-class Modular(Whole):
+class Modular(AtOnce):
     """A stratum with closure modules: in one step where that is usually quick, else a part of the
     change at a time.
 
@@ -133,7 +129,6 @@ class Modular(Whole):
         engine, E = updates.engine, updates.E
         X = engine.hold(self.X)
         inserted, deleted = engine.save(engine.collect(X & E)), engine.save(engine.collect(X - E))
-        del X
         E -= engine.hold(inserted)
         E |= engine.hold(deleted)
         try:

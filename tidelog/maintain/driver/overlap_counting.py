@@ -7,7 +7,7 @@ from tidelog.maintain.derivation_counters import recount
 from tidelog.maintain.driver.overlap import LowerChange, OverlappingUpdates
 from tidelog.maintain.driver.overlap_at_once import WithExplicit, held
 from tidelog.maintain.round_rules import START, TICK, Rounds
-from tidelog.maintain.trace import build, note, one_round
+from tidelog.maintain.round_trace import build, note, one_round
 from tidelog.maintain.update import Context, StratumChange
 from tidelog.program.rules import Stratum
 
@@ -79,7 +79,7 @@ class CountingByRounds(WithExplicit):
     round that is done: then rounds start again from the first, and only pairs whose count has
     changed since are handled.
 
-    # T, P, F, L as in `trace`
+    # T, P, F, L as in `round_trace`
     """
 
     def __init__(self, stratum: Stratum) -> None:
@@ -93,18 +93,17 @@ class CountingByRounds(WithExplicit):
         engine, I, C = updates.engine, updates.I, updates.engine.nonrecursive
         rounds = self.built(updates, lower)
         d, a = lower.d, lower.a
-        with updates.parked():
-            u = updates.u
-            T = held(engine, self.T)
-            T |= engine.derive(
-                rounds.rules, touching=d, touching_negated=a, within=lower.before(I), take_from=C
-            )
-            T |= engine.derive(
-                rounds.rules, touching=a, touching_negated=d, within=lower.after(I), add_to=C
-            )
-            note(u, T)
-            self.T, self.present = engine.save(T), None
-            u.note("counts")
+        u = updates.u
+        T = held(engine, self.T)
+        T |= engine.derive(
+            rounds.rules, touching=d, touching_negated=a, within=lower.before(I), take_from=C
+        )
+        T |= engine.derive(
+            rounds.rules, touching=a, touching_negated=d, within=lower.after(I), add_to=C
+        )
+        note(u, T)
+        self.T, self.present = engine.save(T), None
+        u.note("counts")
 
     def built(self, updates: OverlappingUpdates, lower: LowerChange | None) -> Rounds:
         """The rules by rounds, with the trace of the lower facts followed so far."""
@@ -112,11 +111,9 @@ class CountingByRounds(WithExplicit):
         u.work.algorithm = "counting"
         rounds = u.memory.once(Rounds.of, self.stratum, engine.kinds)
         if not u.memory.has("trace", self.stratum):
-            with updates.parked():
-                X, none = held(engine, self.X), engine.none()
-                change = StratumChange(none, none, X) if lower is None else lower.change(X)
-                build(u, rounds, rounds.rules, self.stratum, change)
-                del X, none, change
+            X, none = held(engine, self.X), engine.none()
+            change = StratumChange(none, none, X) if lower is None else lower.change(X)
+            build(u, rounds, rounds.rules, self.stratum, change)
         u.memory.keep(self.stratum, "trace")
         return rounds
 
@@ -125,28 +122,23 @@ class CountingByRounds(WithExplicit):
             return False
         rounds = self.built(updates, None)
         engine = updates.engine
-        with updates.parked():
-            u = updates.u
-            X = self.taken(updates)
-            if X:
-                self.present = None
-            P = engine.derive(rounds.at_start, touching=X, within=X)
-            del X
-            T, F, L = (held(engine, saved) for saved in (self.T, self.F, self.L))
-            if self.present is None:
-                present = engine.apply(START, within=engine.none())
-            else:
-                present = engine.hold(self.present)
-            u.watch.round()
-            one_round(u, rounds, rounds.rules, present, T, P, F, L, u.E, u.I)
-            present = engine.apply(TICK, within=present)
-            u.note("counts")
-            del P
-            more = bool(T)
-            self.T, self.present = (engine.save(T), engine.save(present)) if more else (None, None)
-            del T, present
-            self.F, self.L = engine.save(F), engine.save(L)
-            del F, L
+        u = updates.u
+        X = self.taken(updates)
+        if X:
+            self.present = None
+        P = engine.derive(rounds.at_start, touching=X, within=X)
+        T, F, L = (held(engine, saved) for saved in (self.T, self.F, self.L))
+        if self.present is None:
+            present = engine.apply(START, within=engine.none())
+        else:
+            present = engine.hold(self.present)
+        u.watch.round()
+        one_round(u, rounds, rounds.rules, present, T, P, F, L, u.E, u.I)
+        present = engine.apply(TICK, within=present)
+        u.note("counts")
+        more = bool(T)
+        self.T, self.present = (engine.save(T), engine.save(present)) if more else (None, None)
+        self.F, self.L = engine.save(F), engine.save(L)
         if not more:
             self.settle(updates, rounds)
         return True
@@ -158,7 +150,6 @@ class CountingByRounds(WithExplicit):
         pairs |= engine.hold(self.L)
         self.F = self.L = None
         changed = engine.derive(rounds.facts, touching=pairs, within=pairs)
-        del pairs
         found = engine.provable(rounds.facts, changed, within=I)
         changed -= found
         changed -= ~I

@@ -13,7 +13,7 @@ from tidelog.engine import FactSet
 from tidelog.maintain.driver.algorithms import BY_STRATUM
 from tidelog.maintain.driver.auto import begins_to_count, count
 from tidelog.maintain.driver.overlap import LowerChange, OverlappingUpdates, Stepwise
-from tidelog.maintain.driver.overlap_at_once import Modular, Whole, is_quick
+from tidelog.maintain.driver.overlap_at_once import AtOnce, Modular, is_quick
 from tidelog.maintain.driver.overlap_counting import Counting, CountingByRounds
 from tidelog.maintain.driver.overlap_suspects import Aged, BackwardForward, Dred
 from tidelog.maintain.memory import Memory
@@ -24,7 +24,7 @@ from tidelog.program.rules import Stratum
 def stepwise(algorithm: str, stratum: Stratum, memory: Memory) -> Stepwise:
     """The algorithm of this name, in steps, for a stratum."""
     if stratum.thinned:
-        return Whole(stratum, BY_STRATUM["recompute"])
+        return AtOnce(stratum, BY_STRATUM["recompute"])
     if algorithm == "dred":
         return Dred(stratum)
     if algorithm == "bf":
@@ -33,7 +33,7 @@ def stepwise(algorithm: str, stratum: Stratum, memory: Memory) -> Stepwise:
         return CountingByRounds(stratum) if stratum.recursive else Counting(stratum)
     if algorithm == "auto":
         return Modular(stratum) if memory.had_modules(stratum) else Auto(stratum, memory)
-    return Whole(stratum, BY_STRATUM[algorithm])
+    return AtOnce(stratum, BY_STRATUM[algorithm])
 
 
 class Auto:
@@ -42,7 +42,7 @@ class Auto:
 
     def __init__(self, stratum: Stratum, memory: Memory) -> None:
         self.stratum = stratum
-        self._whole = Whole(stratum, BY_STRATUM["auto"])
+        self._whole = AtOnce(stratum, BY_STRATUM["auto"])
         self._steps: Stepwise
         if stratum.recursive:
             self._steps = Aged(stratum)

@@ -36,7 +36,6 @@ class WithSuspects:
         if saved:
             updates.u.work.numbers["cancelled"] += len(saved)
             updates.S -= saved
-        del saved
         inserted -= updates.I
         self.use(updates, inserted)
         self.suspect(updates, deleted)
@@ -55,7 +54,6 @@ class WithSuspects:
                 guard=I - updates.E,
             )
             self.suspect(updates, lost)
-            del lost
             u.note(self.deletes)
         if a or known.complete:
             found = engine.derive(
@@ -196,8 +194,7 @@ class BackwardForward(WithSuspects):
     def check(self, updates: OverlappingUpdates, F: FactSet) -> None:
         """Delete suspects without a proof, and facts without one that the check met."""
         u, I = updates.u, updates.I
-        with updates.parked("N"):
-            deleted = self.disproved(updates, F) if self.stratum.recursive else self.unproved(u, F)
+        deleted = self.disproved(updates, F) if self.stratum.recursive else self.unproved(u, F)
         if not deleted:
             return
         guard = (I - deleted) - updates.E
@@ -227,7 +224,6 @@ class BackwardForward(WithSuspects):
             deleted = check.decide(F)
         except Waiting:
             self._patience *= 2
-            del check, F
             updates.S |= updates.engine.hold(asked)
             raise
         finally:

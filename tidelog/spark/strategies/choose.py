@@ -16,6 +16,7 @@ from typing import Literal as Choice
 from tidelog.plan.closures import Closure, modules
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Group, Literal, Relation, Rule, Stratum
+from tidelog.program.suggestions import suggestion
 from tidelog.program.syntax import Variable
 
 Name = Choice["pivot", "components", "shuffle"]
@@ -63,7 +64,7 @@ def _forced(stratum: Stratum, relations: Mapping[str, Relation], forced: str) ->
     if forced == "shuffle":
         return Strategy("shuffle", "requested")
     if forced not in NAMES:
-        raise TidelogError(f"error: unknown strategy {forced}; expected one of {', '.join(NAMES)}")
+        raise TidelogError(f"error: unknown strategy {forced!r}\n    {suggestion(forced, NAMES)}")
     found = (_pivot if forced == "pivot" else _components)(stratum, relations)
     if isinstance(found, Unfit):
         names = ", ".join(stratum.relations)

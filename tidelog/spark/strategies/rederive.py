@@ -20,12 +20,12 @@ from tidelog.formats import spark_columns
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
+from tidelog.spark.strategies.blob_changes import SMALL
 from tidelog.spark.strategies.blobs import chunks, concat, from_bytes, pack, select, to_bytes
 from tidelog.spark.strategies.choose import Strategy
 from tidelog.spark.strategies.executor_errors import Fault, Told
 from tidelog.spark.strategies.partition_engine import Cargo, Share, gathered
 from tidelog.spark.strategies.partition_state import BLOBS, Inputs, Made, batch, check, frames
-from tidelog.spark.strategies.patch import SMALL
 from tidelog.spark.strategies.pivot import placed
 from tidelog.spark.strategies.search import reached
 from tidelog.spark.strategies.slices import Facts, Reach, led_to, plain, reached_by

@@ -37,7 +37,7 @@ class Readable(Protocol):
     def _holds(self, relation: Relation, row: Row) -> bool: ...
 
 
-class Whole(Readable, Protocol):
+class ReadableDatabase(Readable, Protocol):
     """What can be asked for everything; `Database` can."""
 
     @property
@@ -112,7 +112,7 @@ class RelationView:
 class _Reading(ABC):
     """A database, asked through this at a moment of its stream."""
 
-    def __init__(self, database: Whole, state: State, streaming: Streaming) -> None:
+    def __init__(self, database: ReadableDatabase, state: State, streaming: Streaming) -> None:
         self.updates = 0
         self.under_way: tuple[int, ...] = ()
         self._database = database
@@ -127,7 +127,7 @@ class _Reading(ABC):
         return not self.under_way
 
     @abstractmethod
-    def _reading(self) -> AbstractContextManager[Whole]:
+    def _reading(self) -> AbstractContextManager[ReadableDatabase]:
         """The database, to be asked in the block."""
 
     def _note(self) -> None:
@@ -209,7 +209,7 @@ class Snapshot(_Reading):
     nothing changes until it is closed, at the end of its `with` block.
     """
 
-    def __init__(self, database: Whole, state: State, streaming: Streaming) -> None:
+    def __init__(self, database: ReadableDatabase, state: State, streaming: Streaming) -> None:
         super().__init__(database, state, streaming)
         self._take()
         while not self.settled:  # a stream has begun while others were waited for
@@ -222,7 +222,7 @@ class Snapshot(_Reading):
             self._hold()
 
     @contextmanager
-    def _reading(self) -> Iterator[Whole]:
+    def _reading(self) -> Iterator[ReadableDatabase]:
         with self._state.lock:
             if self._holder is None:
                 raise TidelogError("error: the snapshot is closed\n    take another one")
@@ -240,13 +240,13 @@ class Latest(_Reading):
     and several readings are of one moment.
     """
 
-    def __init__(self, database: Whole, state: State, streaming: Streaming) -> None:
+    def __init__(self, database: ReadableDatabase, state: State, streaming: Streaming) -> None:
         super().__init__(database, state, streaming)
         with self._reading():
             pass
 
     @contextmanager
-    def _reading(self) -> Iterator[Whole]:
+    def _reading(self) -> Iterator[ReadableDatabase]:
         with self._state.lock:
             self._note()
             yield self._database

@@ -1,25 +1,34 @@
 """Sample data: universities, cliques of equal terms, hierarchies of concepts.
 
-The same arguments produce the same triples on every machine.
+    python -m bench.rdf.generate lubm [--universities N] [--seed N] OUTPUT
+    python -m bench.rdf.generate cliques [--count N] [--size N] [--facts N] [--seed N] OUTPUT
+    python -m bench.rdf.generate skos [--depth N] [--branches N] [--related N] [--seed N] OUTPUT
+
+OUTPUT is a file (.nt, .nt.gz, .ttl, .ttl.gz or .parquet), a folder for facts, one relation per
+class and property, or - to print N-Triples. The same arguments produce the same triples on every
+machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from importlib.resources import files
+import argparse
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from random import Random
 
-from tidelog.rdf.lubm import lubm
+from bench.rdf.lubm import lubm
+from tidelog.rdf import writers
 from tidelog.rdf.rdf_terms import OWL, RDF, SKOS, Namespace, Triple
-
-__all__ = ["cliques", "facts", "lubm", "ontology", "skos"]
+from tidelog.rdf.triple_columns import Columns
 
 EX = Namespace("http://example.org/")
 
 
 def ontology(name: str) -> str:
     """The Turtle text of a bundled ontology: univ-bench or skos."""
-    return (files("tidelog.rdf") / "ontologies" / f"{name}.ttl").read_text("utf-8")
+    return (Path(__file__).parent / "ontologies" / f"{name}.ttl").read_text("utf-8")
 
 
 def cliques(count: int = 1, size: int = 100, facts: int = 3, seed: int = 0) -> Iterator[Triple]:
@@ -89,3 +98,41 @@ def facts(triples: Iterable[Triple]) -> dict[str, list[tuple[str, ...]]]:
 
 def _last(iri: str) -> str:
     return iri[1:-1].replace("#", "/").rpartition("/")[2]
+
+
+KINDS: dict[str, Callable[..., Iterator[Triple]]] = {
+    "lubm": lubm,
+    "cliques": cliques,
+    "skos": skos,
+}
+
+
+def write(triples: Iterable[Triple], output: str) -> None:
+    if output == "-":
+        sys.stdout.buffer.writelines(writers.pieces(Columns.of(triples), "ntriples"))
+    elif Path(output).is_dir():
+        for name, rows in facts(triples).items():
+            text = "".join("\t".join(row) + "\n" for row in rows)
+            (Path(output) / f"{name}.facts").write_text(text, encoding="utf-8")
+    else:
+        writers.check(output)
+        writers.write(output, Columns.of(triples))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    for name, generate in KINDS.items():
+        kind = kinds.add_parser(name)
+        for option in inspect.signature(generate).parameters.values():
+            kind.add_argument(f"--{option.name}", type=int, default=option.default)
+        kind.add_argument("output")
+    options = vars(parser.parse_args(arguments))
+    generate, output = KINDS[options.pop("kind")], options.pop("output")
+    write(generate(**options), output)
+
+
+if __name__ == "__main__":
+    main()

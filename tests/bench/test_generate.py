@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
+from pathlib import Path
 
+import pytest
+
+from bench.rdf.generate import cliques, facts, lubm, main, ontology, skos
+from bench.rdf.lubm import FACULTY, UB
 from tidelog.rdf import OWL, RDF, SKOS, Graph
-from tidelog.rdf.generate import cliques, facts, lubm, ontology, skos
-from tidelog.rdf.lubm import FACULTY, UB
 from tidelog.rdf.readers import Reader
 
 
@@ -75,3 +78,18 @@ def test_facts_have_a_relation_for_each_class_and_property() -> None:
     assert set(map(len, found["memberOf"])) == {2}
     assert set(map(len, found["Department"])) == {1}
     assert sum(map(len, found.values())) == 20_000
+
+
+def test_the_command(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    def printed(*arguments: str) -> bytes:
+        main([*arguments, "-"])
+        return capfdbinary.readouterr().out
+
+    main(["skos", "--depth", "2", "--branches", "3", str(tmp_path / "k.nt")])
+    assert (tmp_path / "k.nt").read_text().count("core#broader>") == 12
+    first = printed("cliques", "--size", "5")
+    assert first.count(b"owl#sameAs>") == 4
+    assert first != printed("cliques", "--size", "5", "--seed", "1")
+    (tmp_path / "facts").mkdir()
+    main(["cliques", "--count", "2", "--size", "5", str(tmp_path / "facts")])
+    assert len((tmp_path / "facts" / "sameAs.facts").read_text().splitlines()) == 8
