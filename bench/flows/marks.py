@@ -23,6 +23,7 @@ from tidelog import Database
 from tidelog.changes.policies.look_ahead import LookAhead
 from tidelog.changes.policies.policy import Arrived, Finished
 from tidelog.changes.policies.sequential import Sequential
+from tidelog.transaction.core import Options
 
 ALGORITHMS = ("bf", "dred")
 WAYS = ("sequential", "old", "new")
@@ -148,7 +149,8 @@ def once(program: str, updates: list[Update], algorithm: str, way: str) -> Playe
     def look() -> Arrived | None:
         return todo.pop() if way == "new" and filled and todo else None
 
-    policy = (Sequential if way == "sequential" else LookAhead)(database, look, algorithm)
+    make = Sequential if way == "sequential" else LookAhead
+    policy = make(database.core, look, Options(algorithm))
     gc.collect()
     began = time.process_time()
     while todo or policy.busy:

@@ -130,7 +130,7 @@ def keep(row: Row, database: Database, relations: Sequence[str] | None = None) -
 
 
 def sum_of(database: Database, name: str) -> Checksum:
-    frame = database._frame(name)
+    frame = database.core.store.native(name)
     return (
         of_relation(database, name)
         if isinstance(frame, Table)

@@ -14,7 +14,7 @@ from tidelog.changes.policies.fully_dynamic import FullyDynamic
 from tidelog.changes.policies.policy import Arrived
 from tidelog.changes.policies.update_queue import PORTION, StartedUpdate, UpdateQueue
 from tidelog.program.changes import Op
-from tidelog.transaction.transaction import Options
+from tidelog.transaction.core import Options
 
 Some = dict[str, dict[tuple[int], Op]]
 
@@ -73,7 +73,7 @@ def added(first: int, count: int) -> list[FactChange]:
 
 def test_a_small_update_joins_before_the_rest_of_a_large_one() -> None:
     database = Database(PATHS)
-    policy = FullyDynamic(database, lambda: None, Options("auto"))
+    policy = FullyDynamic(database.core, lambda: None, Options("auto"))
     policy.take(arrived(1, *added(0, 3 * PORTION)))
     assert not policy.wants()  # before some of it has joined
     assert not policy.step()

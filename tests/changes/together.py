@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import perf_counter
 
-from tidelog.changes.policies.policy import Arrived, Base, Finished, Look, finished
+from tidelog.changes.policies.policy import Arrived, Finished, Look, finished
 from tidelog.maintain.report import Report
-from tidelog.transaction.transaction import Options, Transaction
+from tidelog.transaction.core import Core, Options
+from tidelog.transaction.transaction import Transaction
 
 
 class Together:
@@ -18,7 +19,7 @@ class Together:
 
     def __init__(
         self,
-        database: Base,
+        core: Core,
         look: Look,
         options: Options,
         *,
@@ -27,7 +28,7 @@ class Together:
         linger: int = 0,
         log: list[str] | None = None,
     ) -> None:
-        self._database = database
+        self._core = core
         self._look = look
         self._options = options
         self._steps, self._most = steps, most
@@ -64,7 +65,7 @@ class Together:
         self._left -= 1
         if self._left:
             return ()
-        tx = self._transaction = self._database._transaction(self._options)
+        tx = self._transaction = Transaction(self._core, self._options)
         for update in self._updates:
             for change, sources in update.changes:
                 tx.change(change, sources)
@@ -74,7 +75,7 @@ class Together:
         except KeyboardInterrupt:
             if not tx.committed:
                 raise
-        self._transaction = self._database._transaction(self._options) if self._linger else None
+        self._transaction = Transaction(self._core, self._options) if self._linger else None
         self._lingering = self._linger
         updates, self._updates = self._updates, []
         return [
@@ -90,7 +91,7 @@ class Together:
         ]
 
     def _tidy(self) -> None:
-        if self._transaction is not None and self._database._state.open:
+        if self._transaction is not None and self._core.state.open:
             self._transaction.rollback()
         self._transaction = None
 

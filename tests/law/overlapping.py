@@ -21,7 +21,7 @@ from tidelog.changes.policies.shared_transaction import SPELL
 from tidelog.program.changes import FactChange, RuleChange
 from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.text import parse
-from tidelog.transaction.transaction import Options
+from tidelog.transaction.core import Options
 
 COURSES = ("dred", "bf", "counting", "auto", "dredc", "recompute", "aged", "dredc-mod", "dbsp")
 
@@ -71,7 +71,7 @@ def overlap(told: History, algorithm: str, rng: Random) -> int:
     def look() -> Arrived | None:
         return None
 
-    policy = FullyDynamic(database, look, Options(algorithm, limits=LIMITS))
+    policy = FullyDynamic(database.core, look, Options(algorithm, limits=LIMITS))
     settled, together = 0, 0
     taken = 0
     eager = rng.random()
@@ -129,7 +129,7 @@ def marked(told: History, algorithm: str, rng: Random) -> int:
         taken += 1
         return coming[taken - 1][0]
 
-    policy = LookAhead(database, look, Options(algorithm, limits=LIMITS))
+    policy = LookAhead(database.core, look, Options(algorithm, limits=LIMITS))
     while settled < len(coming):
         if not policy.busy:
             policy.take(coming[taken][0])

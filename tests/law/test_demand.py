@@ -12,7 +12,7 @@ from tidelog import Database
 from tidelog.control.limits import Limits
 from tidelog.program.diagnostics import EvaluationError, TidelogError
 from tidelog.program.rules import Relation
-from tidelog.transaction.transaction import Options
+from tidelog.transaction.core import Options
 
 SEEDS = 20
 ASKED_OF_EACH = 5
@@ -180,7 +180,7 @@ def test_a_lazy_database_that_met_a_limit_derives_all_later() -> None:
     with pytest.raises(TidelogError, match="more than 900 facts"):
         database.size("p")
     assert len(database.query("p(9, x)", demand=True)) == 51
-    database._options = Options()
+    database._evaluation.options = Options()
     assert database.size("p") == 60 * 61 // 2
 
 

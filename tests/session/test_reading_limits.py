@@ -151,7 +151,7 @@ def test_changes_of_one_fact_count_once(monkeypatch: pytest.MonkeyPatch) -> None
     update = [FactChange("+", "q", (n % 7,)) for n in range(500)]
     gone = [FactChange("-" if n % 2 else "+", "q", (n // 2,)) for n in range(500)]
     arrivals = Arrivals([update, gone], db._state)
-    arrivals.limit(db._options.limits)
+    arrivals.limit(db.core.options.limits)
     while arrivals.given < 2:
         arrivals.poll()
         arrivals.wait(1)

@@ -47,7 +47,7 @@ def rows(database: Database, name: str = "e") -> list[tuple[Any, ...]]:
 def write(database: Database) -> str:
     """Write what the program's outputs ask for; returns what is printed."""
     printed = io.BytesIO()
-    backend = database._backend
+    backend = database.core.backend
     wanted = outputs_of(database._checked, ".", spark=backend.own_formats)
     require_writable(wanted)
     backend.write_outputs(database, wanted, printed)

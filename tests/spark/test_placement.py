@@ -135,7 +135,7 @@ def test_more_than_the_driver_may_hold(spark: SparkSession) -> None:
     """What is read is little, what follows is not: the driver gives up, and partitions do it."""
     edges = [(x, (x + 1) % 60) for x in range(60)]
     mine, _ = beside(spark, PATHS, {"edge": edges}, driver_facts=100)
-    places = mine._backend.places
+    places = mine.core.backend.places
     assert places is not None
     assert places["path",].startswith("pivot")
 

@@ -171,3 +171,22 @@ def test_a_delta_has_relations_that_rules_add_whatever_the_outputs_are() -> None
     with db.transaction() as tx:
         tx.insert("e", [(2,)])
     assert tx.delta.counts == {"p": (1, 0), "added": (1, 0)}
+
+
+@algorithms
+def test_flushed_changes_can_be_taken_back(algorithm: str) -> None:
+    """The last change of a fact counts, whether those before it were flushed or not."""
+    db = tl.Database("p(x) :- q(x).", facts={"q": [(1,)]}, algorithm=algorithm)
+    relation, store = db.schema["q"], db.core.store
+    with db.transaction() as tx:
+        tx.change(tl.FactChange("+", "q", (2,)))
+        tx.change(tl.FactChange("-", "q", (1,)))
+        assert not store.is_explicit(relation, (2,))
+        tx.flush()
+        assert store.is_explicit(relation, (2,))
+        assert not store.is_explicit(relation, (1,))
+        tx.change(tl.FactChange("+", "q", (1,)))
+    assert tx.delta.counts == {"q": (1, 0), "p": (1, 0)}
+    assert [tx.delta.table("p", op).rows() for op in ("+", "-")] == [[(2,)], []]
+    with pytest.raises(tl.TidelogError, match="the transaction has ended"):
+        tx.flush()

@@ -32,7 +32,7 @@ class Arrivals:
 
     >>> from tidelog import Database
     >>> db = Database("p(x) :- q(x). q(1).")
-    >>> arrivals = Arrivals("+q(2). commit. -q(2). commit.", db._state)
+    >>> arrivals = Arrivals("+q(2). commit. -q(2). commit.", db.core.state)
     >>> first, second = arrivals.poll(), arrivals.poll()
     >>> second.number, second.changes[0][0]
     (2, FactChange(op='-', relation='q', row=(2,)))

@@ -14,12 +14,13 @@ from typing import Any, NoReturn, Self
 
 from tidelog.changes.arrivals import Arrivals
 from tidelog.changes.metrics import Metrics
-from tidelog.changes.policies.policy import POLICIES, Arrived, Base, Finished, Policy, check_policy
+from tidelog.changes.policies.policy import POLICIES, Arrived, Finished, Policy, check_policy
 from tidelog.changes.policies.sequential import Sequential
 from tidelog.control.limits import Interrupts, waiting
 from tidelog.formats.change_files import Format
 from tidelog.program.diagnostics import TidelogError
-from tidelog.transaction.transaction import Options, check_algorithm
+from tidelog.transaction.core import Core, Options
+from tidelog.transaction.transaction import check_algorithm
 
 QUIET = 0.2  # seconds without an update until `on_idle` is called
 PATIENCE = 64  # portions of a long update that are read before other work continues
@@ -42,7 +43,7 @@ class Stream:
 
     def __init__(
         self,
-        database: Base,
+        core: Core,
         source: Any,
         policy: str,
         options: Options,
@@ -52,7 +53,7 @@ class Stream:
         self._left: list[Finished] = []
         check_policy(policy)
         check_algorithm(options.algorithm)
-        self._plain = partial(Sequential, database, lambda: None, options)
+        self._plain = partial(Sequential, core, lambda: None, options)
         if policy != "sequential" and (options.strict or options.dry_run):
             what = "strict mode" if options.strict else "a dry run"
             raise TidelogError(f"error: {what} requires the policy sequential, not {policy}")
@@ -60,12 +61,10 @@ class Stream:
         self.on_idle: Callable[[], object] | None = None  # called when none arrives for a while
         self.metrics = Metrics()
         self.arrivals = (
-            source
-            if isinstance(source, Arrivals)
-            else Arrivals(source, database._state, format=format)
+            source if isinstance(source, Arrivals) else Arrivals(source, core.state, format=format)
         )
         self.arrivals.limit(options.limits)
-        self._state = database._state
+        self._state = core.state
         self._todo: deque[Arrived] = deque()  # updates that were read, for the policy
         self._under_way: deque[Arrived] = deque()
         self._ready: deque[Finished] = deque()
@@ -79,7 +78,7 @@ class Stream:
             stream = me()
             return None if stream is None else stream._look()
 
-        self._policy: Policy = POLICIES[policy](database, look, options)
+        self._policy: Policy = POLICIES[policy](core, look, options)
         self.closed = False
 
     # Results.

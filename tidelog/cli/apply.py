@@ -144,7 +144,7 @@ def _streamed(
     from tidelog.changes.arrivals import Arrivals
 
     return database.stream(
-        Arrivals(places, database._state, stdin()),
+        Arrivals(places, database.core.state, stdin()),
         options.policy,
         dry_run=options.dry_run,
         progress=live if live.on else None,

@@ -85,7 +85,7 @@ def write_all(
     database: Database, accepted: Accepted, files: Files, printed: BinaryIO
 ) -> tuple[Diagnostic, ...]:
     """Write the .output relations; returns warnings about what was written."""
-    warnings = database._backend.write_outputs(
+    warnings = database.core.backend.write_outputs(
         database, files.outputs, printed, sources=accepted.sources
     )
     close_ears()

@@ -22,14 +22,12 @@ class PendingUpdate:
         self.database = database
         self.algorithm: str | None = None  # the database's own
         self.changes: list[FactChange | RuleChange] = []
-        self._line = RoundProgress() if database._loaded.shows_rounds else Progress()
+        self._line = RoundProgress() if database.core.backend.shows_rounds else Progress()
         self._transaction: Transaction | None = None
 
     def relations(self) -> Mapping[str, Relation]:
         """The relations as the changes leave them."""
-        if self._transaction is not None:
-            return self._transaction._book.relations
-        return self.database._state.book.relations
+        return (self._transaction or self.database).schema
 
     def change(self, change: FactChange | RuleChange, sources: Sources) -> None:
         self._begun().change(change, sources)

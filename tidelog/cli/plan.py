@@ -126,7 +126,7 @@ def _on_spark(accepted: Accepted, options: argparse.Namespace) -> PlanDetails:
 
     if options.facts is not None:
         database = _evaluated(accepted, options)
-        places = database._backend.places
+        places = database.core.backend.places
         assert places is not None
         return PlanDetails(database.size, place=lambda stratum: placement_of(places, stratum))
     asked = options_of(options.strategy, options.driver_facts)

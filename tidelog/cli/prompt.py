@@ -168,7 +168,7 @@ class Session:
     def _facts_back(self) -> list[FactChange | RuleChange]:
         """Changes that undo those of explicit facts in the pending update."""
         last = {(c.relation, c.row): c for c in self.pending.changes if isinstance(c, FactChange)}
-        relations, engine = self.pending.relations(), self.database._engine
+        relations, engine = self.pending.relations(), self.database.core.store
         return [
             FactChange("-" if change.op == "+" else "+", change.relation, change.row)
             for change in last.values()
@@ -272,7 +272,7 @@ class Session:
         if name is not None:
             check_algorithm(" ".join((name, *more)))
             self.pending.algorithm = name
-        out(self.pending.algorithm or self.database._options.algorithm)
+        out(self.pending.algorithm or self.database.core.options.algorithm)
 
     def _list(self, lines: Iterable[str]) -> None:
         for line in lines:

@@ -107,7 +107,7 @@ def _offer(session: Session) -> completion.Offer:
 
     def offer(line: str, word: str) -> list[str]:
         database = session.database
-        names = (name for name in session.pending.relations() if not name.startswith("%"))
+        names = session.pending.relations()
         return completion.offers(line, word, COMMANDS, names, database.rules, ALGORITHMS)
 
     return offer

@@ -168,8 +168,8 @@ def _keeping(
 
 def _explicit(database: Database) -> list[tuple[str, Table]]:
     """The facts that the database has read."""
-    engine, E = database._engine, database._engine.explicit
-    return [(name, engine.table(name, E)) for name in engine.relations(E)]
+    store = database.core.store
+    return [(name, store.table(name, store.explicit)) for name in store.relations(store.explicit)]
 
 
 def _check(
@@ -185,7 +185,7 @@ def _check(
     for name, table in tables:
         facts.setdefault(name, []).extend(table.rows())
     found = {name: database.table(name).rows() for name in names}
-    functions = database._state.functors.functions
+    functions = database.core.state.functors.functions
     changes = evaluate.check(accepted.typed, facts, found, limits.max_facts, functions)
     for change in changes:
         out(change)

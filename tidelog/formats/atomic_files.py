@@ -97,7 +97,9 @@ class Staged:
                 del self._staged[0]
                 folders.add(os.path.dirname(target))
         for folder in folders:
-            _sync_folder(folder)
+            # Not every system can; the files themselves are safe by now.
+            with contextlib.suppress(OSError):
+                sync_folder(folder)
 
 
 def _beside(target: str) -> str:
@@ -174,14 +176,13 @@ def _mode_of(target: str, path: str) -> int | None:
     return stat.S_IMODE(mode)
 
 
-def _sync_folder(folder: str) -> None:
-    # Not every system can; the files themselves are safe by now.
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Sync the names in a folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _unwritable(path: str, folder: str, error: OSError) -> FileFault:

@@ -119,11 +119,16 @@ class Update(Context):
     changed: list[str] = field(default_factory=list)  # relations, by the stratum at work
     only_inserts: bool = False  # is it known that all of X is explicit now?
     only_deletes: bool = False  # or that none of it is?
-    _explicit: frozenset[str] = frozenset()  # relations that X has facts of
-    _loses: bool | None = None
+    explicit_relations: frozenset[str] = field(init=False)  # those that X has facts of
+    _loses: bool | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self._explicit = frozenset(self.engine.relations(self.X))
+        self.note_explicit()
+
+    def note_explicit(self) -> None:
+        """X has other facts than before: note what is known of them."""
+        self.explicit_relations = frozenset(self.engine.relations(self.X))
+        self._loses = None
 
     @property
     def change(self) -> StratumChange:
@@ -156,7 +161,7 @@ class Update(Context):
 
     def touches(self, stratum: Stratum) -> bool:
         """Does X have facts of the stratum?"""
-        return not self._explicit.isdisjoint(stratum.relations)
+        return not self.explicit_relations.isdisjoint(stratum.relations)
 
     def explicit_deleted(self, stratum: Stratum) -> FactSet:
         """Facts of the stratum that have ceased to be explicit."""

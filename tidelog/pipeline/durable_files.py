@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
+from tidelog.formats.atomic_files import sync_folder
 from tidelog.pipeline import crash_points
 from tidelog.program.diagnostics import TidelogError
 
@@ -66,15 +67,6 @@ def _fill(path: Path, data: bytes) -> None:
         file.write(data[half:])
         file.flush()
         os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync the names in a folder."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read(path: Path, stamp: Stamp, advice: str) -> bytes:

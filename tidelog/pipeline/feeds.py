@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidelog.formats.atomic_files import sync_folder
 from tidelog.pipeline import durable_files
 from tidelog.pipeline.batches import RelationVersion, rows_of, with_names
 from tidelog.pipeline.table_files import encode, unused
@@ -41,7 +42,7 @@ class FeedSink:
         name = f"{version.number:08d}.{self.format}"
         hidden = durable_files.temporary(self.path / f"{name}.staged")
         durable_files.write(hidden, self._encoded(version.number, version.relation, delta))
-        durable_files.sync_folder(self.path)
+        sync_folder(self.path)
         return {"version": version.number, "file": name}
 
     def _encoded(self, version: int, relation: Relation, delta: pa.Table) -> bytes:
@@ -58,7 +59,7 @@ class FeedSink:
         hidden = durable_files.temporary(self.path / f"{state['file']}.staged")
         if hidden.exists():
             os.rename(hidden, self.path / state["file"])
-            durable_files.sync_folder(self.path)
+            sync_folder(self.path)
 
     def missing(self, state: SinkState) -> bool:
         """Users may delete files, but not the folder."""

@@ -21,6 +21,7 @@ from tidelog.program.rules import Relation
 from tidelog.program.table import Table
 from tidelog.session.database import Database
 from tidelog.text import parse, to_text
+from tidelog.transaction.delta import Delta
 from tidelog.transaction.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 class AppliedBatch:
     """What a batch did: `said` are the changes of explicit facts that texts held."""
 
-    delta: Any
+    delta: Delta
     said: dict[str, list[FactChange]] = field(default_factory=dict)
     rules: bool = False  # they have changed
 
@@ -112,9 +113,9 @@ class Materialisation:
         relation = self.schema[name]
         if name not in applied.delta.counts:
             return nothing(relation)
-        part, signs = applied.delta._part(name), {"-": -1, "+": 1}
-        sides = [_signed(relation, part.decode(op), signs[op]) for op in signs if part.sizes[op]]
-        both = pa.concat_tables(sides)
+        signs: dict[Op, int] = {"-": -1, "+": 1}
+        tables = ((applied.delta.table(name, op), sign) for op, sign in signs.items())
+        both = pa.concat_tables([_signed(relation, table, sign) for table, sign in tables])
         keys = [(each, "ascending") for each in (*names(relation.arity), "sign")]
         return both.take(pc.sort_indices(both, sort_keys=keys))
 

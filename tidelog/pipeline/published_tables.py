@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tidelog.formats.atomic_files import sync_folder
 from tidelog.pipeline import durable_files
 from tidelog.pipeline.batches import (
     TYPES,
@@ -111,7 +112,7 @@ class TableSink:
     ) -> SinkState:
         text = json.dumps(stamps)
         durable_files.write(folder / "_manifest", text.encode())  # readers skip the prefix _
-        durable_files.sync_folder(folder)
+        sync_folder(folder)
         manifest = stamp_of(text.encode())
         return {"version": version, "parts": parts, "rows": rows, "manifest": manifest}
 
@@ -121,14 +122,14 @@ class TableSink:
         hidden = durable_files.temporary(target)
         if hidden.exists():
             os.rename(hidden, target)
-            durable_files.sync_folder(target.parent)
+            sync_folder(target.parent)
         link, staged = self.path / "current", self.path / ".current.tmp"
         wanted = os.path.join("versions", target.name)
         if not link.is_symlink() or os.readlink(link) != wanted:
             durable_files.remove(staged)
             os.symlink(wanted, staged)
             os.replace(staged, link)
-            durable_files.sync_folder(self.path)
+            sync_folder(self.path)
 
     def missing(self, state: SinkState) -> bool:
         """Whether a user has deleted the table, so that it must be rewritten."""

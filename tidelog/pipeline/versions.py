@@ -23,6 +23,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from tidelog.formats.atomic_files import sync_folder
 from tidelog.pipeline import crash_points, durable_files
 from tidelog.pipeline.batches import fold, from_bytes, to_bytes
 from tidelog.pipeline.durable_files import Lock, Stamp, stamp_of
@@ -117,14 +118,7 @@ class VersionStore:
         return sorted(int(path.stem) for path in (self.folder / "commits").glob("[0-9]*.json"))
 
     def commit_of(self, version: int) -> VersionRecord:
-        path = self.folder / "commits" / f"{version:08d}.json"
-        try:
-            first, _, text = path.read_text(encoding="utf-8").partition("\n")
-            if stamp_of(text.encode()) != first:
-                raise ValueError
-            found = json.loads(text)
-        except (OSError, ValueError):
-            raise TidelogError(f"error: {path} is damaged or missing\n    {_BACKUP}") from None
+        found = _stamped(self.folder / "commits" / f"{version:08d}.json")
         offsets = {name: SourceOffset(**each) for name, each in found.pop("sources").items()}
         counts = {name: tuple(each) for name, each in found.pop("counts").items()}
         return VersionRecord(**found, sources=offsets, counts=counts)
@@ -183,15 +177,7 @@ class VersionStore:
         parts.setdefault(_relation_in(path.name), []).append(table)
 
     def _manifest(self, version: int) -> dict[str, Any]:
-        path = self.folder / "snapshots" / f"{version:08d}" / "manifest.json"
-        try:
-            first, _, text = path.read_text(encoding="utf-8").partition("\n")
-            if stamp_of(text.encode()) != first:
-                raise ValueError
-            found: dict[str, Any] = json.loads(text)
-            return found
-        except (OSError, ValueError):
-            raise TidelogError(f"error: {path} is damaged or missing\n    {_BACKUP}") from None
+        return _stamped(self.folder / "snapshots" / f"{version:08d}" / "manifest.json")
 
     def draft(self) -> VersionDraft:
         """Start the next version."""
@@ -215,7 +201,7 @@ class VersionStore:
         """Commit a version."""
         commit = replace(commit, version=draft.version, files=draft.files, rows=draft.rows)
         for name in ("data", "programs"):
-            durable_files.sync_folder(self.folder / name)
+            sync_folder(self.folder / name)
         text = json.dumps(asdict(commit), ensure_ascii=False)
         path = self.folder / "commits" / f"{draft.version:08d}.json"
         crash_points.point("before-commit")
@@ -260,10 +246,10 @@ class VersionStore:
             crash_points.point("in-snapshot")
         text = json.dumps({"rows": rows, "files": stamps})
         durable_files.write(hidden / "manifest.json", f"{stamp_of(text.encode())}\n{text}".encode())
-        durable_files.sync_folder(hidden)
+        sync_folder(hidden)
         crash_points.point("before-rename")
         os.rename(hidden, target)
-        durable_files.sync_folder(target.parent)
+        sync_folder(target.parent)
         self._snapshot, self._base_rows, self._rows_since = self.last.version, rows, 0
 
     def clean(self, keep: int) -> None:
@@ -305,6 +291,18 @@ def _stamp_in(name: str) -> Stamp:
     '12 abc'
     """
     return name.split(".")[1].replace("-", " ")
+
+
+def _stamped(path: Path) -> dict[str, Any]:
+    """The JSON of a file whose first line is its stamp."""
+    try:
+        first, _, text = path.read_text(encoding="utf-8").partition("\n")
+        if stamp_of(text.encode()) != first:
+            raise ValueError
+        found: dict[str, Any] = json.loads(text)
+        return found
+    except (OSError, ValueError):
+        raise TidelogError(f"error: {path} is damaged or missing\n    {_BACKUP}") from None
 
 
 def _make_folder(folder: Path) -> None:

@@ -224,16 +224,16 @@ class CompiledReasoner(Reasoner):
 
     def _to_move(self, before: Compiled) -> Columns:
         """Explicit triples in `other` whose class or property has a relation since this change."""
-        engine = self.database._engine
-        data = engine.ids(engine.explicit, OTHER)
+        store = self.database.core.store
+        data = store.ids(store.explicit, OTHER)
 
         def has(column: int, terms: Iterable[str]) -> NDArray[np.bool_]:
-            return np.isin(data[:, column], engine.identify("symbol", list(terms)))
+            return np.isin(data[:, column], store.identify("symbol", list(terms)))
 
         now = self.compiled
         chosen = has(1, now.binary.keys() - before.binary.keys())
         chosen |= has(1, [TYPE]) & has(2, now.unary.keys() - before.unary.keys())
-        return Columns.of_table(engine.table(OTHER, engine.pick(OTHER, data[chosen])))
+        return Columns.of_table(store.table(OTHER, store.pick(OTHER, data[chosen])))
 
     def _delta(self, delta: Delta, before: Compiled, axioms: NetChange) -> GraphDelta:
         now, others = self.compiled, self.database[OTHER]
@@ -291,7 +291,7 @@ class CompiledReasoner(Reasoner):
         return found
 
     def columns(self) -> Columns:
-        return self._all_columns(self.database._frame)
+        return self._all_columns(self.table)
 
     def explicit(self) -> Columns:
         return self._all_columns(self.explicit_table)

@@ -54,7 +54,7 @@ class Reasoner(ABC):
 
     def _use(self, database: Database) -> None:
         self.database = database
-        self._initial_rules = database._state.book
+        self._initial_rules = database.core.state.book
 
     @abstractmethod
     def open_database(self, triples: Columns) -> Database:
@@ -84,7 +84,7 @@ class Reasoner(ABC):
     @property
     def replaceable(self) -> bool:
         """Whether a new database may replace this one: it has no triples and no user rules."""
-        return self.empty and self.database._state.book is self._initial_rules
+        return self.empty and self.database.core.state.book is self._initial_rules
 
     def size(self) -> int:
         """The number of triples that RDF can express."""
@@ -105,15 +105,21 @@ class Reasoner(ABC):
             return []
         return [word for word in words if word[0] == '"' and word not in self.described]
 
+    def table(self, relation: str) -> Table:
+        """The facts of a relation, in no order."""
+        core = self.database.core
+        with core.state.lock:
+            return core.store.table(relation)
+
     def explicit_table(self, relation: str) -> Table:
         """The explicit facts of a relation."""
-        engine = self.database._engine
-        return engine.table(relation, engine.explicit)
+        store = self.database.core.store
+        return store.table(relation, store.explicit)
 
     def has_explicit(self, relation: str) -> bool:
         """Whether a relation exists and has explicit facts."""
-        engine = self.database._engine
-        return relation in engine.relations(engine.explicit)
+        store = self.database.core.store
+        return relation in store.relations(store.explicit)
 
     def apply(self, update: Update, new: Iterable[str], options: Mapping[str, Any]) -> Applied:
         """Apply an update with facts about new literals; they are known once it takes effect."""
@@ -165,7 +171,7 @@ class TripleReasoner(Reasoner):
         return Committed(_graph_delta(done.delta), done.report, done.seconds)
 
     def columns(self) -> Columns:
-        return Columns.of_table(self.database._frame("triple"))
+        return Columns.of_table(self.table("triple"))
 
     def explicit(self) -> Columns:
         return Columns.of_table(self.explicit_table("triple"))
@@ -176,11 +182,11 @@ class TripleReasoner(Reasoner):
 
     def size(self) -> int:
         """Counts without decoding objects, because every term may be an object."""
-        engine = self.database._engine
-        data = engine.ids(engine.all, "triple")
+        store = self.database.core.store
+        data = store.ids(store.all, "triple")
         proper = np.ones(len(data), dtype=np.bool_)
         for column, first in ((0, "<_"), (1, "<")):
-            terms = cast("SymbolColumn", engine.values("symbol", data[:, column]))
+            terms = cast("SymbolColumn", store.values("symbol", data[:, column]))
             allowed = np.array([word[:1] in first for word in terms.words], dtype=np.bool_)
             proper &= allowed[terms.codes] if len(allowed) else proper
         return int(proper.sum())

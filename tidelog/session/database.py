@@ -37,10 +37,11 @@ from tidelog.session.relation_views import Answer, Latest, RelationView, Row, Sn
 from tidelog.session.stated_facts import stated
 from tidelog.text.writer import to_text
 from tidelog.transaction.backend import Backend
+from tidelog.transaction.core import Core, Options
 from tidelog.transaction.delta import Delta
 from tidelog.transaction.refusals import no_relation
 from tidelog.transaction.state import State
-from tidelog.transaction.transaction import Options, Transaction, check_algorithm
+from tidelog.transaction.transaction import Transaction, check_algorithm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,12 +100,12 @@ class Database:
         parsed = parse_program(program, allow_paths, include, macros)
         accepted = accept(parsed, declare_given(parsed.program, given))
         place = EngineChoice(engine, spark, strategy, driver_facts)
-        self._begin(accepted, algorithm, modules, place, functors)
+        options = Options(algorithm, strict, limits=limits)
+        self._begin(accepted, options, modules, place, functors)
         if isinstance(facts, str | Path):
             tables = tables_of_inputs(accepted, self._loaded, facts, allow_paths, limits.max_facts)
         else:
             tables = tables_of_facts(given, self._loaded.store, self._named)
-        self._options = Options(algorithm, strict, limits=limits)
         self._load(tables, profile, progress, began, lazy)
 
     @classmethod
@@ -126,29 +127,29 @@ class Database:
         what has the backend read them."""
         database = cls.__new__(cls)
         began = time.perf_counter()
-        database._begin(accepted, algorithm, modules, place or EngineChoice(), functors)
+        options = Options(algorithm, strict, limits=limits or Limits())
+        database._begin(accepted, options, modules, place or EngineChoice(), functors)
         found = tables(database._loaded) if callable(tables) else tables
-        database._options = Options(algorithm, strict, limits=limits or Limits())
         database._load(found, profile, progress, began)
         return database
 
     def _begin(
         self,
         accepted: Accepted,
-        algorithm: str,
+        options: Options,
         modules: bool | Sequence[type[Module]],
         place: EngineChoice,
         functors: Mapping[str, Callable[..., Any]] | None,
     ) -> None:
-        check_algorithm(algorithm)
+        check_algorithm(options.algorithm)
         accepted = stated(accepted)
         self._checked = accepted.checked  # the program of the start
         kinds = chosen(modules)
         self._state = State.of(accepted, kinds, functors)
         self._stream: weakref.ref[Stream] | None = None
         self.warnings = accepted.warnings
-        backend = place.open(accepted, algorithm, kinds)
-        self._evaluation = Evaluation(backend, self._state)
+        backend = place.open(accepted, options.algorithm, kinds)
+        self._evaluation = Evaluation(backend, self._state, options)
         store = backend.store
         store.call(self._state.functors.functions)
         for relation in self._checked.relations.values():
@@ -162,8 +163,8 @@ class Database:
         began: float,
         lazy: bool = False,
     ) -> None:
-        limits = self._options.limits
-        evaluation, backend, store = self._evaluation, self._loaded, self._loaded.store
+        evaluation, backend = self._evaluation, self._loaded
+        store, limits = backend.store, evaluation.options.limits
         evaluation.profile, evaluation.progress = profile, progress
         with backend.errors():
             for name, rows in self._checked.facts.items():
@@ -173,7 +174,7 @@ class Database:
             self.stats.load_seconds = time.perf_counter() - began
             evaluation.pending = lazy and store.scratch is not None
             if not evaluation.pending:
-                evaluation.run(limits, reading)
+                evaluation.run(reading)
 
     @property
     def stats(self) -> Stats:
@@ -181,20 +182,17 @@ class Database:
         return self._evaluation.stats
 
     @property
-    def _loaded(self) -> Backend:
-        """What has the facts, and all that follows from them unless it is derived later."""
-        return self._evaluation.backend
+    def core(self) -> Core:
+        """What other parts of Tidelog use of the database; internal, see `Core`."""
+        return self._evaluation
 
     @property
-    def _backend(self) -> Backend:
-        """What has the facts, with all that follows from them."""
-        if self._evaluation.pending:
-            self._evaluation.complete(self._options.limits)
-        return self._evaluation.backend
+    def _loaded(self) -> Backend:
+        return self._evaluation.loaded
 
     @property
     def _engine(self) -> Store:
-        return self._backend.store
+        return self._evaluation.store
 
     # Reading.
 
@@ -287,7 +285,7 @@ class Database:
             if not demand or not can_narrow(strata, [asked.relation.name], limits):
                 scratch = None
             engine = self._engine if scratch is None else self._loaded.store
-            watch = Watch(self._options.limits, engine.facts, None, interrupts)
+            watch = Watch(self._evaluation.options.limits, engine.facts, None, interrupts)
             engine.watch(watch.tick)
             try:
                 if scratch is not None:
@@ -369,10 +367,8 @@ class Database:
                 "    go on with the stream, take a snapshot, or close it first"
             )
         with nullcontext() if stream is None else stream.drained():
-            return self._transaction(self._with(algorithm, strict, dry_run, limits, progress))
-
-    def _transaction(self, options: Options) -> Transaction:
-        return Transaction(self._backend, self._state, options)
+            options = self._with(algorithm, strict, dry_run, limits, progress)
+            return Transaction(self.core, options)
 
     def _with(
         self,
@@ -383,9 +379,10 @@ class Database:
         progress: Show | None,
     ) -> Options:
         """Options of a transaction or stream; those left out are the database's."""
-        algorithm = self._options.algorithm if algorithm is None else algorithm
-        strict = self._options.strict if strict is None else strict
-        return Options(algorithm, strict, dry_run, limits or self._options.limits, progress)
+        own = self._evaluation.options
+        algorithm = own.algorithm if algorithm is None else algorithm
+        strict = own.strict if strict is None else strict
+        return Options(algorithm, strict, dry_run, limits or own.limits, progress)
 
     def apply(self, changes: str | Iterable[Change]) -> list[Delta]:
         """Apply changes, given as text in the change notation or as values; one delta a commit.
@@ -442,7 +439,7 @@ class Database:
         if self._open_stream() is not None:
             raise TidelogError("error: a stream is open\n    read it to its end, or close it first")
         options = self._with(algorithm, strict, dry_run, limits, progress)
-        made = Stream(self, source, policy, options, format)
+        made = Stream(self.core, source, policy, options, format)
         self._stream = weakref.ref(made)
         return made
 

@@ -8,9 +8,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidelog.control.limits import Interrupts, Limits, Show, Watch
-from tidelog.engine import Measure
+from tidelog.control.limits import Interrupts, Show, Watch
+from tidelog.engine import Measure, Store
 from tidelog.transaction.backend import Backend
+from tidelog.transaction.core import Options
 from tidelog.transaction.state import State
 
 if TYPE_CHECKING:
@@ -31,47 +32,55 @@ class Stats:
 
 @dataclass(slots=True)
 class Evaluation:
-    """The first evaluation of a database."""
+    """The first evaluation of a database; for other layers, its `Core`."""
 
-    backend: Backend
+    loaded: Backend  # has the facts, and all that follows from them unless it is pending
     state: State
+    options: Options
     profile: bool = False
     progress: Show | None = None
     pending: bool = False  # nothing has been derived yet: the database is lazy
     stats: Stats = field(default_factory=Stats)
 
-    def complete(self, limits: Limits) -> None:
-        """Derive what is pending."""
-        with self.state.lock:
-            if self.pending:
-                self._try(limits)
+    @property
+    def backend(self) -> Backend:
+        """What has the facts, with all that follows from them: what is pending is derived now."""
+        if self.pending:
+            with self.state.lock:
+                if self.pending:
+                    self._try()
+        return self.loaded
 
-    def _try(self, limits: Limits) -> None:
+    @property
+    def store(self) -> Store:
+        return self.backend.store
+
+    def _try(self) -> None:
         """Derive what is pending; after an error it is as before."""
-        store = self.backend.store
+        store = self.loaded.store
         try:
             with nullcontext() if store.scratch is None else store.scratch.scope():
-                self.run(limits)
+                self.run()
             self.pending = False
         except BaseException:
             strata = [stratum for stratum in self.state.book.strata if not stratum.given]
             store.take([name for stratum in strata for name in stratum.relations])
             raise
 
-    def run(self, limits: Limits, reading: float = 0.0) -> None:
+    def run(self, reading: float = 0.0) -> None:
         """Derive all that follows; `reading` seconds count towards the limit on time."""
-        engine, stats = self.backend.store, self.stats
+        engine, stats = self.loaded.store, self.stats
         began = time.perf_counter()
-        self.backend.warm()
+        self.loaded.warm()
         with Interrupts() as interrupts:
-            watch = Watch(limits, engine.facts, self.progress, interrupts)
+            watch = Watch(self.options.limits, engine.facts, self.progress, interrupts)
             watch.began -= reading
             engine.watch(watch.tick)
             profiles = engine.profiles if self.profile else None
             if profiles is not None:
                 profiles.profile(_recorder(stats, watch, self.state.book.stratum_of))
             with interrupts.explaining():
-                self.backend.materialise(self.state.book.strata, watch, self.state.memory)
+                self.loaded.materialise(self.state.book.strata, watch, self.state.memory)
             watch.tick(None)
         engine.watch(None)
         if profiles is not None:

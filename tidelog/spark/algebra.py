@@ -77,16 +77,16 @@ class Algebra:
     def count(self, name: str, lay: Lay) -> int:
         if lay.small:
             return len(lay.plus)
-        if lay._count is None:
+        if lay.known_count is None:
             if lay.done and not lay.plus and not lay.minus:
-                lay._count = lay.size
+                lay.known_count = lay.size
             else:
-                lay._count = self.frame(name, lay).count()
-        return lay._count
+                lay.known_count = self.frame(name, lay).count()
+        return lay.known_count
 
     def frame(self, name: str, lay: Lay, relation: Relation | None = None) -> DataFrame:
         """The facts of a lay; pass the relation if the engine may not know it."""
-        if lay._made is None:
+        if lay.known_frame is None:
             relation = relation or self.kinds[name]
             made = lay.base
             if made is not None and (lay.plus or lay.minus):
@@ -97,8 +97,8 @@ class Algebra:
             if lay.plus or made is None:
                 plus = self.few(relation, lay.plus)
                 made = plus if made is None else made.unionAll(plus)
-            lay._made = made
-        return lay._made
+            lay.known_frame = made
+        return lay.known_frame
 
     def few(self, relation: Relation, rows: Iterable[Row]) -> DataFrame:
         return spark_columns.to_frame(self.spark, relation, spark_columns.as_arrow(relation, rows))

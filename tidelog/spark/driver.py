@@ -218,8 +218,7 @@ class Driver:
     ) -> tuple[SparkSet, SparkSet]:
         """Facts that the algorithm inserts and deletes."""
         v.watch = u.watch
-        v._explicit = frozenset(v.engine.relations(v.X))
-        v._loses = None
+        v.note_explicit()
         tick = getattr(u.watch, "tick", None)
         self.local.watch(tick)
         v.begin(Work(stratum.relations))

@@ -25,7 +25,17 @@ class Lay:
     A base that the driver can build from its rows is built on demand.
     """
 
-    __slots__ = ("_base", "_count", "_made", "_make", "done", "held", "minus", "plus", "size")
+    __slots__ = (
+        "_base",
+        "_make",
+        "done",
+        "held",
+        "known_count",
+        "known_frame",
+        "minus",
+        "plus",
+        "size",
+    )
 
     def __init__(
         self,
@@ -43,13 +53,13 @@ class Lay:
         self.done = done  # whether the base is computed, and its size exact
         self.plus: set[Row] = set(plus)
         self.minus: set[Row] = set()
-        self._made: DataFrame | None = None
-        self._count: int | None = None
+        self.known_frame: DataFrame | None = None
+        self.known_count: int | None = None
 
     def copy(self) -> Lay:
         made = Lay(self.plus, self._base, self.size, self.done, self._make, self.held)
         made.minus = set(self.minus)
-        made._made, made._count = self._made, self._count
+        made.known_frame, made.known_count = self.known_frame, self.known_count
         return made
 
     @property
@@ -96,7 +106,7 @@ class Lay:
             self.minus |= rows
 
     def _changed(self) -> None:
-        self._made = self._count = None
+        self.known_frame = self.known_count = None
 
 
 class SparkSet(FactSet):

@@ -29,12 +29,12 @@ class Cursor:
         """Whether nothing is left. Reads the plain facts that stand next."""
         while self.peek().kind == "end":
             self.lexer.facts(facts)
-            self._next_statement()
+            self.next_statement()
             if self.peek().kind == "end" and not self.source.more():
                 return True
         return False
 
-    def _next_statement(self) -> None:
+    def next_statement(self) -> None:
         self.tokens, self.index = self.lexer.statement(), 0
 
     # Taking tokens.
@@ -131,7 +131,7 @@ class Cursor:
 
     def skip_word(self) -> None:
         """Skip an unknown directive: its dot was a statement, its name starts another."""
-        self._next_statement()
+        self.next_statement()
         self.index = 1
         self.skip_directive()
 
@@ -141,7 +141,7 @@ class Cursor:
         while True:
             token = self.peek()
             if token.kind == "end":
-                self._next_statement()
+                self.next_statement()
                 if self.peek().kind == "end":
                     return
                 continue
@@ -154,7 +154,7 @@ class Cursor:
         """Skip the dot of a name such as `a.b`, so that `b` does not start a statement."""
         if not self.dotted(dot):
             return False
-        self._next_statement()
+        self.next_statement()
         return True
 
 

@@ -143,7 +143,7 @@ class _Reading:
     def more(self) -> bool:
         cursor = self.cursor
         if cursor.peek().kind == "end":
-            cursor._next_statement()
+            cursor.next_statement()
         return cursor.peek().kind != "end"
 
     def reached(self) -> int:

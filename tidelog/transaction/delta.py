@@ -96,8 +96,12 @@ class Delta:
         return self._rows(relation, "-")
 
     def _rows(self, relation: str, op: Op) -> list[Row]:
+        return sorted_table(self.table(relation, op)).rows()
+
+    def table(self, relation: str, op: Op) -> Table:
+        """The inserted (`+`) or deleted (`-`) facts of a relation as columns, unsorted."""
         part = self._part(relation)
-        return sorted_table(part.decode(op)).rows() if part.sizes[op] else []
+        return part.decode(op) if part.sizes[op] else Table.from_rows(part.relation.kinds, ())
 
     def _part(self, relation: str) -> RelationDelta:
         part = self._parts.get(relation)

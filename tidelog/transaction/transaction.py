@@ -6,10 +6,9 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any, Self
 
-from tidelog.control.limits import Interrupts, Limits, Show, Watch, guarded, naming
+from tidelog.control.limits import Interrupts, Watch, guarded, naming
 from tidelog.engine import FactSet, Saved
 from tidelog.formats.byte_source import DistinctFacts
 from tidelog.formats.frames import rereadable, to_table
@@ -24,27 +23,16 @@ from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, Tidel
 from tidelog.program.rules import Relation, Rule
 from tidelog.program.suggestions import suggestion
 from tidelog.program.syntax import Clause, Span, Value
-from tidelog.transaction.backend import Backend
+from tidelog.transaction.core import Core, Options
 from tidelog.transaction.delta import Delta
 from tidelog.transaction.refusals import ends_early, no_relation, no_row, strict_error
 from tidelog.transaction.rule_text import clause_of, find_rule
-from tidelog.transaction.state import State
 
 Row = tuple[Value, ...]
+Mark = Callable[[FactSet], Marks]  # what is known of the next update, for the changed facts
 
 PORTION = 512  # changes between two looks at the limits
 MANY = 2**14  # changes that take long enough to be guarded while they become columns
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How changes are made."""
-
-    algorithm: str = "auto"
-    strict: bool = False  # refuse changes that change nothing
-    dry_run: bool = False  # find out what would change, and change nothing
-    limits: Limits = field(default_factory=Limits)
-    progress: Show | None = None
 
 
 def check_algorithm(name: str) -> None:
@@ -82,7 +70,8 @@ class Transaction:
     -path(1, 3).
     """
 
-    def __init__(self, backend: Backend, state: State, options: Options) -> None:
+    def __init__(self, core: Core, options: Options, mark: Mark | None = None) -> None:
+        backend, state = core.backend, core.state
         backend.check_algorithm(options.algorithm)
         state.functors.require_stable()
         if state.memory.limits:
@@ -94,6 +83,7 @@ class Transaction:
         self._backend = backend
         self._engine = engine = backend.store
         self._options = options
+        self._mark = mark
         self._gone: dict[str, None] = {}  # names of rules to remove, and of rules to add
         self._come: dict[str, Clause] = {}
         self._replaced: tuple[str, ...] = ()  # clauses that leave rules behind
@@ -232,7 +222,7 @@ class Transaction:
         def be_strict(row: Row) -> None:
             self._be_strict(FactChange(op, name, row))
 
-        with self._state.lock, Interrupts(whole=True), self._backend.errors():
+        with self._changing_explicit():
             self._flush()
             self._set(op, name, data, be_strict if self._options.strict else None)
 
@@ -244,8 +234,19 @@ class Transaction:
             self._takes = self._takes or op == "-"
             self._gives = self._gives or op == "+"
 
+    def flush(self) -> None:
+        """Apply pending changes to the explicit facts now; consequences follow at the commit."""
+        self._check_open()
+        with self._changing_explicit():
+            self._flush()
+
+    @contextmanager
+    def _changing_explicit(self) -> Iterator[None]:
+        """No reader sees a half of what the block changes."""
+        with self._state.lock, Interrupts(whole=True), self._backend.errors():
+            yield
+
     def _flush(self) -> None:
-        """Set the facts that came one by one."""
         for name, changes in self._pending.items():
             relation, many = self._book.relations[name], len(changes) > MANY
             for op in ("+", "-"):
@@ -381,15 +382,12 @@ class Transaction:
         D, A = engine.none(), engine.none()
         base = (engine, engine.explicit, engine.all, watch, memory)
         u = Update(*base, X, D, A, report=self.report)
-        u.marks, u.only_inserts, u.only_deletes = self._marks(X), not self._takes, not self._gives
+        u.marks = None if self._mark is None else self._mark(X)
+        u.only_inserts, u.only_deletes = not self._takes, not self._gives
         algorithm = self._backend.algorithm(self._options.algorithm)
         update(u, book.strata, book.stratum_of, book.readers, gone, come, algorithm)
         self._backend.finished(u)
         return engine.save(D), engine.save(A)
-
-    def _marks(self, X: FactSet) -> Marks | None:
-        """What is known of the update that comes after this one."""
-        return None
 
     def _delta_of(self, phases: Sequence[tuple[Saved, Saved]]) -> Delta:
         """The delta of the relations that a user sees."""

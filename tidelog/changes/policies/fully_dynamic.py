@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import perf_counter
 
-from tidelog.changes.policies.policy import Arrived, Base, Finished, Look, finished
+from tidelog.changes.policies.policy import Arrived, Finished, Look, finished
 from tidelog.changes.policies.sequential import Sequential
 from tidelog.changes.policies.shared_transaction import Overlap
 from tidelog.changes.policies.update_queue import PORTION, StartedUpdate, UpdateQueue
 from tidelog.maintain.report import Report
-from tidelog.transaction.transaction import Options
+from tidelog.transaction.core import Core, Options
 
 MOST = 1000  # updates that settle together
 MANY = 1 << 18  # changes, without those of the largest update, which others may always join
@@ -24,8 +24,8 @@ LITTER = 1 << 14  # deleted facts whose memory is not freed yet; or a quarter of
 
 
 class FullyDynamic:
-    def __init__(self, database: Base, look: Look, options: Options) -> None:
-        self._database = database
+    def __init__(self, core: Core, look: Look, options: Options) -> None:
+        self._core = core
         self._look = look
         self._options = options
         self._overlap: Overlap | None = None
@@ -34,7 +34,7 @@ class FullyDynamic:
         self._taken = 0  # changes taken since updates last joined
         self._changes = self._largest = 0  # of all joined updates, and of the largest
         self._ready: Arrived | None = None  # an update that arrived during a step
-        self._alone = Sequential(database, look, options)
+        self._alone = Sequential(core, look, options)
 
     @property
     def busy(self) -> bool:
@@ -59,7 +59,7 @@ class FullyDynamic:
             return
         taken, changes = StartedUpdate(update, perf_counter()), update.last_changes()
         if self._overlap is None:
-            self._overlap = Overlap(self._database, self._options, self._waits)
+            self._overlap = Overlap(self._core, self._options, self._waits)
         self._joined.append(taken)
         self._queue.add(taken, changes)
         size = len(update.changes)

@@ -17,14 +17,15 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter, thread_time
 
 from tidelog.changes.apply import apply
-from tidelog.changes.policies.policy import Arrived, Base, Finished, Look, finished
+from tidelog.changes.policies.policy import Arrived, Finished, Look, finished
 from tidelog.changes.policies.sequential import Sequential
 from tidelog.engine import FactSet
 from tidelog.maintain.driver.marking import Marks, Next
 from tidelog.program.changes import Op
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.table import Table
-from tidelog.transaction.transaction import Options, Transaction
+from tidelog.transaction.core import Core, Options
+from tidelog.transaction.transaction import Transaction
 
 ALGORITHMS = ("auto", "dred", "bf")
 TRIALS = 2  # updates of each size that are tried with marks, and without
@@ -32,42 +33,34 @@ CLEARLY = 0.9  # mark if a change takes less than this part of its time without 
 AGAIN = 50  # updates after which the slower choice is tried again
 
 
-class Marked(Transaction):
-    """A transaction that marks for the next one."""
+class Marker:
+    """Marks, during an update, what the next one will change."""
 
-    marks: Marks | None = None
-    _next: Arrived | None = None
-    _looking: Look
-
-    def mark(self, look: Look, last: Marks | None) -> None:
-        """Look for the next update by `look`; `last` has the marks of the update before."""
+    def __init__(self, core: Core, look: Look, last: Marks | None, implicit: bool) -> None:
+        self.next: Arrived | None = None  # the next update, if it has arrived
+        self._core = core
         self._looking = look
         if last is not None:
             last.last = None  # older marks are not needed
-        self.marks = Marks(last=last, implicit=self._options.algorithm == "dred")
+        self.marks = Marks(last=last, implicit=implicit)
 
-    @property
-    def next(self) -> Arrived | None:
-        """The next update, if it had arrived."""
-        return self._next
-
-    def _marks(self, X: FactSet) -> Marks | None:
-        if self.marks is not None:
-            self.marks.look = lambda: self._look(X)
+    def mark(self, X: FactSet) -> Marks:
+        """The marks, for an update that changes the explicit facts X."""
+        self.marks.look = lambda: self._look(X)
         return self.marks
 
     def _look(self, X: FactSet) -> Next | None:
         found = self._looking()
         if found is None:
             return None
-        self._next = found
-        engine = self._engine
+        self.next = found
+        engine, book = self._core.store, self._core.state.book
         deleted, added = engine.none(), engine.none()
         wanted: list[tuple[Op, FactSet]] = [("-", deleted)]
-        if self.marks is not None and self.marks.implicit:  # others have no positive marks
+        if self.marks.implicit:  # others have no positive marks
             wanted.append(("+", added))
         for name, rows in found.last_changes().items():
-            kinds = self._book.relations[name].kinds
+            kinds = book.relations[name].kinds
             for op, marked in wanted:
                 mine = [row for row, last in rows.items() if last == op]
                 if mine:
@@ -110,20 +103,20 @@ class MarkingCosts:
 
 
 class LookAhead:
-    def __init__(self, database: Base, look: Look, options: Options) -> None:
+    def __init__(self, core: Core, look: Look, options: Options) -> None:
         self._algorithm = options.algorithm
         if self._algorithm not in ALGORITHMS:
             raise TidelogError(
                 f"error: the policy marking does not support the algorithm {self._algorithm}\n"
                 f"    it supports {', '.join(ALGORITHMS)}"
             )
-        self._database = database
+        self._core = core
         self._look = look
         self._options = options
         self._update: Arrived | None = None
         self._last: Marks | None = None
         self._costs: dict[int, MarkingCosts] = {}
-        self._alone = Sequential(database, look, options)
+        self._alone = Sequential(core, look, options)
 
     @property
     def busy(self) -> bool:
@@ -148,23 +141,18 @@ class LookAhead:
         began, spent = perf_counter(), thread_time()  # other threads' work is not counted
         costs = self._costs.setdefault(len(update.changes).bit_length(), MarkingCosts())
         marking = self._algorithm != "auto" or costs.choice()
-        tx = self._transaction(marking)
+        algorithm = "dred" if marking and self._algorithm == "auto" else self._algorithm
+        options = replace(self._options, algorithm=algorithm)
+        marker = Marker(self._core, self._look, self._last, algorithm == "dred")
+        tx = Transaction(self._core, options, marker.mark if marking else None)
         done = next(apply([update.make], lambda: tx))
-        self._update, self._last = tx.next, tx.marks
+        self._update, self._last = marker.next, marker.marks if marking else None
         if self._algorithm == "auto":
             why = costs.why(marking)
             costs.took(marking, (thread_time() - spent) / max(1, len(update.changes)))
             for work in done.report.works:
                 work.why = "; ".join(filter(None, (work.why, why)))
         return [finished(update, done.delta, done.report, began=began, effect=done.made)]
-
-    def _transaction(self, marking: bool) -> Marked:
-        algorithm = "dred" if marking and self._algorithm == "auto" else self._algorithm
-        options = replace(self._options, algorithm=algorithm)
-        tx = Marked(self._database._backend, self._database._state, options)
-        if marking:
-            tx.mark(self._look, self._last)
-        return tx
 
     def give_up(self) -> None:
         self._update = self._last = None

@@ -15,10 +15,9 @@ from tidelog.maintain.report import Report
 from tidelog.program.changes import FactChange, Op, RuleChange
 from tidelog.program.diagnostics import Sources, TidelogError
 from tidelog.program.suggestions import suggestion
-from tidelog.transaction.backend import Backend
+from tidelog.transaction.core import Core, Options
 from tidelog.transaction.delta import Delta
-from tidelog.transaction.state import State
-from tidelog.transaction.transaction import Options, Row, Transaction
+from tidelog.transaction.transaction import Row, Transaction
 
 Changes = dict[str, dict[Row, Op]]  # by relation: facts, and whether they are inserted or deleted
 
@@ -49,7 +48,7 @@ class Arrived:
         with transaction.reading(self.text):
             for change, sources in self.changes:
                 transaction.change(change, sources)
-            transaction._flush()
+            transaction.flush()
 
     def last_changes(self) -> Changes:
         """Its changes of facts; the last of several changes of a fact counts."""
@@ -77,18 +76,6 @@ class Finished:
     latency: float  # from arrival until it had taken effect
     first_effect: float  # from arrival until its explicit facts were set
     together: int = 1
-
-
-class Base(Protocol):
-    """What a policy uses of a database."""
-
-    @property
-    def _backend(self) -> Backend: ...
-
-    _state: State
-
-    def _transaction(self, options: Options) -> Transaction:
-        """A transaction, even while a stream is open."""
 
 
 Look = Callable[[], Arrived | None]
@@ -128,12 +115,12 @@ class Policy(Protocol):
         """Undo unfinished updates, after an error or Ctrl-C, or when the stream is closed."""
 
 
-Make = Callable[[Base, Look, Options], Policy]
+Make = Callable[[Core, Look, Options], Policy]
 
 
 def _of(module: str, name: str) -> Make:
-    def make(database: Base, look: Look, options: Options) -> Policy:
-        made: Policy = getattr(importlib.import_module(module), name)(database, look, options)
+    def make(core: Core, look: Look, options: Options) -> Policy:
+        made: Policy = getattr(importlib.import_module(module), name)(core, look, options)
         return made
 
     return make

@@ -7,15 +7,16 @@ from functools import partial
 from time import perf_counter
 
 from tidelog.changes.apply import apply
-from tidelog.changes.policies.policy import Arrived, Base, Finished, Look, finished
-from tidelog.transaction.transaction import Options
+from tidelog.changes.policies.policy import Arrived, Finished, Look, finished
+from tidelog.transaction.core import Core, Options
+from tidelog.transaction.transaction import Transaction
 
 
 class Sequential:
     """Begins an update when the one before is finished."""
 
-    def __init__(self, database: Base, look: Look, options: Options) -> None:
-        self._begin = partial(database._transaction, options)
+    def __init__(self, core: Core, look: Look, options: Options) -> None:
+        self._begin = partial(Transaction, core, options)
         self._update: Arrived | None = None
 
     @property

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
-from tidelog.changes.policies.policy import Base, Changes
+from tidelog.changes.policies.policy import Changes
 from tidelog.control.limits import Interrupts, Watch
 from tidelog.engine import FactSet
 from tidelog.formats.frames import to_table
@@ -16,8 +17,9 @@ from tidelog.maintain.driver.overlap_strata import stepwise
 from tidelog.maintain.driver.overlap_whole import OverlappingWholeUpdates
 from tidelog.maintain.report import Report
 from tidelog.program.changes import Op
+from tidelog.transaction.core import Core, Options
 from tidelog.transaction.delta import Delta
-from tidelog.transaction.transaction import Options, Transaction
+from tidelog.transaction.transaction import Transaction
 
 PIECE = 2048  # deleted facts whose memory is freed at a time
 SPELL = STEP / 2  # seconds of work between two checks for updates
@@ -30,9 +32,9 @@ class Overlap(Transaction):
     kept, and more may join; rolling back undoes those that have joined since.
     """
 
-    def __init__(self, base: Base, options: Options, waiting: Callable[[], bool]) -> None:
-        super().__init__(base._backend, base._state, options)
-        engine, state, book = base._backend.store.overlapping, self._state, self._book
+    def __init__(self, core: Core, options: Options, waiting: Callable[[], bool]) -> None:
+        super().__init__(core, options)
+        engine, state, book = self._engine.overlapping, self._state, self._book
         assert engine is not None, "the policy is refused where updates do not overlap"
         self._overlapping = engine
         E, I = self._engine.explicit, self._engine.all
@@ -76,8 +78,18 @@ class Overlap(Transaction):
             if self.flow.settled:
                 self._watch.tick(None)
 
-    def _working(self) -> _Working:
-        return _Working(self)
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """A spell of work: Ctrl-C is raised where the watch checks, and time is measured."""
+        watch, began = self._watch, time.perf_counter()
+        with Interrupts(whole=True, quiet=True) as watch.interrupts:
+            watch.began = began - self.working  # time limits apply to work, not to waiting
+            self._engine.watch(watch.tick)
+            try:
+                yield
+            finally:
+                self._engine.watch(None)
+                self.working += time.perf_counter() - began
 
     def settle(self) -> tuple[Delta, Report]:
         """Keep what has settled; returns its delta and report."""
@@ -116,25 +128,3 @@ class Overlap(Transaction):
     def litter(self) -> int:
         """About how many deleted facts still take up memory."""
         return self._overlapping.litter
-
-
-class _Working:
-    """A spell of work: Ctrl-C is raised where the watch checks, and time is measured."""
-
-    def __init__(self, overlap: Overlap) -> None:
-        self._overlap = overlap
-
-    def __enter__(self) -> None:
-        overlap = self._overlap
-        self._interrupts = overlap._watch.interrupts = Interrupts(whole=True, quiet=True)
-        self._interrupts.__enter__()
-        self._began = time.perf_counter()
-        # Time limits apply to work, not to waiting.
-        overlap._watch.began = self._began - overlap.working
-        overlap._engine.watch(overlap._watch.tick)
-
-    def __exit__(self, *error: object) -> None:
-        overlap = self._overlap
-        overlap._engine.watch(None)
-        overlap.working += time.perf_counter() - self._began
-        self._interrupts.__exit__(*error)  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ def update(
         return
     u.memory.circuit = None
     lose, gain = _by_stratum(removed, stratum_of), _by_stratum(added, stratum_of)
-    asked = {stratum_of[name] for name in u._explicit}
+    asked = {stratum_of[name] for name in u.explicit_relations}
     plain = sorted(at for at in asked if strata[at].given and at not in lose)
     queued = asked.union(lose, gain).difference(plain)
     # No algorithm can tell which facts a deleted one had kept out.

@@ -1,0 +1,44 @@
+"""What a database shares with the layers around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tidelog.control.limits import Limits, Show
+from tidelog.engine import Store
+from tidelog.transaction.backend import Backend
+from tidelog.transaction.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How changes are made."""
+
+    algorithm: str = "auto"
+    strict: bool = False  # refuse changes that change nothing
+    dry_run: bool = False  # find out what would change, and change nothing
+    limits: Limits = field(default_factory=Limits)
+    progress: Show | None = None
+
+
+class Core(Protocol):
+    """What transactions, streams, graphs and the command line use of a database.
+
+    `Database.core` has it. It is internal: users of the package should not rely on it.
+    """
+
+    @property
+    def backend(self) -> Backend:
+        """What has the facts, with all that follows from them."""
+
+    @property
+    def store(self) -> Store:
+        """The backend's engine."""
+
+    @property
+    def state(self) -> State: ...
+
+    @property
+    def options(self) -> Options:
+        """Those of a transaction that has none of its own."""
