@@ -621,9 +621,14 @@ class _Rule:
         self.features.add("range")
 
     def unite(self) -> None:
-        """`z = x`: one more name for a value."""
+        """`z = x`: one more name for a value; by a record, at times."""
         name = self.pick("number", "unsigned", "float", "symbol")
-        if name:
+        if name and len(self.literals) % 2:
+            record, z = next(self.names), next(self.names)
+            self.literals += [f"{record} = [{name}, 1, _]", f"[{z}, _, 2] = {record}"]
+            self.bound[z] = self.bound[name]
+            self.features.add("record without a type")
+        elif name:
             self.bind(name, self.bound[name])
             self.features.add("alias variable")
 
@@ -753,6 +758,7 @@ FEATURES = frozenset(
         "undeclared relation", "type alias", "inline facts", "given facts", "no facts",
         "facts of a derived relation", "extreme values",
         "constant", "constant in the head", "wildcard", "repeated variable", "alias variable",
+        "record without a type",
         "expression in an atom", "expression in the head", "nested expression", "arithmetic",
         "guarded division", "range", "nullary guard",
         "cat", "substr", "to_string", "strlen", "to_number of a string", "match", "contains",
