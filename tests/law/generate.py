@@ -666,7 +666,13 @@ class _Rule:
             self.features.add("witness in the target")
         else:
             del found[target]
-        self.bind(f"{op} {target} : {{ {relation.name}({', '.join(terms)}) }}", kinds[column])
+        kind, text = kinds[column], f"{op} {target} : {{ {relation.name}({', '.join(terms)}) }}"
+        if len(self.literals) % 3 == 2:
+            gaps = ", ".join("_" for _ in kinds)
+            text = f"count : {{ {relation.name}({gaps}), {next(self.names)} = {text} }}"
+            kind = "number"
+            self.features.add("witness of an inner aggregate")
+        self.bind(text, kind)
         self.bound |= found
         self.witnesses |= found.keys()
         self.features.add("witness")
@@ -758,7 +764,7 @@ FEATURES = frozenset(
         "undeclared relation", "type alias", "inline facts", "given facts", "no facts",
         "facts of a derived relation", "extreme values",
         "constant", "constant in the head", "wildcard", "repeated variable", "alias variable",
-        "record without a type",
+        "record without a type", "witness of an inner aggregate",
         "expression in an atom", "expression in the head", "nested expression", "arithmetic",
         "guarded division", "range", "nullary guard",
         "cat", "substr", "to_string", "strlen", "to_number of a string", "match", "contains",
