@@ -25,6 +25,7 @@ from tidelog.plan.components import components
 from tidelog.plan.core_program import Core
 from tidelog.plan.draft import Draft
 from tidelog.plan.lower_body import Body, Setting, can_hold
+from tidelog.plan.thresholds import with_steps
 from tidelog.program.formula_walk import clause_nodes, flat, has_aggregate
 from tidelog.program.functors import calls
 from tidelog.program.qualifiers import QUALIFIERS
@@ -139,9 +140,10 @@ def _add(core: Core, clause: Clause, recursive: frozenset[str], states: bool) ->
             yield core.add(Rule(literal, plain, text, clause.at))
         return
     refuse_inside(core, clause)
-    for heads, parts, scope in alternatives(clause):
-        if not can_hold(parts):
-            continue
+    ways = (each for each in alternatives(clause) if can_hold(each.body))
+    for heads, parts, scope in chain.from_iterable(
+        with_steps(core, text, each, recursive) for each in ways
+    ):
         body = Body(Setting(core, text, recursive), scope, parts)
         body.resolve()
         shared = list(body.items)
