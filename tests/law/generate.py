@@ -719,6 +719,8 @@ class _Rule:
             self.features.add("tests inside an aggregate")
         if self.depth == 1 and self.chance(0.2):
             self.aggregate()
+        if self.recursive and self.depth == 1:
+            self.limit(outer)
         self.depth -= 1
         inside, self.literals = self.literals, before
         local = {name: kind for name, kind in self.bound.items() if name not in outer}
@@ -727,6 +729,21 @@ class _Rule:
         if outer.keys() & words:
             self.features.add("outer variable")
         return text, local
+
+    def limit(self, outer: dict[str, Kind]) -> None:
+        """One comparison in an aggregate with what the recursion around it computes."""
+        text = ", ".join(self.literals)
+        words = set(re.findall(r"\w+", text))
+        pairs = [
+            (name, limit)
+            for name, kind in self.bound.items()
+            for limit, other in outer.items()
+            if name not in outer and kind == other != "symbol" and limit not in words
+        ]
+        if pairs and ";" not in text:
+            op = ("<", ">=", ">", "<=")[len(words) % 4]
+            self.literals.append(f" {op} ".join(pairs[0]))
+            self.features.add("aggregate limited by a recursion")
 
 
 EXTRAS: tuple[Callable[[_Rule], None], ...] = (
@@ -765,6 +782,7 @@ FEATURES = frozenset(
         "facts of a derived relation", "extreme values",
         "constant", "constant in the head", "wildcard", "repeated variable", "alias variable",
         "record without a type", "witness of an inner aggregate",
+        "aggregate limited by a recursion",
         "expression in an atom", "expression in the head", "nested expression", "arithmetic",
         "guarded division", "range", "nullary guard",
         "cat", "substr", "to_string", "strlen", "to_number of a string", "match", "contains",
