@@ -10,7 +10,7 @@ not fulfil it, there is no next step, the first step does not fulfil it, there a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -25,7 +25,6 @@ from tidelog.program.formula_walk import (
     all_names,
     everything,
     own_names,
-    parts,
     relations_of,
     variables,
 )
@@ -97,9 +96,9 @@ def _threshold(
     lower = [p for p in around.body if not isinstance(p, Atom) or p.relation not in recursive]
     missing -= bound_by(lower, scope)
     tests = [part for part in body if not missing.isdisjoint(all_names(part))]
-    if len(tests) != 1 or not isinstance(tests[0], Comparison):
+    test = tests[0] if len(tests) == 1 else None
+    if not isinstance(test, Comparison):
         return None
-    (test,) = tests
     rest = tuple([part for part in body if part is not test])
     for step, op, limit in (
         (test.left, test.op, test.right),
