@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tidelog.plan.alternatives import INVERSE, Alternative, conjunctions
 from tidelog.plan.bound_variables import bound_by
-from tidelog.plan.conjunction import Part, Parts
+from tidelog.plan.conjunction import Parts
 from tidelog.plan.core_program import Core
 from tidelog.plan.lower_body import Body, Setting
 from tidelog.program.builtin_functors import can_fail
@@ -25,6 +25,7 @@ from tidelog.program.formula_walk import (
     all_names,
     everything,
     own_names,
+    rebuilt,
     relations_of,
     variables,
 )
@@ -33,7 +34,6 @@ from tidelog.program.syntax import (
     And,
     Atom,
     Call,
-    Cast,
     Comparison,
     Constant,
     Kind,
@@ -71,8 +71,8 @@ def with_steps(
             steps = _Steps(core, text, threshold, f"%step{done}")
             ways = [
                 Alternative(
-                    tuple([steps.atom(head) for head in found.heads]),
-                    (*map(steps.part, found.body), *case),
+                    tuple(map(steps.without, found.heads)),
+                    (*map(steps.without, found.body), *case),
                     found.scope,
                 )
                 for case in steps.cases()
@@ -197,26 +197,6 @@ class _Steps:
             yield given, self.read(firsts, after), fails, nothing
             yield Not(self.read(self.steps, gap), at), nothing
 
-    def atom(self, atom: Atom) -> Atom:
-        return Atom(atom.relation, tuple([self.term(term) for term in atom.terms]), atom.at)
-
-    def part(self, part: Part) -> Part:
-        match part:
-            case Atom():
-                return self.atom(part)
-            case Not(Atom() as atom, at):
-                return Not(self.atom(atom), at)
-            case Comparison(op, left, right, at):
-                return Comparison(op, self.term(left), self.term(right), at)
-        return part
-
-    def term(self, term: Term) -> Term:
-        match term:
-            case Aggregate() if term is self.of.aggregate:
-                return self.result
-            case Call(functor, args, at, kind):
-                return Call(functor, tuple([self.term(arg) for arg in args]), at, kind)
-            case Cast(inner, type_name, at, kind):
-                return Cast(self.term(inner), type_name, at, kind)
-            case _:
-                return term
+    def without(self, node: Any) -> Any:
+        """The node with the variable of the value in place of the aggregate."""
+        return self.result if node is self.of.aggregate else rebuilt(node, self.without)
