@@ -621,9 +621,14 @@ class _Rule:
         self.features.add("range")
 
     def unite(self) -> None:
-        """`z = x`: one more name for a value."""
+        """`z = x`: one more name for a value; by a record, at times."""
         name = self.pick("number", "unsigned", "float", "symbol")
-        if name:
+        if name and len(self.literals) % 2:
+            record, z = next(self.names), next(self.names)
+            self.literals += [f"{record} = [{name}, 1, _]", f"[{z}, _, 2] = {record}"]
+            self.bound[z] = self.bound[name]
+            self.features.add("record without a type")
+        elif name:
             self.bind(name, self.bound[name])
             self.features.add("alias variable")
 
@@ -661,7 +666,13 @@ class _Rule:
             self.features.add("witness in the target")
         else:
             del found[target]
-        self.bind(f"{op} {target} : {{ {relation.name}({', '.join(terms)}) }}", kinds[column])
+        kind, text = kinds[column], f"{op} {target} : {{ {relation.name}({', '.join(terms)}) }}"
+        if len(self.literals) % 3 == 2:
+            gaps = ", ".join("_" for _ in kinds)
+            text = f"count : {{ {relation.name}({gaps}), {next(self.names)} = {text} }}"
+            kind = "number"
+            self.features.add("witness of an inner aggregate")
+        self.bind(text, kind)
         self.bound |= found
         self.witnesses |= found.keys()
         self.features.add("witness")
@@ -708,6 +719,8 @@ class _Rule:
             self.features.add("tests inside an aggregate")
         if self.depth == 1 and self.chance(0.2):
             self.aggregate()
+        if self.recursive and self.depth == 1:
+            self.limit(outer)
         self.depth -= 1
         inside, self.literals = self.literals, before
         local = {name: kind for name, kind in self.bound.items() if name not in outer}
@@ -716,6 +729,21 @@ class _Rule:
         if outer.keys() & words:
             self.features.add("outer variable")
         return text, local
+
+    def limit(self, outer: dict[str, Kind]) -> None:
+        """One comparison in an aggregate with what the recursion around it computes."""
+        text = ", ".join(self.literals)
+        words = set(re.findall(r"\w+", text))
+        pairs = [
+            (name, limit)
+            for name, kind in self.bound.items()
+            for limit, other in outer.items()
+            if name not in outer and kind == other != "symbol" and limit not in words
+        ]
+        if pairs and ";" not in text:
+            op = ("<", ">=", ">", "<=")[len(words) % 4]
+            self.literals.append(f" {op} ".join(pairs[0]))
+            self.features.add("aggregate limited by a recursion")
 
 
 EXTRAS: tuple[Callable[[_Rule], None], ...] = (
@@ -753,6 +781,8 @@ FEATURES = frozenset(
         "undeclared relation", "type alias", "inline facts", "given facts", "no facts",
         "facts of a derived relation", "extreme values",
         "constant", "constant in the head", "wildcard", "repeated variable", "alias variable",
+        "record without a type", "witness of an inner aggregate",
+        "aggregate limited by a recursion",
         "expression in an atom", "expression in the head", "nested expression", "arithmetic",
         "guarded division", "range", "nullary guard",
         "cat", "substr", "to_string", "strlen", "to_number of a string", "match", "contains",

@@ -333,6 +333,7 @@ def test_the_pipeline_is_data() -> None:
         "resolve_functors",
         "lower_subsumptions",
         "resolve_relations",
+        "solve_loose_records",
         "name_targets",
         "choose_inline",
         "check_safety",

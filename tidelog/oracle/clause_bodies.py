@@ -184,18 +184,48 @@ def _plan(literals: list[Literal], terms: tuple[Term, ...], outer: Names) -> lis
     _, unbound = _ordered(literals, scope, outer, names_in)
 
     def needs(term: Term) -> Names:
-        shared = names_in(term, True) & scope
-        return shared - unbound if getattr(term, "op", "") in ("min", "max") else shared
+        if not isinstance(term, Aggregate):
+            return names_in(term, True) & scope
+        return names_in(term, True) & scope - witnesses(term) - (unbound - _own(term))
 
-    for i, (formula, _, _) in enumerate(literals):
+    def witnesses(aggregate: Aggregate) -> Names:
+        return _own(aggregate) & unbound if aggregate.op in ("min", "max") else NONE
+
+    for i, (formula, _, _) in enumerate(literals):  # which grow on the way
         if isinstance(a := getattr(formula, "right", None), Aggregate):
+            for inner in _inner(a, unbound):
+                variable = Variable(f"={next(_counter)}", kind=inner.kind)
+                literals.append(Literal(Comparison("=", variable, inner)))
+                scope |= {variable.name}
             bodies = bodies_of(a.body, (a.target or Constant(1, "number"),), needs(a))
-            fold = Fold(bodies, needs(a), names_in(a, True) & scope - needs(a))
-            literals[i] = literals[i]._replace(fold=fold)
+            literals[i] = literals[i]._replace(fold=Fold(bodies, needs(a), witnesses(a)))
     ordered, unbound = _ordered(literals, scope, outer, needs)
     if unbound:
         raise EvaluationError("a variable of the program is not bound")
     return ordered
+
+
+def _own(aggregate: Aggregate) -> Names:
+    """The names of its body, without those of aggregates in it, and not its target's."""
+    return names_in(aggregate.body) - names_in(aggregate.target)
+
+
+def _inner(aggregate: Aggregate, unbound: Names) -> Iterator[Aggregate]:
+    """Each `min` or `max` inside with witnesses: names that stay unbound and are in no aggregate
+    around it. They are witnesses in the rule, where the inner one is evaluated by itself."""
+    unbound -= _own(aggregate) | names_in(aggregate.target)
+    for inner in (*_outermost(aggregate.target), *_outermost(aggregate.body)):
+        if inner.op in ("min", "max") and _own(inner) & unbound:
+            yield inner
+        yield from _inner(inner, unbound)
+
+
+def _outermost(node: Any) -> Iterator[Aggregate]:
+    if isinstance(node, Aggregate):
+        yield node
+    else:
+        for part in _parts(node):
+            yield from _outermost(part)
 
 
 def _ordered(

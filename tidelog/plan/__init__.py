@@ -14,6 +14,7 @@ from tidelog.plan.aggregate_targets import name_targets
 from tidelog.plan.desugar import desugar
 from tidelog.plan.draft import Draft
 from tidelog.plan.inline import choose_inline, unfold
+from tidelog.plan.loose_records import solve_loose_records
 from tidelog.plan.lower_subsumption import lower_subsumptions, raised
 from tidelog.plan.regex_constants import check_patterns
 from tidelog.plan.relations import resolve_relations
@@ -36,6 +37,7 @@ PASSES: tuple[Callable[[Draft], Draft], ...] = (
     resolve_functors,
     lower_subsumptions,
     resolve_relations,
+    solve_loose_records,
     name_targets,
     choose_inline,
     check_safety,

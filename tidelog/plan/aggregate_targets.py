@@ -52,17 +52,17 @@ class _Namer:
         match node:
             case Comparison("=", Wildcard(at), Aggregate() as right):
                 return Comparison("=", Variable(self.fresh("_"), at), self.node(right), node.at)
-            case Aggregate("min" | "max", target, body) if self.has_witness(target):
-                assert target is not None
+            case Aggregate(op, target, body):
+                body = self.node(body)
+                if target is None or op not in ("min", "max") or not self.has_witness(target):
+                    return replace(node, body=body)
                 name = Variable(self.fresh("target"), target.at)
                 body = And((body, Comparison("=", name, target, target.at)))
                 return replace(node, target=name, body=body)
-            case Aggregate() | Not():
+            case Not():
                 return node
             case _:
                 return rebuilt(node, self.node)
 
-    def has_witness(self, target: Term | None) -> bool:
-        if target is None or isinstance(target, Variable):
-            return False
-        return not self.unbound.isdisjoint(own_names(target))
+    def has_witness(self, target: Term) -> bool:
+        return not isinstance(target, Variable) and not self.unbound.isdisjoint(own_names(target))

@@ -3,19 +3,29 @@
 A variable that only the body of a `min` or `max` binds, though it stands outside as well,
 is a witness: `youngest(p, n) :- n = min x : { family(p, x) }.` has all p with the minimum.
 As in Soufflé, the aggregate then ranges over all values of p, and its body follows once
-more, with the result for its target.
+more, with the result for its target. A witness of an aggregate inside another one belongs to
+the rule, too: there the inner aggregate follows once more, if it depends on nothing that is
+local to the outer one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from tidelog.plan.bound_variables import bound_by
 from tidelog.plan.conjunction import Part, Parts
-from tidelog.program.formula_walk import aggregates, has_aggregate, own_names, rebuilt
+from tidelog.program.formula_walk import (
+    Node,
+    aggregates,
+    all_names,
+    has_aggregate,
+    own_names,
+    parts,
+    rebuilt,
+)
 from tidelog.program.syntax import (
     Aggregate,
     And,
@@ -133,10 +143,9 @@ def is_named_wildcard(variable: Variable) -> bool:
 
 def _separate(heads: tuple[Atom, ...], body: Parts) -> list[Alternative]:
     visible = own_names(*heads, *body)
-    renamer = _Renamer({"_", *visible}, witnesses(heads, body))
-    outermost = _Names(visible, {}, inside=False)
-    heads = tuple([renamer.atom(head, outermost) for head in heads])
-    body = tuple([renamer.part(part, outermost) for part in body])
+    renamer = _Renamer(visible, witnesses(heads, body))
+    heads = tuple([renamer.atom(head, renamer.rule) for head in heads])
+    body = tuple([renamer.part(part, renamer.rule) for part in body])
     if not renamer.again:
         return [Alternative(heads, body, visible or {""})]  # not empty: there is an aggregate
     whole = And((*body, *renamer.again))
@@ -146,14 +155,24 @@ def _separate(heads: tuple[Atom, ...], body: Parts) -> list[Alternative]:
 
 def witnesses(heads: tuple[Atom, ...], body: Parts) -> set[str]:
     """Variables outside of aggregates that only the body of a `min` or `max` binds."""
-    unbound = own_names(*heads, *body) - bound_by(body, NOTHING)
+    visible = own_names(*heads, *body)
+    unbound = visible - bound_by(body, NOTHING)
     found: set[str] = set()
     others: set[str] = set()
-    for aggregate in aggregates(*heads, *body):
-        names = own_names(aggregate.body) & unbound
-        if aggregate.target is not None:
-            names -= own_names(aggregate.target)
-        (found if aggregate.op in ("min", "max") else others).update(names)
+
+    def look(nodes: Iterable[Node], around: Set[str], local: Set[str]) -> None:
+        """`around` are the names of the aggregates around these, `local` those of only them."""
+        for aggregate in aggregates(*nodes):
+            here = own_names(aggregate.body)
+            targets = own_names(aggregate.target) if aggregate.target else set()
+            chooses = aggregate.op in ("min", "max")
+            if chooses or not around:
+                alone = local.isdisjoint(all_names(aggregate))
+                taken = found if chooses and alone else others
+                taken.update((here & unbound) - targets - around)
+            look(parts(aggregate), around | here | targets, local | targets | (here - visible))
+
+    look((*heads, *body), NOTHING, NOTHING)
     return found - others
 
 
@@ -167,9 +186,10 @@ class _Names(NamedTuple):
 
 
 class _Renamer:
-    def __init__(self, taken: set[str], witnesses: set[str]) -> None:
-        self.taken = taken
+    def __init__(self, visible: set[str], witnesses: set[str]) -> None:
+        self.taken = {"_", *visible}
         self.witnesses = witnesses
+        self.rule = _Names(visible, {}, inside=False)
         self.again: list[Formula] = []  # bodies of aggregates with witnesses, and their results
 
     def atom(self, atom: Atom, names: _Names) -> Atom:
@@ -219,7 +239,9 @@ class _Renamer:
     ) -> Term:
         targets = own_names(aggregate.target) if aggregate.target else set()
         here = targets | own_names(aggregate.body)
-        witnesses = (here & self.witnesses) - targets if around.depth == 0 else set()
+        witnesses = (here & self.witnesses) - targets - around.new.keys()
+        if aggregate.op not in ("min", "max"):
+            witnesses = set()
         new = dict(around.new)
         for name in sorted(targets | witnesses | (here - around.visible)):
             new[name] = self.fresh(name)
@@ -228,6 +250,11 @@ class _Renamer:
         body = self.formula(_positive(aggregate.body), names)
         found = Aggregate(aggregate.op, target, body, aggregate.at, aggregate.kind)
         if not witnesses:
+            return found
+        if around.depth:  # whose witnesses are the rule's
+            result = Variable(self.fresh(aggregate.op), aggregate.at, aggregate.kind)
+            same = self.aggregate(aggregate, self.rule, result)
+            self.again.append(Comparison("=", result, same, aggregate.at))
             return found
         again = names._replace(new=dict(around.new), inside=False)
         for name in sorted(targets | (here - around.visible)):

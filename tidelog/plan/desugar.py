@@ -7,7 +7,8 @@ A `Group` reads one relation. Where an aggregate's body is more than one plain a
 hidden relation `%agg:…` holds its assignments: a column for each local variable and `_`,
 for each variable from outside, and for the target's value. A variable from outside that
 the aggregate's body does not bind itself is bound in the hidden rule by what binds it in
-the rule outside, which is then `borrowed`.
+the rule outside, which is then `borrowed`; if only the rule's own cycle binds it, `thresholds`
+may do without.
 
 A negated atom with `_` reads a hidden projection `%not:…`. Hidden relations are named by
 their content, so that equal ones are shared and other clauses do not change their names.
@@ -25,7 +26,8 @@ from tidelog.plan.components import components
 from tidelog.plan.core_program import Core
 from tidelog.plan.draft import Draft
 from tidelog.plan.lower_body import Body, Setting, can_hold
-from tidelog.program.formula_walk import clause_nodes, flat, has_aggregate
+from tidelog.plan.thresholds import with_steps
+from tidelog.program.formula_walk import everything, flat, has_aggregate
 from tidelog.program.functors import calls
 from tidelog.program.qualifiers import QUALIFIERS
 from tidelog.program.rules import BodyLiteral, Constraint, Literal, Relation, Rule
@@ -105,11 +107,13 @@ def _recursive(clauses: Iterable[Clause]) -> dict[str, frozenset[str]]:
     uses: dict[str, dict[str, None]] = {}
     wanted: set[str] = set()
     for clause, has_one in zip(clauses, with_aggregates, strict=True):
-        names = {n.relation: None for n in clause_nodes(clause) if isinstance(n, Atom)}
+        terms = chain.from_iterable(head.terms for head in clause.heads)
+        read = everything(clause.body, *terms)  # not the heads, which do not depend on each other
+        names = {n.relation: None for n in read if isinstance(n, Atom)}
         for name in names:
             uses.setdefault(name, {})
         for head in clause.heads:
-            uses[head.relation].update(names)
+            uses.setdefault(head.relation, {}).update(names)
         if has_one:
             wanted.update(head.relation for head in clause.heads)
     groups = [frozenset(group) for group in components(uses)]
@@ -139,9 +143,10 @@ def _add(core: Core, clause: Clause, recursive: frozenset[str], states: bool) ->
             yield core.add(Rule(literal, plain, text, clause.at))
         return
     refuse_inside(core, clause)
-    for heads, parts, scope in alternatives(clause):
-        if not can_hold(parts):
-            continue
+    ways = (each for each in alternatives(clause) if can_hold(each.body))
+    for heads, parts, scope in chain.from_iterable(
+        with_steps(core, text, each, recursive) for each in ways
+    ):
         body = Body(Setting(core, text, recursive), scope, parts)
         body.resolve()
         shared = list(body.items)

@@ -128,6 +128,6 @@ def _is_constant(term: Term) -> bool:
 def replaced(node: Any, new: Mapping[str, Term]) -> Any:
     """The node with other terms for its variables."""
     if isinstance(node, Variable):
-        found = new[node.name]
+        found = new.get(node.name, node)
         return Variable(found.name, node.at, node.kind) if isinstance(found, Variable) else found
     return rebuilt(node, partial(replaced, new=new))
