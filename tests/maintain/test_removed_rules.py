@@ -90,6 +90,18 @@ def test_few_facts_lose_a_recursive_rule() -> None:
     assert ways(tx)["reach"][0] == "aged"
 
 
+@pytest.mark.parametrize("explicit", [[], [(3, 4)]])
+def test_a_recursion_loses_all_that_it_rests_on(explicit: list[tuple[int, int]]) -> None:
+    """All facts derive each other, but nothing else derives one; unless one is explicit."""
+    text = "t(x, y) :- e(x, y).\nt(x, z) :- t(x, y), e(y, z)."
+    ring = [(x, (x + 1) % 30) for x in range(30)]
+    tx = removing(Database(text, facts={"e": ring, "t": explicit}), "t(x, y) :- e(x, y).")
+    assert tx.delta.counts["t"][1] == (870 if explicit else 900)
+    if not explicit:
+        assert ways(tx) == {"t": ("recompute", MOST)}
+        assert instances(tx) == 0
+
+
 @pytest.mark.parametrize("facts", ["edge", "start"])
 def test_a_search_that_deletes_most_is_given_up(facts: str) -> None:
     db = reaches()

@@ -88,6 +88,8 @@ def deletes_most(
     """Do many facts lose all derivations at once, or one by a removed rule? A sample tells, where
     rules are removed or many lower facts change: to follow that begins with all instances
     lost."""
+    if removed and not stratum.nonrecursive and not u.engine.collect(u.E, stratum.relations):
+        return True  # no fact is left for the others to rest on
     size = sum(map(u.engine.size, stratum.relations))
     if size <= LARGE or not (removed or PART * (len(u.D) + len(u.A)) > size):
         return False
