@@ -9,7 +9,6 @@ from typing import Any
 from tests.maintain.worlds import ENGINES, Fact, Set
 from tidelog.engine import Counter, FactSet, View
 from tidelog.formats import spark_columns
-from tidelog.formats.frames import to_arrow
 from tidelog.program.syntax import Value
 from tidelog.program.table import Table
 from tidelog.spark.counters import SparkCounter
@@ -34,7 +33,7 @@ class OnSpark:
             by_name[name].append(row)
         for name, rows in by_name.items():
             relation = self.engine.kinds[name]
-            table = to_arrow(relation, Table.from_rows(relation.kinds, rows))
+            table = spark_columns.to_arrow(relation, Table.from_rows(relation.kinds, rows))
             inside = spark_columns.rows_of(relation, table)
             for target in into:
                 assert isinstance(target, SparkSet)
