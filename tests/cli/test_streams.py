@@ -256,7 +256,6 @@ POINTS = [
         (EVERY, 3, "tidelog.changes.stream", "Stream._finish"),
         (EVERY, 3, "tidelog.changes.metrics", "Metrics.add"),
         (EVERY, 3, "tidelog.changes.stream", "Stream.__next__"),
-        (EVERY, 3, "tidelog.cli.stream_status", "Live.hide"),
         (EVERY, 3, "tidelog.cli.update_reports", "Reports.add"),  # it is told
         (EVERY, 3, "tidelog.formats.delta_files", "_TextFile.add"),
         (EVERY, 3, "tidelog.formats.delta_files", "_Printed.add"),
