@@ -155,8 +155,8 @@ def _separate(heads: tuple[Atom, ...], body: Parts) -> list[Alternative]:
 
 def witnesses(heads: tuple[Atom, ...], body: Parts) -> set[str]:
     """Variables outside of aggregates that only the body of a `min` or `max` binds."""
-    visible = own_names(*heads, *body)
-    unbound = visible - bound_by(body, NOTHING)
+    bound = bound_by(body, NOTHING)
+    unbound = own_names(*heads, *body) - bound
     found: set[str] = set()
     others: set[str] = set()
 
@@ -170,7 +170,7 @@ def witnesses(heads: tuple[Atom, ...], body: Parts) -> set[str]:
                 alone = local.isdisjoint(all_names(aggregate))
                 taken = found if chooses and alone else others
                 taken.update((here & unbound) - targets - around)
-            look(parts(aggregate), around | here | targets, local | targets | (here - visible))
+            look(parts(aggregate), around | here | targets, local | targets | (here - bound))
 
     look((*heads, *body), NOTHING, NOTHING)
     return found - others
@@ -256,7 +256,8 @@ class _Renamer:
             same = self.aggregate(aggregate, self.rule, result)
             self.again.append(Comparison("=", result, same, aggregate.at))
             return found
-        again = names._replace(new=dict(around.new), inside=False)
+        # Those inside share the witnesses, which are none of their own.
+        again = names._replace(new=around.new | {name: name for name in witnesses}, inside=False)
         for name in sorted(targets | (here - around.visible)):
             again.new[name] = self.fresh(name)
         if result is None:
