@@ -202,7 +202,7 @@ class _Solver:
                 equal = Comparison(op[1:], left, right, at)
                 return Not(rebuilt(equal, partial(self.term, around=around)), at)
             case Comparison("!=") if (unequal := self.split(formula)) is not None:
-                return self.inside(*unequal, around)  # records in records differ
+                return self.inside(And(tuple(unequal)), around)  # records in records differ
             case And() | Or() | Not():
                 return rebuilt(formula, partial(self.inside, around=around))
             case _:
