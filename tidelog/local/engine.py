@@ -79,7 +79,7 @@ class Litter:
         return sum(len(data) for _, data in self._left) + int(came.clip(0).sum())
 
     def tidy(self, most: int) -> bool:
-        """Remove some of it, as `sweep` does with all. False if there is none any more."""
+        """Remove some of it, as `sweep` does with all. False once nothing is left."""
         rows_of = self._store.rows
         self._left += [(r, rows_of(r)[rows]) for r, rows in self._fresh()]
         self.begin()
