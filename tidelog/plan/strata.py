@@ -109,8 +109,8 @@ def _fault(rules: list[Rule], names: list[str], draft: Draft) -> Diagnostic:
             if (name, read) in draft.borrowed:
                 notes.append(
                     f"the aggregate takes the values of its outer variables from {read}: bind them "
-                    "by a relation outside the cycle, or use them in one comparison only, such as "
-                    "x <= r, where they are alone on one side"
+                    "by a relation outside the cycle, or use them in comparisons only, such as "
+                    "x <= r + 1, where nothing else is on their side"
                 )
     first = _part(rules[0], names[1])
     what = "aggregation" if isinstance(first, Group) else "negation"

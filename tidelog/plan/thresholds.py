@@ -6,11 +6,17 @@ The value of the aggregate changes only where r passes a value of x. Hidden rela
 `steps`, the value `at` each of them, and the step that comes `next`; the rule looks up the last
 step that fulfils the comparison. It becomes one rule for each case: there is a next step that does
 not fulfil it, there is no next step, the first step does not fulfil it, there are no steps.
+
+Several comparisons, such as `x <= r + 1, x >= -r - 1`, have steps if each compares with r or -r,
+plus a constant. Their steps are the values of r from which on one of them changes, and the least
+number; the value at a step is that of the aggregate where r is the step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -36,6 +42,7 @@ from tidelog.program.syntax import (
     Call,
     Comparison,
     Constant,
+    Formula,
     Kind,
     Not,
     Term,
@@ -49,16 +56,26 @@ DOWN = ("max", "<", ">=")
 ORDER = {"<": UP, "<=": UP, ">": DOWN, ">=": DOWN}
 SWAPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
+_LEAST = {"number": -(1 << 63), "unsigned": 0}
+
 
 class _Threshold(NamedTuple):
-    """`step op limit` is a part of the aggregate's body, beside the `rest`."""
+    """The rest of an aggregate's body, and the steps that its other comparisons make.
+
+    The value at a step holds for each limit for which it is the last with `step op limit`.
+    """
 
     aggregate: Aggregate
     rest: Parts
-    step: Term
+    steps: tuple[Term, ...]  # over variables of the rest
     op: str
     limit: Term
+    tests: Callable[[Variable], Parts]  # the comparisons at a step
     keys: tuple[Variable, ...]  # from outside, and bound by the rest
+
+    @property
+    def kind(self) -> Kind | None:
+        return self.steps[0].kind
 
 
 def with_steps(
@@ -96,27 +113,95 @@ def _threshold(
     lower = [p for p in around.body if not isinstance(p, Atom) or p.relation not in recursive]
     missing -= bound_by(lower, scope)
     tests = [part for part in body if not missing.isdisjoint(all_names(part))]
-    test = tests[0] if len(tests) == 1 else None
-    if not isinstance(test, Comparison):
+    if any(isinstance(n, Call) and can_fail(n.functor) for n in everything(aggregate)):
         return None
-    rest = tuple([part for part in body if part is not test])
-    for step, op, limit in (
-        (test.left, test.op, test.right),
-        (test.right, SWAPPED.get(test.op, test.op), test.left),
-    ):
-        inside = all_names(*rest, step, *([aggregate.target] if aggregate.target else []))
+    rest = tuple([part for part in body if part not in tests])
+    target = [aggregate.target] if aggregate.target else []
+    for steps, op, limit, at_step in _steps(tests, missing):
+        inside = all_names(*rest, *steps, *target)
         if (
-            op in SWAPPED
-            and missing.isdisjoint(inside)
+            missing.isdisjoint(inside)
             and all_names(limit) <= scope
             and (inside & scope) <= bound_by(rest, scope)
-            and (op == "=" or step.kind in ("number", "unsigned", "float"))
-            and not any(map(_is_special, everything(step, limit)))
-            and not any(isinstance(n, Call) and can_fail(n.functor) for n in everything(aggregate))
+            and not any(map(_is_special, everything(*steps, limit)))
         ):
-            known = {v.name: v for v in variables(*rest, step) if v.name in scope}
-            return _Threshold(aggregate, rest, step, op, limit, tuple(known.values()))
+            known = {v.name: v for v in variables(*rest, *steps) if v.name in scope}
+            return _Threshold(aggregate, rest, steps, op, limit, at_step, tuple(known.values()))
     return None
+
+
+_Found = tuple[tuple[Term, ...], str, Term, Callable[[Variable], Parts]]
+
+
+def _steps(tests: Sequence[Formula], missing: AbstractSet[str]) -> Iterator[_Found]:
+    """The steps of these comparisons, what they are compared with, and the tests at a step."""
+    if not all(isinstance(test, Comparison) for test in tests):
+        return
+    sides = [
+        side
+        for test in tests
+        if isinstance(test, Comparison)
+        for side in (
+            (test.left, test.op, test.right),
+            (test.right, SWAPPED.get(test.op, test.op), test.left),
+        )
+    ]
+    if len(tests) == 1:
+        for step, op, limit in sides:
+            if op in SWAPPED and (op == "=" or step.kind in ("number", "unsigned", "float")):
+                yield (step,), op, limit, partial(_passed, step, op)
+    if len(missing) == 1:
+        lines = [(step, line) for step, _, limit in sides if (line := _line(limit, missing))]
+        (variable,) = {v.name: v for v in variables(*tests) if v.name in missing}.values()
+        if len(lines) == len(tests) and variable.kind in _LEAST:
+            starts = [start for step, line in lines for start in _starts(step, line, variable)]
+            least = Constant(_LEAST[variable.kind], variable.kind, variable.at)
+            yield (least, *starts), "<=", variable, partial(_replaced, tests, variable.name)
+
+
+def _passed(step: Term, op: str, at: Variable) -> Parts:
+    return (Comparison(ORDER[op][2] if op != "=" else "=", step, at, at.at),)
+
+
+def _replaced(tests: Sequence[Formula], name: str, at: Variable) -> Parts:
+    def change(node: Any) -> Any:
+        return at if isinstance(node, Variable) and node.name == name else rebuilt(node, change)
+
+    return tuple(map(change, tests))
+
+
+def _line(term: Term, names: AbstractSet[str]) -> tuple[int, int] | None:
+    """`(s, c)` if the term is `s * v + c`, where s is 1 or -1 and v the only one of the names."""
+    match term:
+        case Variable(name) if name in names:
+            return 1, 0
+        case Call("-", (a,)) if line := _line(a, names):
+            return -line[0], -line[1]
+        case Call("+", (a, Constant(int(value)))) | Call("+", (Constant(int(value)), a)) if (
+            line := _line(a, names)
+        ):
+            return line[0], line[1] + value
+        case Call("-", (a, Constant(int(value)))) if line := _line(a, names):
+            return line[0], line[1] - value
+        case Call("-", (Constant(int(value)), a)) if line := _line(a, names):
+            return -line[0], value - line[1]
+    return None
+
+
+def _starts(term: Term, line: tuple[int, int], variable: Variable) -> Iterator[Term]:
+    """Where a comparison of the term with the line may change: at, after, and where it wraps."""
+    sign, offset = line
+    kind, at = variable.kind, variable.at
+    least = _LEAST[kind or "number"]
+
+    def number(value: int) -> Constant:
+        return Constant((value - least) % (1 << 64) + least, kind, at)
+
+    pair = (term, number(offset)) if sign == 1 else (number(offset), term)
+    equal = Call("-", pair, at, kind)
+    yield equal
+    yield Call("+", (equal, number(1)), at, kind)
+    yield number(least - offset if sign == 1 else offset - least + 1)
 
 
 def _is_special(node: object) -> bool:
@@ -136,12 +221,11 @@ class _Steps:
         self.at = threshold.aggregate.at
         self.names = (f"{prefix}.{i}" for i in count(1))
         self.result = self.fresh(threshold.aggregate.kind)
-        self.limit = self.fresh(threshold.step.kind)
-        step = self.fresh(threshold.step.kind)
-        equal = Comparison("=", step, threshold.step, self.at)
-        self.steps = self.define((step,), (*threshold.rest, equal))
-        passed = ORDER[threshold.op][2] if threshold.op != "=" else "="
-        so_far = (*threshold.rest, Comparison(passed, threshold.step, step, self.at))
+        self.limit = self.fresh(threshold.kind)
+        step = self.fresh(threshold.kind)
+        equal = [Comparison("=", step, each, self.at) for each in threshold.steps]
+        self.steps = self.define((step,), *[(*threshold.rest, each) for each in equal])
+        so_far = (*threshold.rest, *threshold.tests(step))
         value = self.aggregate(threshold.aggregate.op, threshold.aggregate.target, so_far)
         of_step = (self.read(self.steps, step), Comparison("=", self.result, value, self.at))
         self.values = self.define((step, self.result), of_step)
@@ -150,14 +234,16 @@ class _Steps:
         """A variable that neither a program nor other parts of the lowering can spell."""
         return Variable(next(self.names), self.at, kind)
 
-    def define(self, columns: Sequence[Variable], body: Parts) -> str:
+    def define(self, columns: Sequence[Variable], *bodies: Parts) -> str:
         """A hidden relation of the keys and these columns."""
         columns = (*self.of.keys, *columns)
-        scope = own_names(*columns, *body)
-        lowered = Body(Setting(self.core, self.text, frozenset()), scope, body)
-        lowered.resolve()
+        rules = []
+        for body in bodies:
+            scope = own_names(*columns, *body)
+            lowered = Body(Setting(self.core, self.text, frozenset()), scope, body)
+            lowered.resolve()
+            rules.append((columns, lowered.parts()))
         kinds = tuple([column.kind or "number" for column in columns])
-        rules = [(columns, lowered.parts())]
         return self.core.assignments(kinds, rules, self.text, self.at, "%step")
 
     def read(self, relation: str, *terms: Term) -> Atom:
