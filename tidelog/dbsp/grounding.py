@@ -31,7 +31,7 @@ from tidelog.program.rules import (
     Simple,
 )
 from tidelog.program.syntax import Call, Constant, Variable
-from tidelog.program.terms import is_way
+from tidelog.program.terms import is_constructor
 
 # Where a word is from: the rewrite that comes to a stage, a constant, or what the stage finds.
 HELD, FIXED, FOUND = 0, 2, 1
@@ -234,7 +234,7 @@ def _binds(part: BodyLiteral, bound: set[str]) -> tuple[Variable, ...]:
         return ()
     if (
         isinstance(part.right, Call)
-        and is_way(part.right.functor)
+        and is_constructor(part.right.functor)
         and all_names(part.left) <= bound
     ):
         fields = {v.name: v for v in variables(part.right) if v.name not in bound}

@@ -77,7 +77,7 @@ class Rulebook:
             for rule in declared_rules(relation):
                 uses[rule] = uses.get(rule, 0) + 1
         for stratum in checked.strata:
-            for each in stratum.thinned:
+            for each in stratum.pruned:
                 for rule in _with_hidden(each.rules, by_head):
                     uses[rule] = uses.get(rule, 0) + 1
         for rule in checked.rules:
@@ -152,7 +152,7 @@ class Rulebook:
                 old.relations,
                 tuple(rule for rule in old.nonrecursive if rule not in going),
                 tuple(rule for rule in old.recursive if rule not in going),
-                old.thinned,
+                old.pruned,
             )
         book = replace(
             self,
@@ -276,7 +276,7 @@ class Rulebook:
             parts: tuple[list[Rule], list[Rule]] = [*old.nonrecursive], [*old.recursive]
             for rule in come:
                 parts[any(stratum_of[read] == s for read, _ in rule.reads())].append(rule)
-            strata[s] = Stratum(old.relations, tuple(parts[0]), tuple(parts[1]), old.thinned)
+            strata[s] = Stratum(old.relations, tuple(parts[0]), tuple(parts[1]), old.pruned)
         return replace(self, strata=tuple(strata), stratum_of=stratum_of)
 
     def settled(self, sources: Sources | None = None, force: bool = False) -> Rulebook:
@@ -362,7 +362,7 @@ def _positions(strata: Iterable[Stratum]) -> dict[str, int]:
     """Where relations are worked on; pairs for a subsumption are where their relation is."""
     found = {name: s for s, stratum in enumerate(strata) for name in stratum.relations}
     for s, stratum in enumerate(strata):
-        found |= {f"{UNDER}{each.relation}": s for each in stratum.thinned}
+        found |= {f"{UNDER}{each.relation}": s for each in stratum.pruned}
     return found
 
 

@@ -164,9 +164,9 @@ class Driver:
         v.memory = Memory(modules=False)
         if algorithm is auto.maintain:
             v.deadline = v.clock() + PATIENCE
-        way = bf.maintain if algorithm is bf.maintain else dred.maintain
+        within = bf.maintain if algorithm is bf.maintain else dred.maintain
         try:
-            D, A = self._run(way, u, v, stratum, form, (), ())
+            D, A = self._run(within, u, v, stratum, form, (), ())
         except Spent:
             return False
         finally:

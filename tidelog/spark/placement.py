@@ -23,7 +23,7 @@ from tidelog.maintain.materialise import evaluate
 from tidelog.maintain.memory import Memory, ModuleKinds
 from tidelog.maintain.report import Work
 from tidelog.maintain.seminaive import Watch
-from tidelog.maintain.update import Algorithm, Update, refuses_thinned
+from tidelog.maintain.update import Algorithm, Update, refuses_pruning
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Rule, Stratum
 from tidelog.program.suggestions import suggestion
@@ -403,7 +403,7 @@ class Everything:
     name: str = "auto"
 
     def refusal(self, strata: Sequence[Stratum], removed: Sequence[Rule]) -> str:
-        return refuses_thinned(strata)
+        return refuses_pruning(strata)
 
     def maintain(
         self, u: Update, strata: Sequence[Stratum], gone: Sequence[Rule], come: Sequence[Rule]
@@ -419,8 +419,8 @@ class Everything:
         mine = [s for s in strata if not reached.isdisjoint(s.relations)]
         outside = [s for s in mine if s.rules and not self.placing._in_driver(s)]
         if len(outside) <= MANY_STRATA or self.placing.options.strategy == "frames":
-            way = self.placing.placed(auto.maintain)
-            update(u, strata, stratum_of, readers, gone, come, way)
+            placed = self.placing.placed(auto.maintain)
+            update(u, strata, stratum_of, readers, gone, come, placed)
         else:
             self._anew(u, mine)
 

@@ -125,17 +125,17 @@ def reached_by(
     if strategy.closure is not None and is_square(strategy):
         stratum = linear_form(stratum, strategy.closure, pivot_kind(strategy, relations))
     for rule in stratum.rules:
-        way = _Way(strategy, rule, relations, lower, frozenset(stratum.relations), found)
+        lead = _Lead(strategy, rule, relations, lower, frozenset(stratum.relations), found)
         for part in rule.body:
             if isinstance(part, Literal | Group) and part.relation not in stratum.relations:
                 table = deltas.get(part.relation)
-                if table is not None and not way.follow(part, table, (part,)):
+                if table is not None and not lead.follow(part, table, (part,)):
                     return None
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Lead:
     """From facts of a lower atom of a rule to the pivots of heads that they contribute to."""
 
     strategy: Strategy
