@@ -27,7 +27,7 @@ from tidelog.maintain.report import Work
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.update import Algorithm, Spent, Update
 from tidelog.program.rules import Rule, Stratum
-from tidelog.spark.sets import Lay, SparkSet
+from tidelog.spark.sets import Extent, SparkSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,9 +115,9 @@ class Driver:
         relation = engine.kinds[name]
         local.declare(relation)
         for facts, into in ((engine.all, local.all), (engine.explicit, local.explicit)):
-            lay = facts.of(name)
-            if not lay.empty:
-                local.load(name, engine.table_of(name, lay), (into,))
+            extent = facts.of(name)
+            if not extent.empty:
+                local.load(name, engine.table_of(name, extent), (into,))
         self.held.add(name)
 
     # Updates.
@@ -127,13 +127,13 @@ class Driver:
         algorithm: Algorithm,
         u: Update,
         stratum: Stratum,
-        gone: Sequence[Rule],
-        come: Sequence[Rule],
+        removed: Sequence[Rule],
+        added: Sequence[Rule],
     ) -> None:
         """Maintain one stratum by this algorithm."""
         v = self._begun(u)
-        self._bring(u, v, reads(stratum, gone), set(stratum.relations))
-        D, A = self._run(algorithm, u, v, stratum, stratum, gone, come)
+        self._bring(u, v, reads(stratum, removed), set(stratum.relations))
+        D, A = self._run(algorithm, u, v, stratum, stratum, removed, added)
         u.I -= D
         u.I |= A
         u.net(D, A)
@@ -159,7 +159,7 @@ class Driver:
         inside = set(stratum.relations)
         self._bring(u, v, reads(form) - inside, inside)
         for name, facts in tables.items():
-            self._lend(u, v, name, facts)
+            self._hold_slice(u, v, name, facts)
         # Closures of whole relations would cost more than slices of them.
         v.memory = Memory(modules=False)
         if algorithm is auto.maintain:
@@ -185,7 +185,7 @@ class Driver:
             for facts in (self.local.explicit, self.local.all):
                 facts.remove(r, facts.rows(r))
 
-    def _lend(self, u: Update, v: Update, name: str, facts: pa.Table) -> None:
+    def _hold_slice(self, u: Update, v: Update, name: str, facts: pa.Table) -> None:
         """The facts of a slice, and which of them are explicit now."""
         engine, local = self.engine, self.local
         relation = engine.kinds[name]
@@ -213,8 +213,8 @@ class Driver:
         v: Update,
         stratum: Stratum,
         form: Stratum,
-        gone: Sequence[Rule],
-        come: Sequence[Rule],
+        removed: Sequence[Rule],
+        added: Sequence[Rule],
     ) -> tuple[SparkSet, SparkSet]:
         """Facts that the algorithm inserts and deletes."""
         v.watch = u.watch
@@ -222,7 +222,7 @@ class Driver:
         tick = getattr(u.watch, "tick", None)
         self.local.watch(tick)
         v.begin(Work(stratum.relations))
-        algorithm(v, form, gone, come)
+        algorithm(v, form, removed, added)
         self.local.watch(None)
         self._synced.update(stratum.relations)
         u.work.algorithm, u.work.why = v.work.algorithm, v.work.why
@@ -273,10 +273,10 @@ class Driver:
     def _rows(self, facts: object, name: str) -> tuple[int, Any]:
         """The rows here of the facts in a Spark set."""
         assert isinstance(facts, SparkSet)
-        lay = facts.of(name)
-        if lay.empty:
+        extent = facts.of(name)
+        if extent.empty:
             return self.local.numbers[name], np.empty(0, dtype=np.uint32)
-        r, rows, _ = self.local.explicit_rows(name, self.engine.table_of(name, lay))
+        r, rows, _ = self.local.explicit_rows(name, self.engine.table_of(name, extent))
         return r, rows
 
     def _handed(self, facts: object, stratum: Stratum) -> SparkSet:
@@ -345,5 +345,5 @@ def _names(facts: object) -> list[str]:
 
 def _small(facts: object, name: str) -> bool:
     assert isinstance(facts, SparkSet)
-    lay: Lay = facts.of(name)
-    return lay.small
+    extent: Extent = facts.of(name)
+    return extent.small
