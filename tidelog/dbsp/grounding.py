@@ -114,7 +114,7 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
-class Kit:
+class GroundingKit:
     directions: tuple[Stage, ...]
     signal: Signal
 
@@ -131,7 +131,7 @@ def key_of(pattern: Sequence[Word]) -> tuple[int, ...]:
     return tuple(c for c, (source, _) in enumerate(pattern) if source in (HELD, FIXED))
 
 
-def kit(rule: Rule, identify: Identify) -> Kit:
+def grounding_kit(rule: Rule, identify: Identify) -> GroundingKit:
     parts = ordered(rule)
     wanted = {term.name for term in rule.head.terms if isinstance(term, Variable)}
     needed = [wanted]  # after each part, from the last one on
@@ -147,7 +147,7 @@ def kit(rule: Rule, identify: Identify) -> Kit:
         stages.append(Stage(step, tuple(result)))
         held = [name for name in (*held, *found) if name in later]
     words = tuple(_word(term, held, {}, identify) for term in rule.head.terms)
-    return Kit(tuple(stages), Signal(rule.head.relation, words))
+    return GroundingKit(tuple(stages), Signal(rule.head.relation, words))
 
 
 def _step(
