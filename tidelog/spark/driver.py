@@ -27,12 +27,11 @@ from tidelog.maintain.report import Work
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.update import Algorithm, Spent, Update
 from tidelog.program.rules import Rule, Stratum
+from tidelog.spark.frame_engine import FrameEngine
 from tidelog.spark.sets import Extent, SparkSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from tidelog.spark.engine import SparkEngine
 
 
 PATIENCE = 0.5  # seconds after which slices are better derived anew in the executors
@@ -45,7 +44,7 @@ class TooLarge(Exception):
 class Driver:
     """A local engine with some of the Spark engine's relations."""
 
-    def __init__(self, engine: SparkEngine, most: int, modules: ModuleKinds) -> None:
+    def __init__(self, engine: FrameEngine, most: int, modules: ModuleKinds) -> None:
         self.engine = engine
         self.most = most  # facts of a stratum and of what it reads
         self._modules = modules

@@ -8,49 +8,39 @@ lineage cut (`algebra`). `placement` decides where each stratum runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from tidelog.engine import FactSet, Ids, OwnEvaluation, RelationDelta, Taken, View
+from tidelog.engine import FactSet, RelationDelta, View
 from tidelog.formats import spark_columns
 from tidelog.formats.frames import is_spark
 from tidelog.formats.spark_columns import Row
-from tidelog.local.dictionary import Dictionary, fits
+from tidelog.local.dictionary import fits
 from tidelog.maintain.memory import ModuleKinds
 from tidelog.program.changes import Op
 from tidelog.program.diagnostics import DataError
 from tidelog.program.functors import Functor
 from tidelog.program.rules import Relation, Rule, Stratum
-from tidelog.program.syntax import Kind, Value
-from tidelog.program.table import DTYPES, Column, Table
-from tidelog.spark.algebra import SMALL, Found, spark_set
-from tidelog.spark.evaluators import Evaluators
+from tidelog.program.syntax import Value
+from tidelog.program.table import Table
+from tidelog.spark.algebra import SMALL, spark_set
+from tidelog.spark.frame_engine import FrameEngine, Saved
 from tidelog.spark.placement import Options, Placement
-from tidelog.spark.sets import Extent, SparkSet, SparkTaken
-
-Saved = dict[str, Extent]
-HELD = 1_000_000  # facts of the driver that it deduplicates itself
+from tidelog.spark.sets import Extent, SparkSet
 
 
-class SparkEngine(Evaluators):
-    """Relations by name, sets as frames, rules as joins."""
-
-    # What only the local engine can do.
-    ages = proofs = overlapping = profiles = join_orders = scratch = None
+class SparkEngine(FrameEngine):
+    """An engine with transactions, which places each stratum."""
 
     def __init__(
         self, spark: SparkSession, options: Options | None = None, modules: ModuleKinds = True
     ) -> None:
         super().__init__(spark)
-        self.dictionary = Dictionary()
         self._begun: tuple[dict[str, Extent], dict[str, Extent]] | None = None
         self.placement = Placement(self, options or Options(), modules)
-        self.own_evaluation: OwnEvaluation = self.placement
+        self.own_evaluation = self.placement
 
     def call(self, functions: Mapping[str, Functor]) -> None:
         """Refuse programs that call functions."""
@@ -72,81 +62,7 @@ class SparkEngine(Evaluators):
             return facts.extents
         return self._begun[0] if facts is self.all else self._begun[1]
 
-    # Facts as numbers, for closure modules, which run in the driver.
-
-    def identify(self, kind: Kind, values: Sequence[Value] | NDArray[Any]) -> Ids:
-        if kind == "symbol":
-            return np.array([self.dictionary.id(kind, value) for value in values], dtype=np.uint32)
-        return self.dictionary.encode(kind, np.asarray(values, dtype=DTYPES[kind]))
-
-    def values(self, kind: Kind, ids: Ids) -> Column:
-        return self.dictionary.decode(kind, np.ascontiguousarray(ids))
-
-    def ids(self, view: View, relation: str) -> Ids:
-        extent, known = self.extent(view, relation), self.kinds[relation]
-        table = spark_columns.as_table(known, self.rows(relation, extent))
-        found = np.empty((table.size, known.arity), dtype=np.uint32)
-        for c, (kind, column) in enumerate(zip(known.kinds, table.columns, strict=True)):
-            found[:, c] = self.dictionary.encode(kind, column)
-        return found
-
-    def pick(self, relation: str, ids: Ids) -> SparkSet:
-        known, made = self.kinds[relation], self.none()
-        decode = self.dictionary.decode
-        columns = tuple(
-            decode(kind, np.ascontiguousarray(ids[:, c])) for c, kind in enumerate(known.kinds)
-        )
-        made.put(relation, self.hand_over(known, Table(known.kinds, columns, len(ids))))
-        return made
-
-    def ordered(self, relation: str, ids: Ids) -> NDArray[np.int64]:
-        return self.dictionary.ordered(self.kinds[relation].kinds, ids)
-
-    def hand_over(self, relation: Relation, table: Table, distinct: bool = False) -> Extent:
-        """Facts of the driver as an extent; `distinct` if they are known to have no duplicates."""
-        found = spark_columns.to_arrow(relation, table)
-        if found.num_rows <= SMALL:
-            return Extent(spark_columns.rows_of(relation, found))
-        if not distinct:
-            if found.num_rows > HELD:
-                frame = spark_columns.to_frame(self.spark, relation, found)
-                return self.gather(Found({relation.name: [frame]}, []), True)[relation.name]
-            found = found.group_by(found.column_names, use_threads=False).aggregate([])
-        # It becomes a frame on demand.
-        make = cache(partial(spark_columns.to_frame, self.spark, relation, found))
-        return Extent((), size=found.num_rows, make=make, held=found)
-
-    def worked(self, rule: Rule, seconds: float, facts: int) -> None:
-        """Record that something other than the engine derived facts of a rule."""
-
     # Changes.
-
-    def take(self, relations: Sequence[str]) -> SparkTaken:
-        taken = {name: self.all.of(name) for name in relations}
-        for name in relations:
-            self.all.put(name, self.explicit.of(name).copy())
-        return SparkTaken(taken)
-
-    def compare(self, taken: Taken) -> tuple[SparkSet, SparkSet]:
-        assert isinstance(taken, SparkTaken)
-        deleted, inserted = self.none(), self.none()
-        for name, before in taken.extents.items():
-            now = self.all.of(name)
-            if before is not now:
-                deleted.put(name, self.without(name, before, now).copy())
-                inserted.put(name, self.without(name, now, before).copy())
-        return self.settled(deleted), self.settled(inserted)
-
-    def save(self, facts: FactSet) -> Saved:
-        mine = spark_set(facts)
-        mine.frozen.update(mine.extents)
-        return {name: mine.of(name) for name in mine.names()}
-
-    def hold(self, saved: Saved) -> SparkSet:
-        made = self.none()
-        made.extents = dict(saved)
-        made.frozen.update(saved)
-        return made
 
     def begin(self) -> None:
         """From now on, changes of the two persistent sets can be undone."""

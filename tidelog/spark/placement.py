@@ -28,13 +28,13 @@ from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Rule, Stratum
 from tidelog.program.suggestions import suggestion
 from tidelog.spark.driver import Driver, reads
+from tidelog.spark.frame_engine import FrameEngine
 from tidelog.spark.sets import Extent, SparkSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from tidelog.spark.engine import SparkEngine
     from tidelog.spark.strategies import Inputs, RelationBlobs, Strategy
     from tidelog.spark.strategies.partition_state import Round
     from tidelog.spark.strategies.slices import Overlay
@@ -82,7 +82,7 @@ class Kept:
 class Placement:
     """Chooses the placement of each stratum of one database."""
 
-    def __init__(self, engine: SparkEngine, options: Options, modules: ModuleKinds) -> None:
+    def __init__(self, engine: FrameEngine, options: Options, modules: ModuleKinds) -> None:
         self.engine = engine
         self.options = options
         most = options.driver_facts if options.strategy in ("auto", "driver") else 0
@@ -465,7 +465,7 @@ def _blobs(of: Mapping[str, Kept], names: Sequence[str]) -> list[DataFrame]:
     return list(found.values())
 
 
-def _fits(stratum: Stratum, engine: SparkEngine, strategy: str) -> bool:
+def _fits(stratum: Stratum, engine: FrameEngine, strategy: str) -> bool:
     from tidelog.spark.strategies import choose
 
     try:

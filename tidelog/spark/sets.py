@@ -7,7 +7,7 @@ A `Extent` holds the facts of one relation: `base` without `minus`, and `plus`. 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from tidelog.engine import FactSet, Taken, View
 from tidelog.formats.spark_columns import Row
@@ -15,8 +15,6 @@ from tidelog.formats.spark_columns import Row
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
-
-    from tidelog.spark.algebra import Algebra
 
 
 class Extent:
@@ -109,12 +107,22 @@ class Extent:
         self.known_frame = self.known_count = None
 
 
+class SetOperations(Protocol):
+    """What sets ask of the engine that holds them."""
+
+    def add(self, facts: SparkSet, view: View) -> None: ...
+
+    def subtract(self, facts: SparkSet, view: View) -> None: ...
+
+    def count(self, name: str, extent: Extent) -> int: ...
+
+
 class SparkSet(FactSet):
     """Extents by relation."""
 
     __slots__ = ("engine", "extents", "frozen")
 
-    def __init__(self, engine: Algebra) -> None:
+    def __init__(self, engine: SetOperations) -> None:
         self.engine = engine
         self.extents: dict[str, Extent] = {}
         self.frozen: set[str] = set()  # relations whose extents are shared with another set
