@@ -107,7 +107,7 @@ def tables(circuit: Interpreter, what: str) -> Timed:
 def nodes(circuit: Interpreter, rule: Rule) -> list[Node]:
     """The nodes that a rule's path goes through."""
     node, found = circuit._root(0), []
-    for stage in circuit._kits[rule].directions:
+    for stage in circuit._grounding_kits[rule].directions:
         node = node.children[stage]
         found.append(node)
     return found

@@ -7,7 +7,7 @@ import pytest
 from tests.dbsp.positive import DECLARED, RULES, Story
 from tests.dbsp.words import Plain, batches, contents, facts_of, rules_of, step
 from tidelog.dbsp.definitions import WEIGHTED, Weighted, interpreted
-from tidelog.dbsp.grounding import FIXED, FOUND, HELD, Product, kit
+from tidelog.dbsp.grounding import FIXED, FOUND, HELD, Product, grounding_kit
 from tidelog.dbsp.interpreter import Interpreter
 from tidelog.dbsp.streams import Stream
 from tidelog.program.diagnostics import LimitError
@@ -95,7 +95,9 @@ def test_the_grounding_kit() -> None:
     first, second = rules_of(
         DECLARED + "p(x, y) :- e(x, y). p(x, z) :- e(x, y), p(y, z).",
     )
-    one, two = (kit(rule, lambda constant: int(constant.value)) for rule in (first, second))
+    one, two = (
+        grounding_kit(rule, lambda constant: int(constant.value)) for rule in (first, second)
+    )
     edge = Product("e", ((FOUND, 0), (FOUND, 1)))
     assert [stage.step for stage in one.directions] == [edge]
     assert [stage.step for stage in two.directions] == [
@@ -114,9 +116,9 @@ def test_the_grounding_kit() -> None:
 def test_join_orders() -> None:
     """Example 4.7: nothing is known of the first atom's facts, the zeroth term of the second's."""
     (rule,) = rules_of(DECLARED + "q(x, z) :- e(x, y), f(y, z).")
-    assert list(kit(rule, lambda c: int(c.value)).orders) == [("e", ()), ("f", (0,))]
+    assert list(grounding_kit(rule, lambda c: int(c.value)).orders) == [("e", ()), ("f", (0,))]
     (rule,) = rules_of(DECLARED + "q(x, 1) :- e(x, y), f(2, y), e(y, y).")
-    made = kit(rule, lambda c: int(c.value))
+    made = grounding_kit(rule, lambda c: int(c.value))
     assert list(made.orders) == [("f", (0,)), ("e", (0, 1)), ("e", (1,))]
     assert made.signal.words == ((HELD, 0), (FIXED, 1))
 

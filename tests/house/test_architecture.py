@@ -26,22 +26,10 @@ def _allowed() -> dict[str, set[str]]:
 ALLOWED = _allowed()
 
 
-def _for_types_only(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-
-
-def _nodes(node: ast.AST, types: bool) -> Iterator[ast.AST]:
-    """The node and all below it; without `types`, not what only type checkers read."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if types or not _for_types_only(child):
-            yield from _nodes(child, types)
-
-
-def imported(path: Path, types: bool = True) -> Iterator[str]:
-    """Full names of what a file of ours imports, at the top or inside functions."""
+def imported(path: Path) -> Iterator[str]:
+    """Full names of what a file of ours imports: anywhere in it, and for types only, too."""
     inside = ("tidelog", *path.relative_to(PACKAGE).parent.parts)
-    for node in _nodes(ast.parse(path.read_text(encoding="utf-8")), types):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -88,11 +76,11 @@ def _module(path: Path) -> str:
 
 
 def test_no_files_import_each_other() -> None:
-    """Imports inside functions count, too: they would only hide a cycle."""
+    """Imports inside functions and for types only count, too: they would only hide a cycle."""
     modules = {_module(path) for path in FILES}
     uses: dict[str, set[str]] = {}
     for path in FILES:
-        names = imported(path, types=False)
+        names = imported(path)
         files = {name if name in modules else name.rpartition(".")[0] for name in names}
         uses[_module(path)] = (files & modules) - {_module(path)}
     try:

@@ -152,9 +152,9 @@ def test_maintaining_equals_recomputing(name: str, algorithm: str) -> None:
         if step == 2:
             history.facts = before
         history.check()
-        thinned = [w for w in tx.report.works if w.why.startswith("subsumption and choice")]
-        assert all(work.algorithm == "recompute" for work in thinned)
-        assert bool(thinned) <= (name != "calling")
+        pruned = [w for w in tx.report.works if w.why.startswith("subsumption and choice")]
+        assert all(work.algorithm == "recompute" for work in pruned)
+        assert bool(pruned) <= (name != "calling")
 
 
 @pytest.mark.parametrize("policy", ["sequential", "marking", "fully-dynamic"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.rdf.terms import TRIPLES
 from tidelog.program.diagnostics import TidelogError
 from tidelog.rdf.change_text import FORMS, Form, PatchReader, form_of, text_of
-from tidelog.rdf.graph_transaction import GraphDelta
+from tidelog.rdf.graph_delta import GraphDelta
 from tidelog.rdf.rdf_terms import Triple
 from tidelog.rdf.triple_columns import Columns
 

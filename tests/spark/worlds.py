@@ -46,7 +46,7 @@ class OnSpark:
     def facts(self, view: View) -> Set:
         found: list[Fact] = []
         for name in self.engine.names(view):
-            found += self._out(name, self.engine.rows(name, self.engine.lay(view, name)))
+            found += self._out(name, self.engine.rows(name, self.engine.extent(view, name)))
         return frozenset(found)
 
     def counts(self, counter: Counter) -> dict[Fact, int]:

@@ -182,7 +182,7 @@ def _stratum(number: int, stratum: Stratum, found: PlanDetails) -> Iterator[str]
     for closure in paired(stratum).own:
         texts = dict.fromkeys(rule.text for rule in closure.rules)
         yield f"  module: {closure}   ({' '.join(texts)})"
-    for each in stratum.thinned:
+    for each in stratum.pruned:
         for rule in each.rules:
             yield f"  left out: {rule.text}"
         for columns in each.choices:

@@ -26,7 +26,7 @@ from tidelog.rdf.readers import BLANK_NODES, expand
 
 if TYPE_CHECKING:
     from tidelog.rdf.graph import Graph
-    from tidelog.rdf.graph_transaction import GraphDelta
+    from tidelog.rdf.graph_delta import GraphDelta
 
 DESCRIPTION = """\
 Derive the consequences of RDF by RDFS or OWL 2 RL and write them (materialise); apply changes of

@@ -31,7 +31,7 @@ from tidelog.program.rules import (
     Simple,
 )
 from tidelog.program.syntax import Call, Constant, Variable
-from tidelog.program.terms import is_way
+from tidelog.program.terms import is_constructor
 
 # Where a word is from: the rewrite that comes to a stage, a constant, or what the stage finds.
 HELD, FIXED, FOUND = 0, 2, 1
@@ -114,7 +114,7 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
-class Kit:
+class GroundingKit:
     directions: tuple[Stage, ...]
     signal: Signal
 
@@ -131,7 +131,7 @@ def key_of(pattern: Sequence[Word]) -> tuple[int, ...]:
     return tuple(c for c, (source, _) in enumerate(pattern) if source in (HELD, FIXED))
 
 
-def kit(rule: Rule, identify: Identify) -> Kit:
+def grounding_kit(rule: Rule, identify: Identify) -> GroundingKit:
     parts = ordered(rule)
     wanted = {term.name for term in rule.head.terms if isinstance(term, Variable)}
     needed = [wanted]  # after each part, from the last one on
@@ -147,7 +147,7 @@ def kit(rule: Rule, identify: Identify) -> Kit:
         stages.append(Stage(step, tuple(result)))
         held = [name for name in (*held, *found) if name in later]
     words = tuple(_word(term, held, {}, identify) for term in rule.head.terms)
-    return Kit(tuple(stages), Signal(rule.head.relation, words))
+    return GroundingKit(tuple(stages), Signal(rule.head.relation, words))
 
 
 def _step(
@@ -234,7 +234,7 @@ def _binds(part: BodyLiteral, bound: set[str]) -> tuple[Variable, ...]:
         return ()
     if (
         isinstance(part.right, Call)
-        and is_way(part.right.functor)
+        and is_constructor(part.right.functor)
         and all_names(part.left) <= bound
     ):
         fields = {v.name: v for v in variables(part.right) if v.name not in bound}

@@ -9,7 +9,7 @@ relation and a `Node` for each path of a rule, and changes them in rounds:
   gatekeep   rewrites go on along the directions of rules: from a node to its children
   product    rewrites meet facts that unify, by the index
   ground     complete rewrites become facts, by the signals of rules
-  distinct   a fact that is given or derived in several ways, or rounds, counts once
+  distinct   a fact that is explicit, or derived more than once, counts once
   index      facts are kept by the columns that join orders name
 
 An update is one step of the outer clock, rounds of the fixpoint are the inner one. State is in
@@ -18,10 +18,10 @@ changes is worked on.
 
 Departures. Directions are distinct: a rule that shares a path with others does not touch it.
 Rewrites of several stages are found in the same round (`pause` 0); in the paper they take a round
-for each stage (`pause` 1). Complete rewrites are not kept: when a signal comes or goes, the last
-product is evaluated again. Negation and aggregates, which the paper leaves open, read relations of
-lower layers; a layer is a fixpoint of its own, and what it changed comes to the next one at once,
-without times. A positive program has one layer.
+for each stage (`pause` 1). Complete rewrites are not kept: when a signal is added or removed,
+the last product is evaluated again. Negation and aggregates, which the paper leaves open, read
+relations of lower layers; a layer is a fixpoint of its own, and what it changed reaches the next
+one at once, without times. A positive program has one layer.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ import numpy as np
 from tidelog.dbsp.grounding import (
     HELD,
     Fold,
-    Kit,
+    GroundingKit,
     Product,
     Signal,
     Stage,
     Where,
     Without,
-    kit,
+    grounding_kit,
 )
 from tidelog.dbsp.host import Host
 from tidelog.dbsp.kernels.cells import NEVER
@@ -67,7 +67,7 @@ Target = Node | Table
 
 
 class Interpreter:
-    """Rules and facts as they are, and what follows from them.
+    """Rules and facts, and their consequences.
 
     `step` takes changes and gives changes. `indexed` False is the circuit of Figure 2, without
     join orders: every rewrite is held against all facts of the relation.
@@ -82,27 +82,27 @@ class Interpreter:
         self.tables: dict[str, Table] = {}
         self._folds: dict[Fold, Table] = {}
         self._roots: dict[int, Node] = {}
-        self._kits: dict[Rule, Kit] = {}
+        self._grounding_kits: dict[Rule, GroundingKit] = {}
         self._queues: dict[int, list[tuple[int, int, int, Target]]] = {}  # by layer
         self._waiting: dict[tuple[int, int], list[Batch]] = {}
         self._touched: dict[Table, None] = {}  # tables with changes of this step
         self._ledger = Ledger()
         self._journal = Journal(self._ledger)
-        self._came: list[Node] = []
+        self._new_nodes: list[Node] = []
         self._restructured = False
-        self._new = 0  # facts that have come in this step
+        self._new = 0  # facts inserted in this step
         self.pairs = 0  # of joins, summed up where they are the same
         self.rounds = 0
 
     # Sizes.
 
-    def fits(self, come: Collection[Rule], gone: Collection[Rule] = ()) -> bool:
-        """Can these rules come in one step, without what is there rising to another layer?"""
-        return self.tables.keys().isdisjoint(self.layers.raised(come, gone))
+    def fits(self, added: Collection[Rule], removed: Collection[Rule] = ()) -> bool:
+        """Can these rules be added in one step, so that no existing relation is raised?"""
+        return self.tables.keys().isdisjoint(self.layers.raised(added, removed))
 
     @property
     def rules(self) -> Iterable[Rule]:
-        return self._kits.keys()
+        return self._grounding_kits.keys()
 
     def facts(self) -> int:
         return sum(len(table.facts) for table in self.tables.values())
@@ -120,16 +120,16 @@ class Interpreter:
     def step(
         self,
         facts: Mapping[str, Batch],
-        come: Iterable[Rule] = (),
-        gone: Iterable[Rule] = (),
+        added: Iterable[Rule] = (),
+        removed: Iterable[Rule] = (),
     ) -> dict[str, Batch]:
-        """One update; explicit facts come with weight 1 and go with -1, at time 0.
+        """One update; inserted explicit facts have weight 1, deleted ones -1, at time 0.
 
-        Rules that come must fit: see `fits`. If something is raised, or the update
-        is not wanted after all, `undo` brings the circuit back.
+        Added rules must fit: see `fits`. If this raises an error, or the update is to be undone,
+        `undo` restores the circuit.
         """
         try:
-            return self._step(facts, tuple(come), tuple(gone))
+            return self._step(facts, tuple(added), tuple(removed))
         except OverflowError:
             raise LimitError(
                 "error: the circuit would count too many derivations of one fact\n"
@@ -137,21 +137,21 @@ class Interpreter:
             ) from None
 
     def _step(
-        self, facts: Mapping[str, Batch], come: Sequence[Rule], gone: Sequence[Rule]
+        self, facts: Mapping[str, Batch], added: Sequence[Rule], removed: Sequence[Rule]
     ) -> dict[str, Batch]:
-        self._came.clear()
+        self._new_nodes.clear()
         self.rounds = self._new = 0
-        for rule in gone:
+        for rule in removed:
             self.layers.remove(rule)
-        self.layers.add(come)
-        for rule in come:
+        self.layers.add(added)
+        for rule in added:
             self._plant(rule)
-        for node in self._came:
+        for node in self._new_nodes:
             assert node.parent is not None
             if not node.parent.fresh:
                 for found in self._contents(node, kept=False):
                     self._put(node, 1 + node.depth, found)
-        for rule in gone:
+        for rule in removed:
             self._uproot(rule)
         for name, batch in facts.items():
             if len(batch):
@@ -161,15 +161,15 @@ class Interpreter:
             self._import(layer)
             self._run(layer)
             changes.update(self._settle(layer))
-        for node in self._came:
+        for node in self._new_nodes:
             node.fresh = False
         self._forget_changes()
-        self._forget_tables(gone)
+        self._forget_tables(removed)
         return changes
 
-    def _forget_tables(self, gone: Iterable[Rule]) -> None:
-        """Relations that were of rules only, and have nothing any more."""
-        for rule in gone:
+    def _forget_tables(self, removed: Iterable[Rule]) -> None:
+        """Drop relations that only these rules used and that are empty."""
+        for rule in removed:
             for name in (rule.head.relation, *(name for name, _ in rule.reads())):
                 table = self.tables.get(name)
                 if table is not None and not (table.signals or table.readers or len(table.inputs)):
@@ -178,8 +178,8 @@ class Interpreter:
                     self._ledger.drop(table.inputs)
 
     def undo(self) -> bool:
-        """Bring the circuit back to when `finish` was called; False if it cannot be, and must be
-        made anew, because rules have changed since."""
+        """Restore the circuit as it was at the last `finish`; False if rules have changed since, so
+        that it must be built again."""
         if self._restructured:
             return False
         self._journal.undo()
@@ -195,14 +195,14 @@ class Interpreter:
         self._touched.clear()
 
     def finish(self) -> None:
-        """What was done stays: forget how to undo it."""
+        """Keep the changes: forget how to undo them."""
         self._journal.clear()
         self._restructured = False
 
     # Rounds.
 
     def _put(self, target: Target, order: int, batch: Batch) -> None:
-        """Let the target have the batch, each row at its time."""
+        """Queue the batch for the target, each row at its time."""
         for time, rows in by_time(batch):
             self._put_at(time, order, target, rows)
 
@@ -235,8 +235,8 @@ class Interpreter:
                 self._distinct(target, time, batches)
 
     def _spread(self, table: Table, layer: int, batch: Batch, shift: int) -> None:
-        """Facts have changed: the product with rewrites that are there. Facts of the layer itself
-        are seen a round later."""
+        """The product of changed facts with existing rewrites. Facts of the layer itself are seen a
+        round later."""
         for node in table.readers.get(layer, ()):
             assert node.parent is not None
             trace = node.parent.trace
@@ -248,7 +248,7 @@ class Interpreter:
                     self._found(node, found)
 
     def _gatekeep(self, node: Node, batch: Batch) -> None:
-        """Rewrites have changed: they go on, and become facts where they are complete."""
+        """Pass changed rewrites on to the children; complete ones become facts."""
         if node.trace is not None:
             self._journal.add(node.trace, batch, rewrites=True)
         for child in node.children.values():
@@ -323,7 +323,7 @@ class Interpreter:
     # Layers.
 
     def _import(self, layer: int) -> None:
-        """What lower layers have changed is there before the first round."""
+        """Add the changes of lower layers before the first round."""
         for table in list(self._folds.values()):
             if layer in table.readers:
                 self._refold(table)
@@ -359,9 +359,9 @@ class Interpreter:
     # Rules.
 
     def _plant(self, rule: Rule) -> None:
-        """A rule comes: its directions and its signal."""
+        """Add the directions and the signal of a rule."""
         self._restructured = True
-        made = self._kits[rule] = kit(rule, self._host.identify)
+        made = self._grounding_kits[rule] = grounding_kit(rule, self._host.identify)
         node = self._root(self.layers.of(rule.head.relation))
         for stage in made.directions:
             child = node.children.get(stage)
@@ -377,9 +377,9 @@ class Interpreter:
                 self._ground(made.signal, found)
 
     def _uproot(self, rule: Rule) -> None:
-        """A rule goes."""
+        """Remove the directions and the signal of a rule."""
         self._restructured = True
-        made = self._kits.pop(rule)
+        made = self._grounding_kits.pop(rule)
         node = self._root(self.layers.of(rule.head.relation))
         for stage in made.directions:
             node = node.children[stage]
@@ -424,7 +424,7 @@ class Interpreter:
                 parent.trace.index(match.columns)
             self._ledger.note(node.table.facts)
             node.table.readers.setdefault(node.layer, []).append(node)
-        self._came.append(node)
+        self._new_nodes.append(node)
         return node
 
     def _remove(self, node: Node) -> None:

@@ -1,6 +1,6 @@
 """How rewrites and facts meet: the product's join, from either side.
 
-Words of a pattern are those of `kit`: HELD by the rewrite, FIXED, or FOUND in the fact.
+Words of a pattern are those of `grounding_kit`: HELD by the rewrite, FIXED, or FOUND in the fact.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Layers: what negated literals and aggregates read is complete below them.
 
 A relation's layer is at least that of what its rules read, and above that of what they read
-negated. Layers only rise: they stay valid when rules go.
+negated. Layers only rise: they stay valid when rules are removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Layers:
         return self._levels.get(relation, 0)
 
     def add(self, rules: Iterable[Rule]) -> None:
-        """Rules come; relations that must rise do."""
+        """Add rules, and raise the relations that they require higher."""
         rules = list(rules)
         self._levels.update(self.raised(rules))
         self.count = 1 + max(self._levels.values(), default=0)
@@ -31,7 +31,7 @@ class Layers:
                 self._readers.setdefault(name, {})[rule] = None
 
     def expect(self, rules: Collection[Rule]) -> None:
-        """Relations rise as if these rules were there."""
+        """Raise relations as if these rules were added."""
         self._levels.update(self.raised(rules))
 
     def remove(self, rule: Rule) -> None:
@@ -40,16 +40,16 @@ class Layers:
             if not self._readers[name]:
                 del self._readers[name]
 
-    def raised(self, come: Collection[Rule], gone: Collection[Rule] = ()) -> Mapping[str, int]:
-        """The relations that would rise, and to which layer, if these rules came and went."""
+    def raised(self, added: Collection[Rule], removed: Collection[Rule] = ()) -> Mapping[str, int]:
+        """The relations that these changes of rules would raise, and to which layer."""
         levels: dict[str, int] = {}
-        added: dict[str, list[Rule]] = {}
-        for rule in come:
+        by_reader: dict[str, list[Rule]] = {}
+        for rule in added:
             for name, _ in rule.reads():
-                added.setdefault(name, []).append(rule)
-        todo = list(come)
-        # Each layer that is above all that there were has a relation of its own.
-        most = self.count + len(come) + len(self._readers)
+                by_reader.setdefault(name, []).append(rule)
+        todo = list(added)
+        # Each new layer above the existing ones needs a relation of its own.
+        most = self.count + len(added) + len(self._readers)
         while todo:
             rule = todo.pop()
             head = rule.head.relation
@@ -61,6 +61,6 @@ class Layers:
                 raise ValueError("a relation cannot be above itself: the rules are not stratified")
             if level > levels.get(head, self.of(head)):
                 levels[head] = level
-                todo += (r for r in self._readers.get(head, ()) if r not in gone)
-                todo += added.get(head, ())
+                todo += (r for r in self._readers.get(head, ()) if r not in removed)
+                todo += by_reader.get(head, ())
         return levels

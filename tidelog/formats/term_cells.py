@@ -48,11 +48,11 @@ def parse_term(kind: TermKind, cell: str) -> Value | CellFault:
 class _Open:
     """A value that is being read, with the fields that it has so far."""
 
-    __slots__ = ("closing", "fields", "kind", "values", "way")
+    __slots__ = ("closing", "constructor", "fields", "kind", "values")
 
-    def __init__(self, kind: TermKind, way: str, closing: str) -> None:
-        self.kind, self.way, self.closing = kind, way, closing
-        self.fields = kind.ways[way]
+    def __init__(self, kind: TermKind, constructor: str, closing: str) -> None:
+        self.kind, self.constructor, self.closing = kind, constructor, closing
+        self.fields = kind.constructors[constructor]
         self.values: list[Value] = []
 
 
@@ -82,7 +82,7 @@ class _Reader:
             what = f"the {plural(len(top.fields), 'field')} of {_of(top)} in {{column}}"
             self.expect(top.closing, f"expected `{top.closing}` after {what}")
             self.open.pop()
-            return self.done(top.kind.made(top.way, tuple(top.values)))
+            return self.done(top.kind.made(top.constructor, tuple(top.values)))
         if top.values:
             message = f"{_of(top)} in {{column}} has {plural(len(top.fields), 'field')}"
             given = "1 is" if len(top.values) == 1 else f"{len(top.values)} are"
@@ -97,23 +97,23 @@ class _Reader:
         if kind.record and self.text.startswith(NIL, self.place):
             self.place += len(NIL)
             return self.done(None)
-        way = self.way(kind)
+        constructor = self.constructor(kind)
         if len(self.open) >= MOST_DEEP:
             raise self.stop(f"{{column}} is nested more than {MOST_DEEP} levels deep", "split it")
         closed = self.text[self.place : self.place + 1] == ("[" if kind.record else "(")
-        if not closed and not kind.record and not kind.ways[way]:
-            return self.done(kind.made(way, ()))
+        if not closed and not kind.record and not kind.constructors[constructor]:
+            return self.done(kind.made(constructor, ()))
         self.expect("[" if kind.record else "(", f"{{cell}} in {{column}} is not a {kind}")
-        self.open.append(_Open(kind, way, "]" if kind.record else ")"))
+        self.open.append(_Open(kind, constructor, "]" if kind.record else ")"))
         return None
 
-    def way(self, kind: TermKind) -> str:
+    def constructor(self, kind: TermKind) -> str:
         if kind.record:
             return RECORD
         found = _NAME.match(self.text, self.place + 1)
         if not self.text.startswith("$", self.place) or found is None:
             raise self.stop(f"{{cell}} in {{column}} is not a {kind}", f"write {kind.example()}")
-        if found[0] not in kind.ways:
+        if found[0] not in kind.constructors:
             message = f"{kind} in {{column}} has no branch {found[0]}"
             raise self.stop(message, f"write {kind.example()}")
         self.place = found.end()
@@ -166,7 +166,7 @@ class _Reader:
 
 
 def _of(open_: _Open) -> str:
-    return open_.kind if open_.kind.record else f"branch {open_.way}"
+    return open_.kind if open_.kind.record else f"branch {open_.constructor}"
 
 
 def _shown(word: str) -> str:
@@ -178,7 +178,7 @@ def term_text(kind: Kind, value: Value) -> str:
 
     >>> from tidelog.program.terms import Field
     >>> pair = TermKind.named("Pair", True, 16)
-    >>> pair.ways[RECORD] = (Field("a", "number"), Field("b", "symbol"))
+    >>> pair.constructors[RECORD] = (Field("a", "number"), Field("b", "symbol"))
     >>> term_text(pair, (1, "a")), term_text(pair, (1, "a, b")), term_text(pair, None)
     ('[1, a]', '[1, "a, b"]', 'nil')
     """

@@ -18,7 +18,7 @@ from tidelog.program.formula_walk import variables
 from tidelog.program.kind_masks import bit
 from tidelog.program.rules import Constraint, Expression, Group, Literal, Range, Rule, Simple
 from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable, Wildcard
-from tidelog.program.terms import is_way
+from tidelog.program.terms import is_constructor
 
 SAMPLE = 1024  # rows that an estimate looks at
 # Where these are: not at equal distances, which would miss what rows next to each other share.
@@ -316,7 +316,7 @@ def mentions(part: Part) -> set[str]:
 
 def takes_apart(part: Constraint, bound: set[str]) -> tuple[Variable, Call] | None:
     """A value that is bound and the record or branch that it must be, whose fields that binds."""
-    if part.op != "=" or not isinstance(part.right, Call) or not is_way(part.right.functor):
+    if part.op != "=" or not isinstance(part.right, Call) or not is_constructor(part.right.functor):
         return None
     assert isinstance(part.left, Variable), "desugaring leaves a variable there"
     return (part.left, part.right) if part.left.name in bound else None

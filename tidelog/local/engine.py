@@ -36,20 +36,20 @@ class LocalTaken(Taken):
 class Litter:
     """Rows that are not in the materialisation any more, or never were: they take up room until
     they are removed, which changes the numbers of others. No other set may have facts then but the
-    two that stay; relations of functors keep their rows, and `thinned` ones explicit facts."""
+    two that stay; relations of functors keep their rows, and `pruned` ones explicit facts."""
 
     def __init__(
         self,
         store: Store,
         everything: LocalSet,
         explicit: LocalSet,
-        thinned: Container[int],
+        pruned: Container[int],
         functors: Sequence[int],
     ) -> None:
         self._store = store
         self._all = everything
         self._explicit = explicit
-        self._thinned = thinned
+        self._pruned = pruned
         self._functors = functors
         self._begun: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # the relations' sizes then
         self._left: list[tuple[int, Ids]] = []  # facts that updates took out
@@ -114,7 +114,7 @@ class Litter:
             going.setdefault(r, []).append(rows)
         for r in (going.keys() | many) - set(self._functors):
             if r in many:  # to look at all rows is quicker than to look for those that went
-                sets = self._all.bit | (self._explicit.bit if r in self._thinned else 0)
+                sets = self._all.bit | (self._explicit.bit if r in self._pruned else 0)
                 store.keep(r, (store.mask(r) & np.uint16(sets)) != 0)
                 continue
             parts = going[r]
@@ -134,7 +134,7 @@ class Litter:
     def _useless(self, r: int, rows: Rows) -> Rows:
         """Those that are not in the materialisation, and not kept as explicit facts either."""
         rows = self._all.others(r, rows)
-        return self._explicit.others(r, rows) if r in self._thinned else rows
+        return self._explicit.others(r, rows) if r in self._pruned else rows
 
 
 class LocalEngine(Evaluators):
@@ -146,7 +146,7 @@ class LocalEngine(Evaluators):
         self._small_until = 0
         self._not_yet: Saved = {}  # facts that `as_before` leaves out
         self._litter = Litter(
-            self.store, self.all, self.explicit, self._thinned, self._book.functors
+            self.store, self.all, self.explicit, self._pruned, self._book.functors
         )
 
     @property
@@ -249,7 +249,7 @@ class LocalEngine(Evaluators):
     def begin(self) -> None:
         """An update begins: from now on, changes of the materialisation can be undone.
 
-        All facts must be in it, but for those that thinned relations leave out, and sets other
+        All facts must be in it, but for those that pruned relations leave out, and sets other
         than those two must be empty.
         """
         self._be_free()
@@ -264,7 +264,7 @@ class LocalEngine(Evaluators):
         """Note a relation's dirty rows: in sets of the update, gone from the materialisation, or
         new and not in it."""
         store, dirty = self.store, self.store.dirty
-        if r in dirty.too_many or r in self._thinned or store.size(r) < FEW_ROWS:
+        if r in dirty.too_many or r in self._pruned or store.size(r) < FEW_ROWS:
             return
         if not sure and self.instances < self._small_until:
             return

@@ -31,7 +31,7 @@ class RelationStore:
         self.numbers: dict[str, int] = {}
         self.names: list[str] = []  # by number
         self._aside: set[int] = set()  # relations that algorithms keep for a moment
-        self._thinned: set[int] = set()  # relations whose explicit facts need not hold
+        self._pruned: set[int] = set()  # relations whose explicit facts need not hold
         self._retired: dict[tuple[str, int], int] = {}
         self._groups: dict[frozenset[str], frozenset[int | None]] = {}
 
@@ -42,8 +42,8 @@ class RelationStore:
     def declare(self, relation: Relation, aside: bool = False) -> int:
         self.kinds[relation.name] = relation
         number = self.relation(relation.name, relation.arity)
-        if relation.thinned:
-            self._thinned.add(number)
+        if relation.pruned:
+            self._pruned.add(number)
         if aside:
             self._aside.add(number)
         return number

@@ -17,7 +17,7 @@ from tidelog.local.kernels import layout as at
 from tidelog.local.kernels.fold import ALL_BOUND
 from tidelog.program.rules import Expression, Group, Literal, Range, Rule, Simple
 from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable
-from tidelog.program.terms import TermKind, is_way, way_of
+from tidelog.program.terms import TermKind, constructor_of, is_constructor
 
 KIND_CODES = {"number": 0, "unsigned": 1, "float": 2, "symbol": 3}
 GENERATORS = (at.OP_SCAN, at.OP_LOOKUP)
@@ -303,7 +303,7 @@ class Builder:
         if isinstance(term, Variable) and term.name in self.where:
             self.where[variable.name] = self.where[term.name]
             return
-        if isinstance(term, Call) and is_way(term.functor):
+        if isinstance(term, Call) and is_constructor(term.functor):
             self.make(variable, term)
             return
         start = len(self.args)
@@ -328,8 +328,10 @@ class Builder:
 
     def _term(self, op: int, start: int, term: Call, value: Variable) -> None:
         assert isinstance(term.kind, TermKind)
-        way = self.catalog.dictionary.terms.way(term.kind, way_of(term.functor))
-        self.step(op, args=start, ncol=len(term.args), nkey=way, a=self.where[value.name])
+        constructor = self.catalog.dictionary.terms.constructor(
+            term.kind, constructor_of(term.functor)
+        )
+        self.step(op, args=start, ncol=len(term.args), nkey=constructor, a=self.where[value.name])
 
     def test(self, op: str, left: Expression, right: Expression) -> None:
         start = len(self.args)

@@ -24,7 +24,7 @@ Known = dict[tuple[str, int], int]  # by kind and identity
 class Terms:
     """Terms by number, in tables that kernels read and add to. `leaves` has all other values.
 
-    A field is the id of a value: it says nothing of kinds, which the way of making has. A term's
+    A field is the id of a value: it says nothing of kinds, which its constructor has. A term's
     fields are there before it, so that their numbers are smaller.
     """
 
@@ -32,7 +32,7 @@ class Terms:
         self._leaves = leaves
         self._env: NDArray[np.int64] = leaves.env
         self._address: int = self._env.ctypes.data
-        self._ways: dict[tuple[str, str], int] = {}
+        self._constructors: dict[tuple[str, str], int] = {}
         self._kinds: list[tuple[TermKind, str]] = []
         self._cells: Ids = np.zeros(0, dtype=np.uint32)
         self._starts: Words = np.zeros(2, dtype=np.int64)
@@ -40,9 +40,9 @@ class Terms:
         self._env[at.E_NTERMS] = 1
         self.grow()
 
-    def way(self, kind: TermKind, name: str) -> int:
-        """The number of a way to make terms."""
-        number = self._ways.setdefault((kind, name), len(self._kinds))
+    def constructor(self, kind: TermKind, name: str) -> int:
+        """The number of a constructor."""
+        number = self._constructors.setdefault((kind, name), len(self._kinds))
         if number == len(self._kinds):
             self._kinds.append((kind, name))
         return number
@@ -70,34 +70,36 @@ class Terms:
     def numbers(self, kind: TermKind, values: list[Any]) -> Words:
         """Numbers of values; new ones get one."""
         found = np.zeros(len(values), dtype=np.int64)
-        if any(isinstance(f.kind, TermKind) for fields in kind.ways.values() for f in fields):
+        if any(
+            isinstance(f.kind, TermKind) for fields in kind.constructors.values() for f in fields
+        ):
             known: Known = {}
             for i, value in enumerate(values):
                 found[i] = self._nested(kind, value, known)
             return found
         places: dict[str, list[int]] = {}
         for i, value in enumerate(values):
-            way = kind.way(value)
-            if way is not None:
-                places.setdefault(way[0], []).append(i)
+            constructor = kind.taken_apart(value)
+            if constructor is not None:
+                places.setdefault(constructor[0], []).append(i)
         for name, which in places.items():
-            parts = [kind.way(values[i])[1] for i in which]  # type: ignore[index]
+            parts = [kind.taken_apart(values[i])[1] for i in which]  # type: ignore[index]
             found[which] = self._flat(kind, name, parts)
         return found
 
     def _flat(self, kind: TermKind, name: str, parts: list[tuple[Any, ...]]) -> Words:
-        """Of values that are made in one way, with no terms in them."""
-        fields = kind.ways[name]
+        """Of values that one constructor makes, with no terms in them."""
+        fields = kind.constructors[name]
         rows = np.empty((len(parts), len(fields)), dtype=np.uint32)
         table = Table.from_rows(tuple(field.kind for field in fields), parts)
         for c, (field, column) in enumerate(zip(fields, table.columns, strict=True)):
             rows[:, c] = self._leaves.encode(field.kind, column)
-        return self._make(self.way(kind, name), rows)
+        return self._make(self.constructor(kind, name), rows)
 
-    def _make(self, way: int, rows: Ids) -> Words:
+    def _make(self, constructor: int, rows: Ids) -> Words:
         numbers = np.empty(len(rows), dtype=np.int64)
         done = 0
-        while (done := make_all(self._address, way, rows, numbers, done)) < len(rows):
+        while (done := make_all(self._address, constructor, rows, numbers, done)) < len(rows):
             self.grow()
         return numbers
 
@@ -107,11 +109,11 @@ class Terms:
         work: list[tuple[TermKind, Any, bool]] = [(kind, value, False)]
         while work:
             of, term, complete = work.pop()
-            found = of.way(term)
+            found = of.taken_apart(term)
             if found is None or (of, id(term)) in known:
                 continue
             name, values = found
-            fields = of.ways[name]
+            fields = of.constructors[name]
             if not complete:
                 work.append((of, term, True))
                 for field, part in zip(fields, values, strict=True):
@@ -119,13 +121,15 @@ class Terms:
                         work.append((field.kind, part, False))
                 continue
             ids = [self._field(f.kind, v, known, add) for f, v in zip(fields, values, strict=True)]
-            way = self.way(of, name)
+            constructor = self.constructor(of, name)
             if ABSENT in ids:
                 return -1
             if add:
-                known[of, id(term)] = int(self._make(way, np.array([ids], dtype=np.uint32))[0])
+                known[of, id(term)] = int(
+                    self._make(constructor, np.array([ids], dtype=np.uint32))[0]
+                )
             else:
-                number = int(find_one(self._address, way, np.array(ids, dtype=np.int64)))
+                number = int(find_one(self._address, constructor, np.array(ids, dtype=np.int64)))
                 if not number:
                     return -1
                 known[of, id(term)] = number
@@ -153,32 +157,32 @@ class Terms:
         depths: dict[int, int] = {0: 0}
         rows: dict[int, tuple[int, tuple[Any, ...]]] = {}
         nested: dict[int, list[int]] = {}
-        for way, terms, ids in groups:
-            kind, name = self._kinds[way]
+        for constructor, terms, ids in groups:
+            kind, name = self._kinds[constructor]
             columns: list[list[Any]] = []
             inner = []
-            for c, field in enumerate(kind.ways[name]):
+            for c, field in enumerate(kind.constructors[name]):
                 if isinstance(field.kind, TermKind):
                     inner.append(c)
                     columns.append((ids[:, c].astype(np.int64) - BIAS).tolist())
                 else:
                     columns.append(self._leaves.values(field.kind, ids[:, c]))
-            nested[way] = inner
+            nested[constructor] = inner
             parts = zip(*columns, strict=True) if columns else [()] * len(terms)
             for term, part in zip(terms.tolist(), parts, strict=True):
-                rows[term] = way, tuple(part)
+                rows[term] = constructor, tuple(part)
         for term in sorted(rows):  # what is in a term has a smaller number
-            way, parts_of = rows[term]
-            kind, name = self._kinds[way]
-            if nested[way]:
-                depth = 1 + max(depths[parts_of[c]] for c in nested[way])
+            constructor, parts_of = rows[term]
+            kind, name = self._kinds[constructor]
+            if nested[constructor]:
+                depth = 1 + max(depths[parts_of[c]] for c in nested[constructor])
                 if depth > MOST_DEEP:
                     raise EvaluationError(
                         f"error: a {kind} is nested more than {MOST_DEEP} levels deep\n"
                         "    it can be used in rules, but not be given out"
                     )
                 made = list(parts_of)
-                for c in nested[way]:
+                for c in nested[constructor]:
                     made[c] = values[made[c]]
                 values[term], depths[term] = kind.made(name, tuple(made)), depth
             else:
@@ -186,7 +190,7 @@ class Terms:
         return [values[term] for term in numbers.tolist()]
 
     def _below(self, numbers: Words) -> list[tuple[int, Words, Ids]]:
-        """The terms and all that is in them, by the way they are made, with the fields' ids."""
+        """The terms and all that is in them, by their constructors, with the fields' ids."""
         groups: list[tuple[int, Words, Ids]] = []
         seen = np.zeros(int(self._env[at.E_NTERMS]), dtype=np.bool_)
         seen[0] = True
@@ -194,14 +198,14 @@ class Terms:
         while len(N := N[~seen[N]]):
             seen[N] = True
             first = self._starts[N]
-            ways = self._cells[first]
+            made_by = self._cells[first]
             inside: list[Words] = [np.zeros(0, dtype=np.int64)]
-            for way in np.unique(ways).tolist():
-                kind, name = self._kinds[way]
-                fields = kind.ways[name]
-                mine = ways == way
+            for constructor in np.unique(made_by).tolist():
+                kind, name = self._kinds[constructor]
+                fields = kind.constructors[name]
+                mine = made_by == constructor
                 ids = self._cells[first[mine][:, None] + 1 + np.arange(len(fields))]
-                groups.append((way, N[mine], ids))
+                groups.append((constructor, N[mine], ids))
                 for c, field in enumerate(fields):
                     if isinstance(field.kind, TermKind):
                         inside.append(ids[:, c].astype(np.int64) - BIAS)

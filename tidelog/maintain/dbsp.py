@@ -18,7 +18,7 @@ import numpy as np
 
 from tidelog.engine import View
 from tidelog.maintain.report import Work
-from tidelog.maintain.update import Update, refuses_thinned
+from tidelog.maintain.update import Update, refuses_pruning
 from tidelog.program.rules import Rule, Stratum
 
 if TYPE_CHECKING:  # loaded when it is first used
@@ -35,7 +35,7 @@ class Circuit:
     indexed: bool = True
 
     def refusal(self, strata: Sequence[Stratum], removed: Sequence[Rule]) -> str:
-        return refuses_thinned(strata)
+        return refuses_pruning(strata)
 
     def maintain(
         self, u: Update, strata: Sequence[Stratum], removed: Sequence[Rule], added: Sequence[Rule]

@@ -18,7 +18,7 @@ import numpy as np
 from tidelog.engine import View
 from tidelog.maintain.dbsp import changed, named, names_of
 from tidelog.maintain.report import Work
-from tidelog.maintain.update import Update, refuses_thinned
+from tidelog.maintain.update import Update, refuses_pruning
 from tidelog.program.rules import Literal, Rule, Simple, Stratum
 from tidelog.program.syntax import Constant
 
@@ -36,7 +36,7 @@ class DyreAlgorithm:
     def refusal(self, strata: Sequence[Stratum], removed: Sequence[Rule]) -> str:
         # A circuit that is to follow the change is built with the rules before it.
         positive = all(map(is_positive, (*rules_of(strata), *removed)))
-        return refuses_thinned(strata) or ("" if positive else POSITIVE)
+        return refuses_pruning(strata) or ("" if positive else POSITIVE)
 
     def maintain(
         self, u: Update, strata: Sequence[Stratum], removed: Sequence[Rule], added: Sequence[Rule]

@@ -45,7 +45,7 @@ def evaluate(
     Most closures are small, and their modules take a moment to load. So they are evaluated like
     other rules at first, and become modules if that takes long, must take long, or did before.
     """
-    if stratum.thinned:
+    if stratum.pruned:
         subsumption.evaluate(engine, stratum, I, watch, E)
         memory.keep(stratum)
         return

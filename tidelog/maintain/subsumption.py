@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tidelog.engine import Engine, FactSet, Ids
 from tidelog.maintain.seminaive import Watch
-from tidelog.program.rules import Stratum, Thinning
+from tidelog.program.rules import Pruning, Stratum
 from tidelog.program.syntax import UNDER
 
 # Chosen, not measured.
@@ -48,8 +48,8 @@ class _Admission:
     def __init__(self, engine: Engine, stratum: Stratum, I: FactSet) -> None:
         self.engine, self.I = engine, I
         self.relations = stratum.relations
-        self.choosers = [_Chooser(engine, each) for each in stratum.thinned if each.choices]
-        self.orders = [each for each in stratum.thinned if each.rules]
+        self.choosers = [_Chooser(engine, each) for each in stratum.pruned if each.choices]
+        self.orders = [each for each in stratum.pruned if each.rules]
 
     def admit(self, N: FactSet) -> FactSet:
         """Insert into I those of N that are chosen and not dominated, and return them."""
@@ -77,11 +77,11 @@ class _Admission:
 class _Chooser:
     """Keeps one of the facts that agree in the columns of a domain."""
 
-    def __init__(self, engine: Engine, thinning: Thinning) -> None:
+    def __init__(self, engine: Engine, pruning: Pruning) -> None:
         self.engine = engine
-        self.relation = thinning.relation
-        self.domains = thinning.choices
-        self.taken: list[set[tuple[int, ...]]] = [set() for _ in thinning.choices]
+        self.relation = pruning.relation
+        self.domains = pruning.choices
+        self.taken: list[set[tuple[int, ...]]] = [set() for _ in pruning.choices]
 
     def choose(self, N: FactSet) -> None:
         """Delete candidates from N whose place is taken."""
@@ -99,11 +99,11 @@ class _Chooser:
             N -= self.engine.pick(self.relation, ids[refused])
 
 
-def dominated(engine: Engine, thinning: Thinning, F: FactSet, I: FactSet) -> tuple[FactSet, int]:
+def dominated(engine: Engine, pruning: Pruning, F: FactSet, I: FactSet) -> tuple[FactSet, int]:
     """Facts of I that a fact of F dominates, and facts of F that one of I dominates; and the number
     of pairs compared."""
-    relation, pairs_of = thinning.relation, f"{UNDER}{thinning.relation}"
-    found = engine.derive(thinning.rules, touching=F, within=I)
+    relation, pairs_of = pruning.relation, f"{UNDER}{pruning.relation}"
+    found = engine.derive(pruning.rules, touching=F, within=I)
     pairs = engine.ids(found, pairs_of).copy()
     del found
     engine.take((pairs_of,))  # not needed any more

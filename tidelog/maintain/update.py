@@ -21,7 +21,7 @@ from tidelog.maintain.report import Report, Work
 from tidelog.maintain.seminaive import Watch
 from tidelog.program.rules import Rule, Stratum
 
-THINNED = "subsumption and choice are not maintained"
+UNMAINTAINED = "subsumption and choice are not maintained"
 
 
 class Spent(Exception):
@@ -225,6 +225,6 @@ class WholeAlgorithm(Protocol):
     ) -> None: ...
 
 
-def refuses_thinned(strata: Sequence[Stratum]) -> str:
+def refuses_pruning(strata: Sequence[Stratum]) -> str:
     """The refusal of an algorithm that can maintain everything else."""
-    return THINNED if any(stratum.thinned for stratum in strata) else ""
+    return UNMAINTAINED if any(stratum.pruned for stratum in strata) else ""

@@ -178,7 +178,7 @@ def column_kinds(typed: Program) -> dict[str, tuple[Kind, ...]]:
     for declared in typed.types:
         for branch in declared.branches:
             fields = tuple(Field(f.name, kind(f.type_name)) for f in branch.fields)
-            terms[declared.name].ways[branch.name] = fields
+            terms[declared.name].constructors[branch.name] = fields
 
     return {r.name: tuple(kind(a.type_name) for a in r.attributes) for r in typed.relations}
 

@@ -49,8 +49,10 @@ def _term(value: Any, kind: TermKind) -> Value:
     if value is None:
         return None
     if isinstance(value, Branch):
-        return Branch(value.name, as_row(value.values, (f.kind for f in kind.ways[value.name])))
-    return as_row(value, (f.kind for f in kind.ways["[]"]))
+        return Branch(
+            value.name, as_row(value.values, (f.kind for f in kind.constructors[value.name]))
+        )
+    return as_row(value, (f.kind for f in kind.constructors["[]"]))
 
 
 def same(a: Any, b: Any) -> bool:

@@ -24,6 +24,7 @@ from tidelog.formats.frames import to_arrow
 from tidelog.pipeline import crash_points
 from tidelog.pipeline.batches import Ledger, fold, insertions, of_facts, signed
 from tidelog.pipeline.materialisation import AppliedBatch, Materialisation, bare
+from tidelog.pipeline.settings import Settings
 from tidelog.pipeline.sinks import Sinks
 from tidelog.pipeline.spark_sources import Batch, SourceReader
 from tidelog.pipeline.versions import SourceOffset, VersionDraft, VersionRecord, VersionStore
@@ -36,7 +37,6 @@ from tidelog.session.stated_facts import stated
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from tidelog.pipeline.pipeline import Pipeline
 
 TABLE = "table"  # the query of sources that are read once
 
@@ -82,7 +82,7 @@ class Run:
 
     def __init__(
         self,
-        pipeline: Pipeline,
+        pipeline: Settings,
         accepted: Accepted,
         store: VersionStore,
         spark: SparkSession,

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 
+from tidelog.control.limits import Limits
 from tidelog.formats.spark_formats import FILES
 from tidelog.pipeline.schemas import check_schema
 from tidelog.pipeline.setting_errors import SettingError, one_of
@@ -196,3 +199,20 @@ class Trigger:
         if self.kind == "continuous":
             return {"processingTime": self.interval}
         return {"availableNow": True} if self.kind == "available-now" else {"once": True}
+
+
+class Settings(Protocol):
+    """The settings of a whole pipeline. Paths of sources and sinks are relative to `folder`."""
+
+    folder: Path
+    program: Path
+    state: Path
+    facts: Path | None
+    sources: tuple[Source, ...]
+    sinks: tuple[Sink, ...]
+    engine: str
+    algorithm: str
+    trigger: Trigger
+    keep: int
+    limits: Limits
+    adopt: frozenset[str]  # sources to read from the beginning again

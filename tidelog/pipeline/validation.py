@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidelog.pipeline.setting_errors import SettingError
-from tidelog.pipeline.settings import Source
+from tidelog.pipeline.settings import Settings, Source
 from tidelog.program.diagnostics import Diagnostic, ProgramError
 from tidelog.program.functors import calls
 from tidelog.program.rules import Relation
@@ -17,11 +17,10 @@ from tidelog.program.terms import TermKind
 from tidelog.transaction.refusals import ends_early
 
 if TYPE_CHECKING:
-    from tidelog.pipeline.pipeline import Pipeline
     from tidelog.plan.accept import Accepted
 
 
-def check(pipeline: Pipeline, relations: Mapping[str, Relation]) -> None:
+def check(pipeline: Settings, relations: Mapping[str, Relation]) -> None:
     """Check that mappings and sinks fit the program, and that the folder of facts exists."""
     visible = {name: relation for name, relation in relations.items() if not relation.hidden}
     for source in pipeline.sources:
@@ -102,7 +101,7 @@ def _relation(key: str, name: str, visible: Mapping[str, Relation]) -> Relation:
     return visible[name]
 
 
-def check_paths(pipeline: Pipeline) -> None:
+def check_paths(pipeline: Settings) -> None:
     """Check that the state and the sinks have folders of their own, since they delete files."""
     paths = dict(_paths(pipeline))
     _check_state(paths)
@@ -133,7 +132,7 @@ def _check_state(paths: Mapping[str, Path]) -> None:
             raise SettingError("state", f"overlaps with {other}", advice)
 
 
-def _paths(pipeline: Pipeline) -> Iterator[tuple[str, Path]]:
+def _paths(pipeline: Settings) -> Iterator[tuple[str, Path]]:
     """The paths in use, by setting."""
     yield "program", _real(pipeline.program)
     yield "state", _real(pipeline.state)

@@ -41,7 +41,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
-from tidelog.program.terms import is_way
+from tidelog.program.terms import is_constructor
 
 MOST = 10_000
 MOST_RULES = 100_000  # of all clauses, beyond those that are written
@@ -199,7 +199,7 @@ class _Renamer:
         return Atom(atom.relation, terms, atom.at)
 
     def named(self, term: Term) -> Term:
-        if isinstance(term, Call) and is_way(term.functor):
+        if isinstance(term, Call) and is_constructor(term.functor):
             return replace(term, args=tuple([self.named(arg) for arg in term.args]))
         return Variable(self.fresh("_"), term.at, term.kind) if isinstance(term, Wildcard) else term
 

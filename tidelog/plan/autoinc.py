@@ -32,7 +32,7 @@ def refuse_inside(core: Core, clause: Clause) -> None:
 def faults(strata: Iterable[Stratum]) -> Iterator[Diagnostic]:
     """Refuse it in a recursion: new numbers would derive new facts for ever."""
     for stratum in strata:
-        rules = [*stratum.recursive, *(rule for each in stratum.thinned for rule in each.rules)]
+        rules = [*stratum.recursive, *(rule for each in stratum.pruned for rule in each.rules)]
         for rule in rules:
             for part in rule.body:
                 ends = (part.left, part.right) if isinstance(part, Constraint) else ()

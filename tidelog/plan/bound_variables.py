@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Set
 from tidelog.plan.conjunction import Part
 from tidelog.program.formula_walk import all_names, own
 from tidelog.program.syntax import Aggregate, Atom, Call, Cast, Comparison, Term, Variable, Wildcard
-from tidelog.program.terms import is_way
+from tidelog.program.terms import is_constructor
 
 Equation = tuple[str, set[str]]  # a variable, and those that must have a value before it has one
 
@@ -32,7 +32,7 @@ def needs(term: Term, scope: Set[str]) -> set[str]:
 def bare(term: Term) -> Term:
     """A record or branch without the `as` that says of which type it is."""
     inside = term.term if isinstance(term, Cast) else None
-    return inside if isinstance(inside, Call) and is_way(inside.functor) else term
+    return inside if isinstance(inside, Call) and is_constructor(inside.functor) else term
 
 
 def pattern_names(terms: Iterable[Term]) -> Iterator[str]:
@@ -40,15 +40,15 @@ def pattern_names(terms: Iterable[Term]) -> Iterator[str]:
     for term in map(bare, terms):
         if isinstance(term, Variable):
             yield term.name
-        elif isinstance(term, Call) and is_way(term.functor):
+        elif isinstance(term, Call) and is_constructor(term.functor):
             yield from pattern_names(term.args)
 
 
 def equations(left: Term, right: Term, scope: Set[str]) -> Iterator[Equation]:
     """What `left = right` says of variables: by whole terms, or by parts of two records."""
     left, right = bare(left), bare(right)
-    ways = [isinstance(t, Call) and is_way(t.functor) for t in (left, right)]
-    if all(ways) and left.functor == right.functor and len(left.args) == len(right.args):  # type: ignore[union-attr]
+    constructed = [isinstance(t, Call) and is_constructor(t.functor) for t in (left, right)]
+    if all(constructed) and left.functor == right.functor and len(left.args) == len(right.args):  # type: ignore[union-attr]
         for one, other in zip(left.args, right.args, strict=True):  # type: ignore[union-attr]
             yield from equations(one, other, scope)
         return

@@ -36,7 +36,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
-from tidelog.program.terms import NIL, RECORD, TermKind, is_way, way_of
+from tidelog.program.terms import NIL, RECORD, TermKind, constructor_of, is_constructor
 from tidelog.text.writer import to_text
 
 NEGATION = NUMBER | FLOAT  # an unsigned has no negative
@@ -63,7 +63,7 @@ class _Scope(NamedTuple):
     nodes: dict[str, int]
 
 
-class _Way(NamedTuple):
+class _ConstructorCall(NamedTuple):
     """A record or branch whose fields have no kinds yet, with the clause that it stands in."""
 
     call: Call
@@ -84,7 +84,7 @@ class Typer:
         self.kinds = kinds
         self.columns = columns
         self.types = types
-        self.ways: list[_Way] = []  # of all clauses so far
+        self.unresolved: list[_ConstructorCall] = []  # of all clauses so far
 
     def clause(self, clause: Clause) -> tuple[list[int], list[Diagnostic]]:
         """The nodes of its terms in the order of visits, and its errors."""
@@ -95,10 +95,10 @@ class Typer:
         self.formula(clause.body)  # first, so that a fault points at the head
         for head in clause.heads:
             self.formula(head)
-        if self.ways:
+        if self.unresolved:
             self.settle()
             if self.found:
-                self.ways = [way for way in self.ways if way.clause is not clause]
+                self.unresolved = [each for each in self.unresolved if each.clause is not clause]
         return self.nodes, self.found
 
     def settle(self) -> None:
@@ -106,38 +106,42 @@ class Typer:
         settled = True
         while settled:
             settled = False
-            for way in list(self.ways):
-                self.exclude(way)
-                mask = self.kinds.mask(way.node)
+            for each in list(self.unresolved):
+                self.exclude(each)
+                mask = self.kinds.mask(each.node)
                 if mask.bit_count() == 1:
-                    self.ways.remove(way)
-                    self.fields(way, self.kinds.chosen(mask))
+                    self.unresolved.remove(each)
+                    self.fields(each, self.kinds.chosen(mask))
                     settled = True
 
-    def exclude(self, way: _Way) -> None:
+    def exclude(self, each: _ConstructorCall) -> None:
         """Leave out types whose fields are of other kinds, as long as one is left."""
-        mask = self.kinds.mask(way.node)
+        mask = self.kinds.mask(each.node)
         left = 0
         for kind in self.kinds.terms:
-            fields = kind.ways.get(way_of(way.call.functor), ()) if mask & kind.bit else ()
-            masks = [self.kinds.mask(node) for node in way.args]
+            fields = (
+                kind.constructors.get(constructor_of(each.call.functor), ())
+                if mask & kind.bit
+                else ()
+            )
+            masks = [self.kinds.mask(node) for node in each.args]
             if mask & kind.bit and len(fields) == len(masks):
                 pairs = zip(fields, masks, strict=True)
                 left |= kind.bit if all(bit(f.kind) & m for f, m in pairs) else 0
         if left and left != mask:
-            self.kinds.narrow(way.node, left, "its fields say so", way.call.at)
+            self.kinds.narrow(each.node, left, "its fields say so", each.call.at)
 
-    def fields(self, way: _Way, kind: Kind) -> None:
+    def fields(self, each: _ConstructorCall, kind: Kind) -> None:
         if not isinstance(kind, TermKind):
             return
-        fields = kind.ways.get(way_of(way.call.functor), ())
-        of = kind if kind.record else f"branch {way_of(way.call.functor)}"
-        if len(fields) != len(way.args):
-            message = f"{of} has {plural(len(fields), 'field')}, but {len(way.args)} here"
+        fields = kind.constructors.get(constructor_of(each.call.functor), ())
+        of = kind if kind.record else f"branch {constructor_of(each.call.functor)}"
+        if len(fields) != len(each.args):
+            message = f"{of} has {plural(len(fields), 'field')}, but {len(each.args)} here"
             advice = f"a {kind} is {kind.example()}"
-            self.found.append(Diagnostic(message, way.call.at, advice))
+            self.found.append(Diagnostic(message, each.call.at, advice))
             return
-        for arg, node, field in zip(way.call.args, way.args, fields, strict=True):
+        for arg, node, field in zip(each.call.args, each.args, fields, strict=True):
             mask = bit(field.kind)
             text = f"field {field.name} of {of} is {self.kinds.spelled(mask)}"
             self.need(arg, node, mask, text)
@@ -145,16 +149,16 @@ class Typer:
     def unsettled(self) -> dict[int, list[Diagnostic]]:
         """Errors about terms without a type after all clauses, by the identity of the clause."""
         faults: dict[int, list[Diagnostic]] = {}
-        for way in [*self.ways]:
-            self.found = faults.setdefault(id(way.clause), [])
-            before = len(self.ways)
+        for each in [*self.unresolved]:
+            self.found = faults.setdefault(id(each.clause), [])
+            before = len(self.unresolved)
             self.settle()
-            if way in self.ways and before == len(self.ways):
-                types = self.kinds.spelled(self.kinds.mask(way.node)).partition(" ")[2]
-                shown = to_text(way.call)
+            if each in self.unresolved and before == len(self.unresolved):
+                types = self.kinds.spelled(self.kinds.mask(each.node)).partition(" ")[2]
+                shown = to_text(each.call)
                 message = f"{shown} could be of several types: {types}"
                 advice = f"as({shown}, {types.split(' ')[0].strip(',')}) says which"
-                self.found.append(Diagnostic(message, way.call.at, advice))
+                self.found.append(Diagnostic(message, each.call.at, advice))
         return {clause: found for clause, found in faults.items() if found}
 
     def formula(self, formula: Formula) -> None:
@@ -224,8 +228,8 @@ class Typer:
     def call(self, call: Call) -> int:
         if _negative(call) is not None:
             return self.kinds.node(NEGATION)
-        if call.functor == NIL or is_way(call.functor):
-            return self.way(call)
+        if call.functor == NIL or is_constructor(call.functor):
+            return self.construction(call)
         signature = self.signature(call.functor)
         args = [self.term(arg) for arg in call.args]
         if signature is None:
@@ -253,24 +257,24 @@ class Typer:
                 self.agree(arg, node, result, text)
         return result
 
-    def way(self, call: Call) -> int:
+    def construction(self, call: Call) -> int:
         """A record, a branch or nil: of one of the types that have such values."""
         args = [self.term(arg) for arg in call.args]
-        name = way_of(call.functor)
+        name = constructor_of(call.functor)
         mask = 0
         for kind in self.kinds.terms:
-            if kind.record if call.functor == NIL else name in kind.ways:
-                same = name != RECORD or len(kind.ways[RECORD]) == len(args)
+            if kind.record if call.functor == NIL else name in kind.constructors:
+                same = name != RECORD or len(kind.constructors[RECORD]) == len(args)
                 mask |= kind.bit if same else 0
         if not mask:
-            self.found.append(self.no_way(call))
+            self.found.append(self.no_constructor(call))
             return self.kinds.node()
         node = self.kinds.node(mask)
         if call.functor != NIL or mask.bit_count() > 1:
-            self.ways.append(_Way(call, node, args, self.whole))
+            self.unresolved.append(_ConstructorCall(call, node, args, self.whole))
         return node
 
-    def no_way(self, call: Call) -> Diagnostic:
+    def no_constructor(self, call: Call) -> Diagnostic:
         records = [kind for kind in self.kinds.terms if kind.record]
         if call.functor == NIL or (call.functor == RECORD and not records):
             advice = "declare one: .type Pair = [a: number, b: symbol]"
@@ -279,9 +283,13 @@ class Typer:
             message = f"no record type has {plural(len(call.args), 'field')}"
             shown = ", ".join(f"{kind} is {kind.example()}" for kind in records[:3])
             return Diagnostic(message, call.at, shown)
-        branches = [way for kind in self.kinds.terms if not kind.record for way in kind.ways]
-        advice = did_you_mean(way_of(call.functor), branches, "declare it: .type T = A {} | B {}")
-        return Diagnostic(f"no type has a branch {way_of(call.functor)}", call.at, advice)
+        branches = [
+            name for kind in self.kinds.terms if not kind.record for name in kind.constructors
+        ]
+        advice = did_you_mean(
+            constructor_of(call.functor), branches, "declare it: .type T = A {} | B {}"
+        )
+        return Diagnostic(f"no type has a branch {constructor_of(call.functor)}", call.at, advice)
 
     def aggregate(self, aggregate: Aggregate) -> int:
         if len(self.scopes) == 1 and not self.scopes[0].seen:
@@ -341,7 +349,7 @@ class Typer:
         match term:
             case Variable(name):
                 message = f"variable {name} is {needed} here, but {is_} elsewhere"
-            case Call(functor=name) if name == NIL or is_way(name):
+            case Call(functor=name) if name == NIL or is_constructor(name):
                 message = f"{to_text(term)} is {is_}, but {needed} is needed here"
             case Call(functor=name) | Aggregate(op=name):
                 message = f"the value of {name} is {is_}, but {needed} is needed here"
@@ -428,12 +436,12 @@ def _folded(call: Call) -> Term:
     """A record or branch of constants is one too."""
     if call.functor == NIL:
         return Constant(None, call.kind, call.at)
-    if not isinstance(call.kind, TermKind) or not is_way(call.functor):
+    if not isinstance(call.kind, TermKind) or not is_constructor(call.functor):
         return call
     values = [arg.value for arg in call.args if isinstance(arg, Constant)]
     if len(values) < len(call.args):
         return call
-    return Constant(call.kind.made(way_of(call.functor), tuple(values)), call.kind, call.at)
+    return Constant(call.kind.made(constructor_of(call.functor), tuple(values)), call.kind, call.at)
 
 
 def _negative(call: Call) -> int | None:

@@ -107,15 +107,15 @@ def _star(
     star = Relation(
         f"%{'from' if forward else 'to'}:{relation.name}", ("x", "y"), (kind, kind), at=relation.at
     )
-    way = _pair(star.name)
-    rows = [_rule(way(x, x))]
+    path = _pair(star.name)
+    rows = [_rule(path(x, x))]
     for closure in growing:
         assert closure.base is not None
         step = _read(closure.base, closure.swapped)
-        body = (way(x, y), step(y, z)) if forward else (step(x, y), way(y, z))
-        rows.append(_rule(way(x, z), *body))
+        body = (path(x, y), step(y, z)) if forward else (step(x, y), path(y, z))
+        rows.append(_rule(path(x, z), *body))
     first, last = (Variable(n, relation.at, k) for n, k in zip("xz", relation.kinds, strict=True))
-    body = (way(first, y), rest(y, last)) if forward else (rest(first, y), way(y, last))
+    body = (path(first, y), rest(y, last)) if forward else (rest(first, y), path(y, last))
     rule = _rule(_pair(relation.name)(first, last), *body)
     return Reach((rule,), (*part, (star, tuple(rows))))
 

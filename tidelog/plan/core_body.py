@@ -10,7 +10,7 @@ from tidelog.program.builtin_functors import can_fail
 from tidelog.program.formula_walk import everything, own_names
 from tidelog.program.rules import BodyLiteral, Constraint, Expression, Group, Literal, Range
 from tidelog.program.syntax import Call, Variable
-from tidelog.program.terms import is_way
+from tidelog.program.terms import is_constructor
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -38,7 +38,7 @@ def constraint_item(constraint: Constraint) -> Item:
             binds.append((constraint.left.name, right))
         if isinstance(constraint.right, Variable):
             binds.append((constraint.right.name, left))
-        if isinstance(constraint.right, Call) and is_way(constraint.right.functor):
+        if isinstance(constraint.right, Call) and is_constructor(constraint.right.functor):
             binds += [(name, left) for name in own_names(constraint.right)]
     risky = _risky(constraint.left) or _risky(constraint.right)
     return Item(constraint, tuple(binds), left | right, risky)

@@ -143,9 +143,9 @@ def _add(core: Core, clause: Clause, recursive: frozenset[str], states: bool) ->
             yield core.add(Rule(literal, plain, text, clause.at))
         return
     refuse_inside(core, clause)
-    ways = (each for each in alternatives(clause) if can_hold(each.body))
+    satisfiable = (each for each in alternatives(clause) if can_hold(each.body))
     for heads, parts, scope in chain.from_iterable(
-        with_steps(core, text, each, recursive) for each in ways
+        with_steps(core, text, each, recursive) for each in satisfiable
     ):
         body = Body(Setting(core, text, recursive), scope, parts)
         body.resolve()

@@ -8,7 +8,7 @@ An atom is replaced by the bodies of the relation's rules, with its arguments fo
 of their heads. Under a negation and in an aggregate that is the same only if the bodies have no
 variables besides: an aggregate would count them. A relation with such a use is stored, if its
 rules bind its variables; so is one that has facts, or a rule with several heads, or that is
-thinned or numbered.
+pruned by subsumption or choice, or numbered.
 """
 
 from __future__ import annotations

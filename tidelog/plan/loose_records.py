@@ -46,7 +46,7 @@ from tidelog.program.terms import RECORD, TermKind
 def solve_loose_records(draft: Draft) -> Draft:
     """Solve the equations of records without a type."""
     kinds = [each.kind for each in draft.types.values()]
-    known = {len(kind.ways.get(RECORD, ())) for kind in kinds if isinstance(kind, TermKind)}
+    known = {len(kind.constructors.get(RECORD, ())) for kind in kinds if isinstance(kind, TermKind)}
     clauses = tuple([_solved(clause, known) for clause in draft.program.clauses])
     return replace(draft, program=replace(draft.program, clauses=clauses))
 
@@ -95,8 +95,8 @@ class _Solver:
         """The formula with its equations solved; `kept` are the variables around it."""
         if not any(isinstance(n, Comparison) and self.is_loose(n) for n in everything(formula)):
             return formula
-        ways = [self.conjunction(body, kept) for body in conjunctions(formula)]
-        return ways[0] if len(ways) == 1 else Or(tuple(ways)) if ways else Truth(False)
+        bodies = [self.conjunction(body, kept) for body in conjunctions(formula)]
+        return bodies[0] if len(bodies) == 1 else Or(tuple(bodies)) if bodies else Truth(False)
 
     def is_loose(self, comparison: Comparison) -> bool:
         return _has_loose(comparison, self.known)

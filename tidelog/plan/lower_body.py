@@ -35,7 +35,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
-from tidelog.program.terms import RECORD, TermKind, is_way
+from tidelog.program.terms import RECORD, TermKind, is_constructor
 
 
 class Setting:
@@ -98,7 +98,9 @@ class Body:
                     relation = self.setting.core.projection(atom, self.setting.text)
                     simple = tuple([t for t in simple if not isinstance(t, Wildcard)])
                 self.items.append(literal_item(Literal(relation, simple, True, at)))
-            case Comparison("=", left, right, at) if _is_way(left) or _is_way(right):
+            case Comparison("=", left, right, at) if _is_constructor(left) or _is_constructor(
+                right
+            ):
                 self.equal(i, left, right, at)
             case Comparison(op, left, right, at):
                 for one, other in ((left, right), (right, left)):
@@ -116,10 +118,10 @@ class Body:
 
     def equal(self, i: int, left: Term, right: Term, at: Span) -> None:
         """An equation with a record or branch: part by part, or one that an engine takes apart."""
-        if not _is_way(right):
+        if not _is_constructor(right):
             left, right = right, left
         assert isinstance(right, Call)
-        parts = _same_way(left, right)
+        parts = _same_constructor(left, right)
         if parts is None:
             self.take_apart(self.simple(left), right)
         else:
@@ -127,12 +129,12 @@ class Body:
                 if not isinstance(one, Wildcard) and not isinstance(other, Wildcard):
                     self.part(i, Comparison("=", one, other, at))
 
-    def take_apart(self, value: Simple, way: Call) -> None:
+    def take_apart(self, value: Simple, call: Call) -> None:
         """`value = [x, y]`, in which engines find the value or the fields, as they like."""
         assert isinstance(value, Variable)
-        args = tuple([self.field(arg) for arg in way.args])
-        functor = f"{way.functor}{'' if way.functor == RECORD else ':'}{way.kind}"
-        found = Constraint("=", value, Call(functor, args, way.at, way.kind), way.at)
+        args = tuple([self.field(arg) for arg in call.args])
+        functor = f"{call.functor}{'' if call.functor == RECORD else ':'}{call.kind}"
+        found = Constraint("=", value, Call(functor, args, call.at, call.kind), call.at)
         self.items.append(constraint_item(found))
 
     def field(self, term: Term) -> Variable | Constant:
@@ -174,7 +176,7 @@ class Body:
     def simple(self, term: Term) -> Simple:
         if isinstance(term, Variable | Constant | Wildcard):
             return term
-        if isinstance(term, Call) and is_way(term.functor):
+        if isinstance(term, Call) and is_constructor(term.functor):
             variable = self.setting.fresh(term.kind, term.at)
             self.take_apart(variable, term)
             return variable
@@ -196,7 +198,7 @@ class Body:
         match term:
             case Variable() | Constant():
                 return term
-            case Call(functor) if is_way(functor):
+            case Call(functor) if is_constructor(functor):
                 return self.field(term)
             case Call() | Cast():
                 return rebuilt(term, self.expression)
@@ -306,8 +308,8 @@ def _or_filler(
     return Constant(value, column.kind, column.at)
 
 
-def _is_way(term: Term) -> bool:
-    return isinstance(term, Call) and is_way(term.functor)
+def _is_constructor(term: Term) -> bool:
+    return isinstance(term, Call) and is_constructor(term.functor)
 
 
 def can_hold(parts: Parts) -> bool:
@@ -320,31 +322,31 @@ def can_hold(parts: Parts) -> bool:
 
 
 def _differ(left: Term, right: Term) -> bool:
-    if not _is_way(right):
+    if not _is_constructor(right):
         left, right = right, left
-    if not isinstance(right, Call) or not _is_way(right):
+    if not isinstance(right, Call) or not _is_constructor(right):
         return False
-    parts = _same_way(left, right)
+    parts = _same_constructor(left, right)
     if parts is None:
-        return isinstance(left, Constant) or _is_way(left)
+        return isinstance(left, Constant) or _is_constructor(left)
     return any(map(_differ, parts, right.args))
 
 
 def _has_gap(term: Term) -> bool:
     """Does a record or branch contain `_`?"""
-    if not isinstance(term, Call) or not is_way(term.functor):
+    if not isinstance(term, Call) or not is_constructor(term.functor):
         return False
     return any(isinstance(arg, Wildcard) or _has_gap(arg) for arg in term.args)
 
 
-def _same_way(term: Term, way: Call) -> tuple[Term, ...] | None:
-    """The parts of the term, if it is made in the same way."""
-    if isinstance(term, Call) and term.functor == way.functor:
+def _same_constructor(term: Term, call: Call) -> tuple[Term, ...] | None:
+    """The parts of the term, if it is made by the same constructor."""
+    if isinstance(term, Call) and term.functor == call.functor:
         return term.args
     if isinstance(term, Constant) and isinstance(term.kind, TermKind):
-        found = term.kind.way(term.value)
-        if found is not None and way.functor in (found[0], f"${found[0]}"):
-            fields = term.kind.ways[found[0]]
+        found = term.kind.taken_apart(term.value)
+        if found is not None and call.functor in (found[0], f"${found[0]}"):
+            fields = term.kind.constructors[found[0]]
             pairs = zip(found[1], fields, strict=True)
             return tuple([Constant(value, field.kind, term.at) for value, field in pairs])
     return None

@@ -1,8 +1,8 @@
-"""A program whose rules come and go, checked rule by rule.
+"""A program whose rules change, checked rule by rule.
 
-A rule that arrives is checked against the declarations that it mentions and not with the
-whole program, and strata are made anew only where a rule could change them: the work
-follows the change. A `Rulebook` is a value: a change gives another one.
+An added rule is checked against the declarations that it mentions and not with the whole
+program, and only strata that a rule could change are computed again: the work follows the
+change. A `Rulebook` is a value: a change returns another one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Rulebook:
     stratum_of: Mapping[str, int]
     readers: Mapping[str, Mapping[str, int]]  # relation to heads of rules that read it
     with_aggregates: int  # clauses that have one
-    loose: bool = False  # a rule that went may have held a stratum together
+    loose: bool = False  # a removed rule may have held a stratum together
 
     @classmethod
     def of(cls, program: Program, checked: CheckedProgram) -> Self:
@@ -77,7 +77,7 @@ class Rulebook:
             for rule in declared_rules(relation):
                 uses[rule] = uses.get(rule, 0) + 1
         for stratum in checked.strata:
-            for each in stratum.thinned:
+            for each in stratum.pruned:
                 for rule in _with_hidden(each.rules, by_head):
                     uses[rule] = uses.get(rule, 0) + 1
         for rule in checked.rules:
@@ -133,7 +133,7 @@ class Rulebook:
 
     def without(self, names: Iterable[str]) -> tuple[Rulebook, tuple[Rule, ...]]:
         """The book without some clauses, in unchanged strata, and the removed rules."""
-        uses, gone = dict(self.uses), list[Rule]()
+        uses, removed = dict(self.uses), list[Rule]()
         clauses, rules = dict(self.clauses), dict(self.rules)
         with_aggregates = self.with_aggregates
         for name in names:
@@ -142,17 +142,17 @@ class Rulebook:
                 uses[rule] -= 1
                 if not uses[rule]:
                     del uses[rule]
-                    gone.append(rule)
+                    removed.append(rule)
         strata = list(self.strata)
         loose = self.loose
-        for s, going in _by_stratum(gone, self.stratum_of).items():
+        for s, leaving in _by_stratum(removed, self.stratum_of).items():
             old = strata[s]
-            loose = loose or any(rule in going for rule in old.recursive)
+            loose = loose or any(rule in leaving for rule in old.recursive)
             strata[s] = Stratum(
                 old.relations,
-                tuple(rule for rule in old.nonrecursive if rule not in going),
-                tuple(rule for rule in old.recursive if rule not in going),
-                old.thinned,
+                tuple(rule for rule in old.nonrecursive if rule not in leaving),
+                tuple(rule for rule in old.recursive if rule not in leaving),
+                old.pruned,
             )
         book = replace(
             self,
@@ -160,14 +160,14 @@ class Rulebook:
             rules=rules,
             uses=uses,
             strata=tuple(strata),
-            readers=_changed_readers(self.readers, gone, -1),
+            readers=_changed_readers(self.readers, removed, -1),
             with_aggregates=with_aggregates,
             loose=loose,
         )
-        return book, tuple(gone)
+        return book, tuple(removed)
 
     def restated_since(self, before: Rulebook) -> list[str]:
-        """Clauses that stay, and are put into other rules now."""
+        """Clauses of both books whose rules differ."""
         return [
             name for name, rules in self.rules.items() if before.rules.get(name, rules) != rules
         ]
@@ -183,7 +183,7 @@ class Rulebook:
         return tuple(found)
 
     def check(self, rule: Clause, sources: Sources | None = None) -> Clause:
-        """The clause with its types, or all that is wrong with it."""
+        """The clause with its types; raises all its errors at once."""
         return self._check(rule, sources)[0]
 
     def plus(
@@ -220,11 +220,11 @@ class Rulebook:
         except ProgramError:
             if len(checked.own) <= len(self.clauses):  # it was checked alone
                 raise
-            # All is well with the whole program: other aggregates are put in another way now.
+            # The whole program is valid, but the rules of other aggregates have changed.
             return book._restated(program, checked), name, new
 
     def _restated(self, program: Program, checked: CheckedProgram) -> Rulebook:
-        """The book with all clauses as rules in the way that a program checked whole has them."""
+        """The book with the rules that a check of the whole program gives its clauses."""
         whole = Rulebook.of(program, checked)
         rules = {name: whole.rules.get(name, ()) for name in self.clauses}
         return replace(whole, clauses=self.clauses, rules=rules)
@@ -232,7 +232,7 @@ class Rulebook:
     def _check(
         self, rule: Clause, sources: Sources | None
     ) -> tuple[Clause, CheckedProgram, Program]:
-        """A clause that arrives, with types and as rules."""
+        """A clause to add, with types and as rules."""
         if has_aggregate(rule) or self.with_aggregates:
             # What an aggregate means may depend on the recursion around it.
             whole = replace(self.typed(), clauses=(*self.clauses.values(), rule))
@@ -264,19 +264,19 @@ class Rulebook:
     def _placed(
         self, added: Mapping[str, Relation], new: tuple[Rule, ...], sources: Sources | None
     ) -> Rulebook:
-        """The strata with new relations and rules in them."""
+        """The book with these relations and rules in its strata."""
         stratum_of, strata = dict(self.stratum_of), list(self.strata)
         for name in added:
             stratum_of[name] = len(strata)
             strata.append(Stratum((name,), (), ()))
         if not all(_fits(rule, stratum_of) for rule in new):
             return self.settled(sources, force=True)
-        for s, come in _by_stratum(new, stratum_of).items():
+        for s, entering in _by_stratum(new, stratum_of).items():
             old = strata[s]
             parts: tuple[list[Rule], list[Rule]] = [*old.nonrecursive], [*old.recursive]
-            for rule in come:
+            for rule in entering:
                 parts[any(stratum_of[read] == s for read, _ in rule.reads())].append(rule)
-            strata[s] = Stratum(old.relations, tuple(parts[0]), tuple(parts[1]), old.thinned)
+            strata[s] = Stratum(old.relations, tuple(parts[0]), tuple(parts[1]), old.pruned)
         return replace(self, strata=tuple(strata), stratum_of=stratum_of)
 
     def settled(self, sources: Sources | None = None, force: bool = False) -> Rulebook:
@@ -362,7 +362,7 @@ def _positions(strata: Iterable[Stratum]) -> dict[str, int]:
     """Where relations are worked on; pairs for a subsumption are where their relation is."""
     found = {name: s for s, stratum in enumerate(strata) for name in stratum.relations}
     for s, stratum in enumerate(strata):
-        found |= {f"{UNDER}{each.relation}": s for each in stratum.thinned}
+        found |= {f"{UNDER}{each.relation}": s for each in stratum.pruned}
     return found
 
 

@@ -48,7 +48,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
-from tidelog.program.terms import is_way
+from tidelog.program.terms import is_constructor
 from tidelog.text.writer import to_text
 
 SPLIT = "define a relation for some of them"
@@ -150,7 +150,7 @@ def _wildcards(clause: Clause, nodes: list[Node]) -> Iterator[Diagnostic]:
                 terms, where = (left, right), "in a comparison"
             case Comparison(left=left, right=right):
                 terms, where = (*_in_patterns((left, right)),), "in a comparison"
-            case Call(functor=functor) if is_way(functor):
+            case Call(functor=functor) if is_constructor(functor):
                 continue
             case Call(args=args):
                 terms, where = (*_in_patterns(args),), f"as an argument of {node.functor}"
@@ -181,7 +181,7 @@ def _denied(formula: Formula, negated: bool) -> Iterator[Comparison]:
 def _in_patterns(terms: Sequence[Term]) -> Iterator[Term]:
     """The terms, with the fields of records and branches in their place."""
     for term in map(bare, terms):
-        if isinstance(term, Call) and is_way(term.functor):
+        if isinstance(term, Call) and is_constructor(term.functor):
             yield from _in_patterns(term.args)
         else:
             yield term
@@ -213,12 +213,12 @@ class _Checker:
         self.found: list[Diagnostic] = []
 
     def faults(self) -> list[Diagnostic]:
-        ways = alternatives(self.clause)
-        self.alternatives = len(ways)
-        for heads, body, scope in ways:
+        found = alternatives(self.clause)
+        self.alternatives = len(found)
+        for heads, body, scope in found:
             uses = [(variable, HEAD) for variable in own_variables(*heads)]
             bound = self.conjunction(body, uses, scope, NOTHING)
-            if len(ways) > 1:
+            if len(found) > 1:
                 self.bound_somewhere |= bound
             self.inside(heads, scope)
         for name, (variable, use) in self.unbound.items():
@@ -316,7 +316,7 @@ def _inside_atom(name: str, clause: Clause) -> str:
     for body in conjunctions(clause.body):
         for atom in body:
             for term in atom.terms if isinstance(atom, Atom) else ():
-                plain = isinstance(term, Call) and not is_way(term.functor)
+                plain = isinstance(term, Call) and not is_constructor(term.functor)
                 if plain and name in own_names(term):
                     return to_text(term)
     return ""

@@ -10,7 +10,7 @@ from tidelog.plan import autoinc, lower_subsumption
 from tidelog.plan.components import components, shortest_path
 from tidelog.plan.draft import Draft, place
 from tidelog.program.diagnostics import Diagnostic
-from tidelog.program.rules import Group, Literal, Rule, Stratum, Thinning
+from tidelog.program.rules import Group, Literal, Pruning, Rule, Stratum
 from tidelog.program.syntax import UNDER
 
 
@@ -19,7 +19,7 @@ def stratify(draft: Draft) -> Draft:
     found = [_with_choices(s, draft) for s in strata(list(draft.relations), draft.rules)]
     faults = [fault for stratum in found for fault in _faults(stratum, draft)]
     for stratum in found:
-        for each in stratum.thinned:
+        for each in stratum.pruned:
             inside = frozenset(stratum.relations)
             faults += lower_subsumption.faults(each.relation, each.rules, inside)
     if draft.numbered:
@@ -32,11 +32,11 @@ def _with_choices(stratum: Stratum, draft: Draft) -> Stratum:
     chosen = [name for name in stratum.relations if draft.relations[name].choices]
     if not chosen:
         return stratum
-    known = {each.relation: each for each in stratum.thinned}
+    known = {each.relation: each for each in stratum.pruned}
     for name in chosen:
-        before = known.get(name, Thinning(name))
+        before = known.get(name, Pruning(name))
         known[name] = replace(before, choices=draft.relations[name].choices)
-    return replace(stratum, thinned=tuple(known.values()))
+    return replace(stratum, pruned=tuple(known.values()))
 
 
 def strata(relations: Iterable[str], rules: Sequence[Rule]) -> list[Stratum]:
@@ -51,12 +51,12 @@ def strata(relations: Iterable[str], rules: Sequence[Rule]) -> list[Stratum]:
     """
     by_head: dict[str, list[Rule]] = {n: [] for n in relations if not n.startswith(UNDER)}
     reads: dict[str, dict[str, None]] = {name: {} for name in by_head}
-    thinning: dict[str, list[Rule]] = {}
+    pruning: dict[str, list[Rule]] = {}
     for rule in rules:
         if rule.head.relation.startswith(UNDER):
             # What says which facts go must be there before the relation is begun.
             name = rule.head.relation.removeprefix(UNDER)
-            thinning.setdefault(name, []).append(rule)
+            pruning.setdefault(name, []).append(rule)
             reads[name].update((read, None) for read, _ in rule.reads() if read != name)
             continue
         by_head[rule.head.relation].append(rule)
@@ -69,8 +69,8 @@ def strata(relations: Iterable[str], rules: Sequence[Rule]) -> list[Stratum]:
             for rule in by_head[name]:
                 recursive = any(read in inside for read, _ in rule.reads())
                 parts[recursive].append(rule)
-        thinned = tuple(Thinning(n, tuple(thinning[n])) for n in names if n in thinning)
-        found.append(Stratum(tuple(names), tuple(parts[0]), tuple(parts[1]), thinned))
+        pruned = tuple(Pruning(n, tuple(pruning[n])) for n in names if n in pruning)
+        found.append(Stratum(tuple(names), tuple(parts[0]), tuple(parts[1]), pruned))
     return found
 
 
@@ -88,9 +88,9 @@ def _faults(stratum: Stratum, draft: Draft) -> Iterator[Diagnostic]:
     # A rule as written comes before one that desugaring made.
     strict.sort(key=lambda found: found[0].head.relation.startswith("%"))
     for rule, name in strict[:1]:
-        way = shortest_path(edges, name, rule.head.relation, inside)
-        rules = [rule, *(edges[one][other] for one, other in pairwise(way))]
-        yield _fault(rules, [rule.head.relation, *way], draft)
+        cycle = shortest_path(edges, name, rule.head.relation, inside)
+        rules = [rule, *(edges[one][other] for one, other in pairwise(cycle))]
+        yield _fault(rules, [rule.head.relation, *cycle], draft)
 
 
 def _fault(rules: list[Rule], names: list[str], draft: Draft) -> Diagnostic:

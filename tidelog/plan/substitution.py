@@ -64,8 +64,8 @@ class Unfolding:
         rules = self.rules[atom.relation]
         if not free and not all(can_stand_anywhere(rule, atom) for rule in rules):
             return atom
-        ways = tuple(self.body(rule, atom, free) for rule in rules)
-        return ways[0] if len(ways) == 1 else Or(ways, atom.at)
+        bodies = tuple(self.body(rule, atom, free) for rule in rules)
+        return bodies[0] if len(bodies) == 1 else Or(bodies, atom.at)
 
     def body(self, rule: Clause, atom: Atom, free: bool) -> Formula:
         """The rule's body for the atom's arguments."""

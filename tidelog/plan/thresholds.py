@@ -86,16 +86,16 @@ def with_steps(
         threshold = _threshold(aggregate, found, recursive)
         if threshold is not None:
             steps = _Steps(core, text, threshold, f"%step{done}")
-            ways = [
+            cases = [
                 Alternative(
                     tuple(map(steps.without, found.heads)),
-                    (*map(steps.without, found.body), *case),
+                    (*map(steps.without, found.body), *values),
                     found.scope,
                 )
-                for case in steps.cases()
+                for values in steps.cases()
             ]
             return [
-                each for way in ways for each in with_steps(core, text, way, recursive, done + 1)
+                each for case in cases for each in with_steps(core, text, case, recursive, done + 1)
             ]
     return [found]
 
@@ -254,7 +254,7 @@ class _Steps:
         return Aggregate(op, target, And(body), self.at, kind)
 
     def cases(self) -> Iterator[Parts]:
-        """The ways in which the aggregate has its value."""
+        """The cases in which the aggregate has its value."""
         op, limit, result, at = self.of.op, self.limit, self.result, self.at
         given = Comparison("=", limit, self.of.limit, at)
         kind = self.of.aggregate.kind

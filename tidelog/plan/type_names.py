@@ -91,7 +91,7 @@ def _fill(
         if decl.form not in STRUCTURED or not isinstance(kind, TermKind):
             continue
         for branch in decl.branches:
-            if branch.name in kind.ways:
+            if branch.name in kind.constructors:
                 message = f"type {name} has two branches {branch.name}"
                 yield Diagnostic(message, branch.at, "rename one of them")
             fields: dict[str, Field] = {}
@@ -104,7 +104,7 @@ def _fill(
                     faulty.append(name)
                     yield from _unknown_field(draft, declared, field, known)
                 fields[field.name] = Field(field.name, of)
-            kind.ways[branch.name] = tuple(fields.values())
+            kind.constructors[branch.name] = tuple(fields.values())
     users: dict[str, list[str]] = {}
     for name, decl in declared.items():
         for used in (*decl.of, *(field.type_name for b in decl.branches for field in b.fields)):

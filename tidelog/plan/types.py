@@ -55,7 +55,7 @@ def infer_types(draft: Draft) -> Draft:
                 visited.append((clause, mentioned, nodes))
         else:
             unsure |= mentioned
-    if typer.ways:
+    if typer.unresolved:
         faulty = typer.unsettled()
         found += (fault for faults in faulty.values() for fault in faults)
         unsure.update(n for clause, names, _ in visited if id(clause) in faulty for n in names)

@@ -109,7 +109,7 @@ class Relation:
     qualifiers: frozenset[str] = frozenset()
     at: Span = field(default=NOWHERE, compare=False, repr=False)
     choices: tuple[tuple[int, ...], ...] = ()  # columns that determine the others
-    thinned: bool = False  # subsumption or choice may drop facts, explicit ones too
+    pruned: bool = False  # subsumption or choice may drop facts, explicit ones too
 
     @property
     def arity(self) -> int:
@@ -121,8 +121,8 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Thinning:
-    """What leaves facts of a relation out.
+class Pruning:
+    """Subsumption and choice of one relation: which of its facts are left out.
 
     `rules` derive pairs of its facts (see `syntax.UNDER`): the first goes where the second is.
     `choices` are columns of which no two facts have the same values.
@@ -143,7 +143,7 @@ class Stratum:
     relations: tuple[str, ...]
     nonrecursive: tuple[Rule, ...]
     recursive: tuple[Rule, ...]
-    thinned: tuple[Thinning, ...] = ()
+    pruned: tuple[Pruning, ...] = ()
     rules: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -153,7 +153,7 @@ class Stratum:
     @property
     def given(self) -> bool:
         """Are all its facts explicit?"""
-        return not self.rules and not self.thinned
+        return not self.rules and not self.pruned
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,54 +40,59 @@ class Field(NamedTuple):
 class TermKind(str):
     """The kind of a record or algebraic type: its name, equal to any string that is the same.
 
-    `ways` are the ways to make a value, by name (a record has one); they are filled in when all
-    types are known, because types may hold themselves. `bit` is its own among sets of kinds.
+    `constructors` are the names that make its values, with their fields; a record has one. They
+    are filled in when all types are known, because types may hold themselves. `bit` is its own
+    among sets of kinds.
     """
 
-    __slots__ = ("bit", "record", "ways")
+    __slots__ = ("bit", "constructors", "record")
 
-    ways: dict[str, tuple[Field, ...]]
+    constructors: dict[str, tuple[Field, ...]]
     record: bool
     bit: int
 
     @classmethod
     def named(cls, name: str, record: bool, bit: int) -> TermKind:
         kind = cls(name)
-        kind.record, kind.bit, kind.ways = record, bit, {}
+        kind.record, kind.bit, kind.constructors = record, bit, {}
         return kind
 
-    def way(self, value: Any) -> tuple[str, tuple[Any, ...]] | None:
-        """How a value of this kind is made, and of what; None for nil."""
+    def taken_apart(self, value: Any) -> tuple[str, tuple[Any, ...]] | None:
+        """The constructor and the fields of a value of this kind; None for nil."""
         if value is None:
             return None
         return (RECORD, value) if self.record else (value.name, value.values)
 
-    def made(self, way: str, values: tuple[Any, ...]) -> Any:
-        return values if self.record else Branch(way, values)
+    def made(self, constructor: str, values: tuple[Any, ...]) -> Any:
+        return values if self.record else Branch(constructor, values)
 
     def example(self) -> str:
         """How a value is written, for messages."""
         shapes = []
-        for way, fields in self.ways.items():
+        for constructor, fields in self.constructors.items():
             inside = ", ".join(field.name for field in fields)
             shapes.append(
-                f"[{inside}]" if self.record else f"${way}({inside})" if fields else f"${way}"
+                f"[{inside}]"
+                if self.record
+                else f"${constructor}({inside})"
+                if fields
+                else f"${constructor}"
             )
         return " or ".join([*shapes, *([NIL] if self.record else [])])
 
 
-def is_way(functor: str) -> bool:
+def is_constructor(functor: str) -> bool:
     """Does a call of this functor make a record or a branch?"""
     return functor.startswith((RECORD, "$"))
 
 
-def way_of(functor: str) -> str:
-    """The way in which a call of this functor makes a value: a branch's name, or `[]`.
+def constructor_of(functor: str) -> str:
+    """The constructor that a call of this functor names: a branch's name, or `[]`.
 
     In the core form a functor names its type as well: two records of the same fields are not
     the same if they are of different types.
 
-    >>> way_of("[]Pair"), way_of("$Node:Tree"), way_of("$Node")
+    >>> constructor_of("[]Pair"), constructor_of("$Node:Tree"), constructor_of("$Node")
     ('[]', 'Node', 'Node')
     """
     return RECORD if functor.startswith(RECORD) else functor[1:].partition(":")[0]
@@ -109,21 +114,21 @@ def fit(kind: TermKind, value: Any, leaf: Callable[[Any, Any], Any]) -> Any:
         kind, value, complete = work.pop()
         if complete:
             depth -= 1
-            way, many = value
+            constructor, many = value
             values = tuple(done[len(done) - many :])
             del done[len(done) - many :]
-            done.append(kind.made(way, values))
+            done.append(kind.made(constructor, values))
         elif not isinstance(kind, TermKind):
             done.append(leaf(kind, value))
         elif kind.record and value is None:
             done.append(None)
         else:
-            way, values = _taken_apart(kind, value)
+            constructor, values = _taken_apart(kind, value)
             depth += 1
             if depth > MOST_DEEP:
                 raise Misfit(f"nested more than {MOST_DEEP:,} levels deep")
-            fields = kind.ways[way]
-            work.append((kind, (way, len(fields)), True))
+            fields = kind.constructors[constructor]
+            work.append((kind, (constructor, len(fields)), True))
             pairs = zip(reversed(fields), reversed(values), strict=True)
             work += [(field.kind, part, False) for field, part in pairs]
     return done[0]
@@ -131,26 +136,26 @@ def fit(kind: TermKind, value: Any, leaf: Callable[[Any, Any], Any]) -> Any:
 
 def _taken_apart(kind: TermKind, value: Any) -> tuple[str, tuple[Any, ...]]:
     if kind.record:
-        way, values = RECORD, value
+        constructor, values = RECORD, value
         if not isinstance(value, tuple | list):
             raise Misfit(f"expected a {kind}, that is {kind.example()}; got {value!r}")
     else:
         if isinstance(value, Branch):
-            way, values = value.name, value.values
+            constructor, values = value.name, value.values
         elif isinstance(value, dict) and len(value) == 1:
-            way, values = next(iter(value.items()))
+            constructor, values = next(iter(value.items()))
         else:
             raise Misfit(f"expected a {kind}, that is {kind.example()}; got {value!r}")
-        if way not in kind.ways:
-            raise Misfit(f"{kind} has no branch {way}: {kind.example()}")
+        if constructor not in kind.constructors:
+            raise Misfit(f"{kind} has no branch {constructor}: {kind.example()}")
         if not isinstance(values, tuple | list):
-            raise Misfit(f"expected a list of fields for {way}, got {values!r}")
-    fields = kind.ways[way]
+            raise Misfit(f"expected a list of fields for {constructor}, got {values!r}")
+    fields = kind.constructors[constructor]
     if len(values) != len(fields):
-        what = f"{kind} has" if kind.record else f"branch {way} has"
+        what = f"{kind} has" if kind.record else f"branch {constructor} has"
         given = "1 is" if len(values) == 1 else f"{len(values)} are"
         raise Misfit(f"{what} {_fields(len(fields))}, but {given} given")
-    return way, tuple(values)
+    return constructor, tuple(values)
 
 
 def _fields(count: int) -> str:
@@ -163,7 +168,7 @@ def written(kind: Any, value: Any, leaf: Callable[[Any, Any], str]) -> str:
     Without its kind, that of its parts is not known either.
 
     >>> pair = TermKind.named("Pair", True, 16)
-    >>> pair.ways[RECORD] = (Field("a", "number"), Field("b", pair))
+    >>> pair.constructors[RECORD] = (Field("a", "number"), Field("b", pair))
     >>> written(pair, (1, (2, None)), lambda kind, value: str(value))
     '[1, [2, nil]]'
     """
@@ -180,18 +185,18 @@ def _pieces(kind: Any, value: Any, leaf: Callable[[Any, Any], str]) -> Iterator[
         if value is None:
             yield NIL
             continue
-        way, values = RECORD, value
+        constructor, values = RECORD, value
         if isinstance(value, Branch):
-            way, values = value.name, value.values
+            constructor, values = value.name, value.values
         elif not isinstance(value, tuple):
             yield leaf(kind, value)
             continue
-        if not values and way != RECORD:
-            yield f"${way}"
+        if not values and constructor != RECORD:
+            yield f"${constructor}"
             continue
-        yield "[" if way == RECORD else f"${way}("
-        work.append((None, "]" if way == RECORD else ")", True))
-        fields = kind.ways[way] if isinstance(kind, TermKind) else ()
+        yield "[" if constructor == RECORD else f"${constructor}("
+        work.append((None, "]" if constructor == RECORD else ")", True))
+        fields = kind.constructors[constructor] if isinstance(kind, TermKind) else ()
         for i in range(len(values) - 1, -1, -1):
             work.append((fields[i].kind if fields else None, values[i], False))
             if i:

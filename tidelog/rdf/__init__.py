@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tidelog.rdf.contradictions import Inconsistency
     from tidelog.rdf.graph import Graph
-    from tidelog.rdf.graph_transaction import GraphDelta, GraphTransaction
+    from tidelog.rdf.graph_delta import GraphDelta
+    from tidelog.rdf.graph_transaction import GraphTransaction
     from tidelog.rdf.rdf_terms import (
         OWL,
         RDF,
@@ -43,7 +44,8 @@ __all__ = [
 
 # Imported on first use, so that generating data does not load Numba.
 _HOMES = {
-    "tidelog.rdf.graph_transaction": ("GraphDelta", "GraphTransaction"),
+    "tidelog.rdf.graph_delta": ("GraphDelta",),
+    "tidelog.rdf.graph_transaction": ("GraphTransaction",),
     "tidelog.rdf.contradictions": ("Inconsistency",),
     "tidelog.rdf.graph": ("Graph",),
     "tidelog.rdf.readers": ("Reader",),

@@ -20,7 +20,7 @@ from typing import Literal
 from tidelog.formats.byte_source import FileFault
 from tidelog.program.changes import Op
 from tidelog.program.diagnostics import DataError
-from tidelog.rdf.graph_transaction import GraphDelta
+from tidelog.rdf.graph_delta import GraphDelta
 from tidelog.rdf.preflight import check_text, encoded, fault
 from tidelog.rdf.rdf_terms import iri, library_message, oxigraph
 from tidelog.rdf.triple_columns import Columns, Gathered

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tidelog.program.changes import Op
 from tidelog.program.diagnostics import DataError
 from tidelog.program.table import Table
-from tidelog.rdf.graph_transaction import GraphDelta
+from tidelog.rdf.graph_delta import GraphDelta
 from tidelog.rdf.literals import Facts, facts_about
 from tidelog.rdf.ontology_rules import OTHER, Compiled, Ontology
 from tidelog.rdf.rdf_terms import Triple

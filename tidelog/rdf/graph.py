@@ -14,7 +14,8 @@ from tidelog.program.suggestions import suggestion
 from tidelog.rdf import writers
 from tidelog.rdf.change_text import PatchReader, PatchUpdate
 from tidelog.rdf.contradictions import Inconsistency, causes
-from tidelog.rdf.graph_transaction import GraphDelta, GraphTransaction
+from tidelog.rdf.graph_delta import GraphDelta
+from tidelog.rdf.graph_transaction import GraphTransaction
 from tidelog.rdf.profiles import check_profile
 from tidelog.rdf.rdf_terms import Triple, is_triple, oxigraph, term_of, to_rdflib, triple_of
 from tidelog.rdf.readers import Reader

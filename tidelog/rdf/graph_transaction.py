@@ -2,56 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
-from heapq import merge
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from tidelog.formats.byte_source import Source
 from tidelog.program.changes import Op
-from tidelog.program.diagnostics import TidelogError, plural
-from tidelog.rdf.rdf_terms import Triple, triple_of
+from tidelog.program.diagnostics import TidelogError
+from tidelog.rdf.graph_delta import GraphDelta
+from tidelog.rdf.rdf_terms import triple_of
+from tidelog.rdf.readers import Reader
+from tidelog.rdf.reasoning import Reasoner
 from tidelog.rdf.triple_columns import Columns, Gathered
 
 if TYPE_CHECKING:
     from tidelog.maintain.report import Report
-    from tidelog.rdf.graph import Graph
-
-
-@dataclass(frozen=True)
-class GraphDelta:
-    """The triples that a transaction inserted and deleted, derived ones included.
-
-    Printed, it is in signed N-Triples, which can be read as changes.
-    """
-
-    inserted: Callable[[], Columns]
-    deleted: Callable[[], Columns]
-
-    @cached_property
-    def added(self) -> list[Triple]:
-        return list(self.inserted().proper().sorted())
-
-    @cached_property
-    def removed(self) -> list[Triple]:
-        return list(self.deleted().proper().sorted())
-
-    def __iter__(self) -> Iterator[tuple[Op, Triple]]:
-        """Signed triples, in the order of the triples."""
-        sides: tuple[tuple[Op, list[Triple]], ...] = (("-", self.removed), ("+", self.added))
-        for triple, op in merge(*([(t, op) for t in triples] for op, triples in sides)):
-            yield op, triple
-
-    def __len__(self) -> int:
-        return len(self.added) + len(self.removed)
-
-    def __str__(self) -> str:
-        return "\n".join(f"{op} {' '.join(triple)} ." for op, triple in self)
-
-    def __repr__(self) -> str:
-        inserted, deleted = plural(len(self.added), "triple"), len(self.removed)
-        return f"<GraphDelta: {inserted} inserted, {deleted:,} deleted>"
 
 
 @dataclass
@@ -66,6 +32,19 @@ class _Pending:
         return self.runs[-1][1]
 
 
+class ChangedGraph(Protocol):
+    """What a transaction asks of its graph."""
+
+    @property
+    def reasoner(self) -> Reasoner: ...
+
+    def reading(self, **options: Any) -> AbstractContextManager[Reader]: ...
+
+    def reserve_labels(self, terms: Iterable[str]) -> None: ...
+
+    def free(self, transaction: GraphTransaction) -> None: ...
+
+
 class GraphTransaction:
     """Changes of explicit triples that take effect together; made by `Graph.transaction`.
 
@@ -73,7 +52,7 @@ class GraphTransaction:
     commit, leaves everything as it was. The last of several changes of a triple counts.
     """
 
-    def __init__(self, graph: Graph, options: dict[str, Any]) -> None:
+    def __init__(self, graph: ChangedGraph, options: dict[str, Any]) -> None:
         self._graph = graph
         self._options = options
         self._pending = _Pending()

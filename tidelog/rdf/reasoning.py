@@ -15,7 +15,7 @@ from tidelog.maintain.report import Report
 from tidelog.plan.accept import Accepted, accept
 from tidelog.program.changes import Op
 from tidelog.program.table import SymbolColumn, Table
-from tidelog.rdf.graph_transaction import GraphDelta
+from tidelog.rdf.graph_delta import GraphDelta
 from tidelog.rdf.literals import Facts, facts_about
 from tidelog.rdf.profiles import program
 from tidelog.rdf.rdf_terms import Triple

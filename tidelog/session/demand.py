@@ -69,8 +69,7 @@ def can_narrow(
     if any(name in limits for stratum in needed for name in stratum.relations):
         return False
     return not any(
-        stratum.thinned
-        or any(call.functor == "autoinc" for r in stratum.rules for call in calls(r))
+        stratum.pruned or any(call.functor == "autoinc" for r in stratum.rules for call in calls(r))
         for stratum in needed
     )
 
@@ -81,8 +80,8 @@ def _needed(strata: Sequence[Stratum], wanted: Sequence[str]) -> list[Stratum]:
     for stratum in reversed(strata):
         if not names.isdisjoint(stratum.relations):
             found.append(stratum)
-            thinning = (rule for each in stratum.thinned for rule in each.rules)
-            names.update(name for r in (*stratum.rules, *thinning) for name, _ in r.reads())
+            pruning = (rule for each in stratum.pruned for rule in each.rules)
+            names.update(name for r in (*stratum.rules, *pruning) for name, _ in r.reads())
     return found[::-1]
 
 
@@ -101,8 +100,8 @@ def _together(
 
 def _mentioned(strata: Sequence[Stratum]) -> frozenset[str]:
     found = {name for stratum in strata for name in stratum.relations}
-    thinning = (rule for stratum in strata for each in stratum.thinned for rule in each.rules)
-    return frozenset(found.union(rule.head.relation for rule in thinning))
+    pruning = (rule for stratum in strata for each in stratum.pruned for rule in each.rules)
+    return frozenset(found.union(rule.head.relation for rule in pruning))
 
 
 def _accepted(

@@ -55,7 +55,7 @@ class LocalBackend:
     def materialise(self, strata: Sequence[Stratum], watch: Watch, memory: Memory) -> None:
         engine = self._engine
         materialise(engine, strata, engine.all, watch, memory, engine.explicit)
-        if any(stratum.thinned for stratum in strata):
+        if any(stratum.pruned for stratum in strata):
             engine.sweep(0 * engine.sizes())  # what was derived and left out
 
     def read_inputs(

@@ -1,6 +1,6 @@
 """The algebra of sets on Spark, and how one job computes the facts of frames.
 
-The facts of one relation in a view are a `Lay`. The driver assembles it as long as the parts are
+The facts of one relation in a view are a `Extent`. The driver assembles it as long as the parts are
 small; if a large base is involved, it is a frame that has yet to be computed.
 """
 
@@ -21,7 +21,7 @@ from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.rules import Relation, Rule
 from tidelog.program.table import Table
 from tidelog.spark.packed_frames import Packing, union
-from tidelog.spark.sets import Lay, SparkSet
+from tidelog.spark.sets import Extent, SparkSet
 
 SMALL = 100_000  # facts that the driver holds
 
@@ -72,55 +72,57 @@ class Algebra:
 
     def facts(self) -> int:
         """An estimate of the number of facts."""
-        return sum(lay.most for name, lay in self.all.lays.items() if name not in self._aside)
+        return sum(
+            extent.most for name, extent in self.all.extents.items() if name not in self._aside
+        )
 
-    def count(self, name: str, lay: Lay) -> int:
-        if lay.small:
-            return len(lay.plus)
-        if lay.known_count is None:
-            if lay.done and not lay.plus and not lay.minus:
-                lay.known_count = lay.size
+    def count(self, name: str, extent: Extent) -> int:
+        if extent.small:
+            return len(extent.plus)
+        if extent.known_count is None:
+            if extent.done and not extent.plus and not extent.minus:
+                extent.known_count = extent.size
             else:
-                lay.known_count = self.frame(name, lay).count()
-        return lay.known_count
+                extent.known_count = self.frame(name, extent).count()
+        return extent.known_count
 
-    def frame(self, name: str, lay: Lay, relation: Relation | None = None) -> DataFrame:
-        """The facts of a lay; pass the relation if the engine may not know it."""
-        if lay.known_frame is None:
+    def frame(self, name: str, extent: Extent, relation: Relation | None = None) -> DataFrame:
+        """The facts of an extent; pass the relation if the engine may not know it."""
+        if extent.known_frame is None:
             relation = relation or self.kinds[name]
-            made = lay.base
-            if made is not None and (lay.plus or lay.minus):
-                over = self.few(relation, lay.over)
+            made = extent.base
+            if made is not None and (extent.plus or extent.minus):
+                over = self.few(relation, extent.over)
                 made = made.join(
                     F.broadcast(over), on=spark_columns.names(relation), how="left_anti"
                 )
-            if lay.plus or made is None:
-                plus = self.few(relation, lay.plus)
+            if extent.plus or made is None:
+                plus = self.few(relation, extent.plus)
                 made = plus if made is None else made.unionAll(plus)
-            lay.known_frame = made
-        return lay.known_frame
+            extent.known_frame = made
+        return extent.known_frame
 
     def few(self, relation: Relation, rows: Iterable[Row]) -> DataFrame:
         return spark_columns.to_frame(self.spark, relation, spark_columns.as_arrow(relation, rows))
 
-    def lay(self, view: View, name: str) -> Lay:
+    def extent(self, view: View, name: str) -> Extent:
         """The facts of one relation in a view; the base may have yet to be computed."""
         if isinstance(view, SparkSet):
             return view.of(name)
         assert isinstance(view, Combination)
         if view.op == "or":
-            return self.either(name, self.lay(view.left, name), self.lay(view.right, name))
+            return self.either(name, self.extent(view.left, name), self.extent(view.right, name))
         wanted, unwanted = parts_of(view)
         if not wanted:
             raise ValueError("this view has no bounds: it cannot be listed")
-        found = self.lay(wanted[0], name)
+        found = self.extent(wanted[0], name)
         for other in wanted[1:]:
-            found = self.both(name, found, self.lay(other, name))
+            found = self.both(name, found, self.extent(other, name))
         for other in unwanted:
-            found = self.without(name, found, self.lay(other, name))
+            found = self.without(name, found, self.extent(other, name))
         return found
 
-    def either(self, name: str, left: Lay, right: Lay) -> Lay:
+    def either(self, name: str, left: Extent, right: Extent) -> Extent:
         if left.empty or right.empty:
             return right if left.empty else left
         if not right.small and left.small:
@@ -131,19 +133,19 @@ class Algebra:
             return made
         mine, theirs = self.frame(name, left), self.frame(name, right)
         more = theirs.join(mine, on=mine.columns, how="left_anti")
-        return Lay((), mine.unionAll(more), left.most + right.most, done=False)
+        return Extent((), mine.unionAll(more), left.most + right.most, done=False)
 
-    def both(self, name: str, left: Lay, right: Lay) -> Lay:
+    def both(self, name: str, left: Extent, right: Extent) -> Extent:
         if left.empty or right.empty:
-            return Lay()
+            return Extent()
         if left.small or right.small:
             few, other = (left, right) if left.small else (right, left)
-            return Lay(self.members({name: (other, few.plus)})[name])
+            return Extent(self.members({name: (other, few.plus)})[name])
         mine, theirs = self.frame(name, left), self.frame(name, right)
         made = mine.join(theirs, on=mine.columns, how="left_semi")
-        return Lay((), made, min(left.most, right.most), done=False)
+        return Extent((), made, min(left.most, right.most), done=False)
 
-    def without(self, name: str, left: Lay, right: Lay) -> Lay:
+    def without(self, name: str, left: Extent, right: Extent) -> Extent:
         if left.empty or right.empty:
             return left
         if right.small:
@@ -151,48 +153,48 @@ class Algebra:
             made.remove(right.plus)
             return made
         if left.small:
-            return Lay(left.plus - self.members({name: (right, left.plus)})[name])
+            return Extent(left.plus - self.members({name: (right, left.plus)})[name])
         mine, theirs = self.frame(name, left), self.frame(name, right)
         rest = mine.join(theirs, on=mine.columns, how="left_anti")
-        return Lay((), rest, left.most, done=False)
+        return Extent((), rest, left.most, done=False)
 
-    def members(self, asked: Mapping[str, tuple[Lay, set[Row]]]) -> dict[str, set[Row]]:
-        """Which of these rows each lay contains; one job if bases must be read."""
+    def members(self, asked: Mapping[str, tuple[Extent, set[Row]]]) -> dict[str, set[Row]]:
+        """Which of these rows each extent contains; one job if bases must be read."""
         found: dict[str, set[Row]] = {}
         frames: dict[str, list[DataFrame]] = {}
-        for name, (lay, rows) in asked.items():
-            found[name] = rows & lay.plus
-            if lay.small or not rows:
+        for name, (extent, rows) in asked.items():
+            found[name] = rows & extent.plus
+            if extent.small or not rows:
                 continue
-            rest = rows - lay.plus - lay.minus
-            known = self._known(name, lay, rest) if rest else set()
+            rest = rows - extent.plus - extent.minus
+            known = self._known(name, extent, rest) if rest else set()
             if known is not None:
                 found[name] |= known
             else:
-                few, base = self.few(self.kinds[name], rest), lay.base
+                few, base = self.few(self.kinds[name], rest), extent.base
                 assert base is not None
                 frames[name] = [base.join(F.broadcast(few), on=few.columns)]
         if frames:
-            for name, lay in self.gather(Found(frames, []), large=False).items():
-                found[name] |= lay.plus if lay.small else set(self.rows(name, lay))
+            for name, extent in self.gather(Found(frames, []), large=False).items():
+                found[name] |= extent.plus if extent.small else set(self.rows(name, extent))
         return found
 
-    def _known(self, name: str, lay: Lay, rows: set[Row]) -> set[Row] | None:
-        """Which of the rows the lay's base contains, if no job is needed to know."""
+    def _known(self, name: str, extent: Extent, rows: set[Row]) -> set[Row] | None:
+        """Which of the rows the extent's base contains, if no job is needed to know."""
         return None
 
-    def table_of(self, name: str, lay: Lay, relation: Relation | None = None) -> Table:
-        """The facts of a lay, as values in the driver."""
+    def table_of(self, name: str, extent: Extent, relation: Relation | None = None) -> Table:
+        """The facts of an extent, as values in the driver."""
         relation = relation or self.kinds[name]
-        if lay.small:
-            return spark_columns.as_table(relation, lay.plus)
-        return spark_columns.from_arrow(relation, self.frame(name, lay, relation).toArrow())
+        if extent.small:
+            return spark_columns.as_table(relation, extent.plus)
+        return spark_columns.from_arrow(relation, self.frame(name, extent, relation).toArrow())
 
-    def rows(self, name: str, lay: Lay) -> Iterable[Row]:
-        """All facts of a lay, in the driver."""
-        if lay.small:
-            return lay.plus
-        found = self.frame(name, lay).toArrow()
+    def rows(self, name: str, extent: Extent) -> Iterable[Row]:
+        """All facts of an extent, in the driver."""
+        if extent.small:
+            return extent.plus
+        found = self.frame(name, extent).toArrow()
         return spark_columns.rows_of(self.kinds[name], found)
 
     def names(self, view: View) -> list[str]:
@@ -219,26 +221,26 @@ class Algebra:
         wanted = None if relations is None else frozenset(relations)
         for name in self.names(view):
             if wanted is None or name in wanted:
-                lay = self.lay(view, name)
-                if not lay.empty:
-                    made.put(name, lay.copy())
+                extent = self.extent(view, name)
+                if not extent.empty:
+                    made.put(name, extent.copy())
         return self.settled(made)
 
     def settled(self, facts: SparkSet) -> SparkSet:
         """Compute, in one job, the bases that are not computed."""
-        waiting = {name: lay for name, lay in facts.lays.items() if not lay.done}
+        waiting = {name: extent for name, extent in facts.extents.items() if not extent.done}
         if waiting:
-            frames = {name: [self.frame(name, lay)] for name, lay in waiting.items()}
-            for name, lay in self.gather(Found(frames, []), large=True, distinct=False).items():
-                facts.put(name, lay)
+            frames = {name: [self.frame(name, extent)] for name, extent in waiting.items()}
+            for name, extent in self.gather(Found(frames, []), large=True, distinct=False).items():
+                facts.put(name, extent)
             for name in waiting:
                 if not facts.of(name).done:
-                    facts.put(name, Lay())
+                    facts.put(name, Extent())
         return facts
 
     def add(self, facts: SparkSet, view: View) -> None:
         for name in self.names(view):
-            more = self.lay(view, name)
+            more = self.extent(view, name)
             if more.empty:
                 continue
             if more.small:
@@ -249,24 +251,24 @@ class Algebra:
 
     def subtract(self, facts: SparkSet, view: View) -> None:
         if view is facts:
-            facts.lays.clear()
+            facts.extents.clear()
             return
         # A change touches few of the relations: search only those.
         for name in view.names() if isinstance(view, SparkSet) else facts.names():
-            lay = facts.of(name)
-            if lay.empty:
+            extent = facts.of(name)
+            if extent.empty:
                 continue
             if isinstance(view, SparkSet) and view.of(name).small:
                 facts.own(name).remove(view.of(name).plus)
                 continue
-            made = self._without_view(name, lay, view)
-            facts.put(name, made.copy() if made is lay else made)
+            made = self._without_view(name, extent, view)
+            facts.put(name, made.copy() if made is extent else made)
         self.settled(facts)
 
-    def _without_view(self, name: str, lay: Lay, view: View) -> Lay:
+    def _without_view(self, name: str, extent: Extent, view: View) -> Extent:
         whole = SparkSet(self)
-        whole.put(name, lay)
-        return self.lay(whole - view, name)
+        whole.put(name, extent)
+        return self.extent(whole - view, name)
 
     def some(self, view: View, count: int) -> SparkSet:
         made = self.none()
@@ -274,11 +276,11 @@ class Algebra:
         for name in self.names(view):
             if not left:
                 break
-            lay = self.lay(view, name)
-            if lay.small:
-                rows = [row for row, _ in zip(lay.plus, range(left), strict=False)]
+            extent = self.extent(view, name)
+            if extent.small:
+                rows = [row for row, _ in zip(extent.plus, range(left), strict=False)]
             else:
-                found = self.frame(name, lay).limit(left).toArrow()
+                found = self.frame(name, extent).limit(left).toArrow()
                 rows = spark_columns.rows_of(self.kinds[name], found)
             made.own(name).add(rows)
             left -= len(rows)
@@ -301,7 +303,7 @@ class Algebra:
 
     # What frames contain.
 
-    def gather(self, found: Found, large: bool, distinct: bool = True) -> dict[str, Lay]:
+    def gather(self, found: Found, large: bool, distinct: bool = True) -> dict[str, Extent]:
         """The distinct facts of frames: in the driver, or computed and kept by executors."""
         asked = [name for name, frames in found.frames.items() if frames]
         packing = Packing(tuple(self.kinds[name] for name in asked))
@@ -314,7 +316,9 @@ class Algebra:
         if distinct:
             packed = packed.distinct()
         return {
-            asked[i]: lay for i, lay in self._run(packing, packed, large).items() if not lay.empty
+            asked[i]: extent
+            for i, extent in self._run(packing, packed, large).items()
+            if not extent.empty
         }
 
     def with_faults(
@@ -326,26 +330,26 @@ class Algebra:
             frames.append(packing.fault(messages.limit(1).select(said.alias("message"))))
         return union(frames) if frames else None
 
-    def _run(self, packing: Packing, packed: DataFrame, large: bool) -> dict[int, Lay]:
+    def _run(self, packing: Packing, packed: DataFrame, large: bool) -> dict[int, Extent]:
         """One job if the guess whether the facts are few is right; two otherwise."""
         if not large:
             rows = packed.limit(SMALL + 1).toArrow()
             if rows.num_rows <= SMALL:
-                return self._small_lays(packing, rows)
+                return self._small_extents(packing, rows)
         kept, sizes = self.kept(packing, packed)
         if sum(sizes.values()) <= SMALL:
-            return self._small_lays(packing, kept.toArrow())
+            return self._small_extents(packing, kept.toArrow())
         return {
-            i: Lay((), packing.unpack(kept, i), size)
+            i: Extent((), packing.unpack(kept, i), size)
             for i, size in sizes.items()
             if i >= 0 and size
         }
 
-    def _small_lays(self, packing: Packing, rows: pa.Table) -> dict[int, Lay]:
+    def _small_extents(self, packing: Packing, rows: pa.Table) -> dict[int, Extent]:
         tables, wrong = packing.split(rows)
         refuse(wrong)
         return {
-            i: Lay(spark_columns.rows_of(packing.relations[i], table))
+            i: Extent(spark_columns.rows_of(packing.relations[i], table))
             for i, table in tables.items()
         }
 
@@ -356,10 +360,10 @@ class Algebra:
         sums = [F.sum((F.col("r") == i).cast("bigint")).alias(f"r{i + 1}") for i in numbers]
         wrong = F.max(F.when(F.col("r") == -1, F.col("s0"))).alias("wrong")
         kept = packed.observe(seen, *sums, wrong).localCheckpoint(eager=True)
-        told = seen.get
-        if told.get("wrong"):
-            refuse([told["wrong"]])
-        return kept, {i: told.get(f"r{i + 1}") or 0 for i in numbers}
+        row = seen.get
+        if row.get("wrong"):
+            refuse([row["wrong"]])
+        return kept, {i: row.get(f"r{i + 1}") or 0 for i in numbers}
 
 
 def parts_of(view: View) -> tuple[list[View], list[View]]:

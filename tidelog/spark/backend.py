@@ -22,7 +22,7 @@ from tidelog.spark.engine import SparkEngine
 from tidelog.spark.jobs import Jobs
 from tidelog.spark.placement import DRIVER_FACTS, Everything, Options
 from tidelog.spark.session import session
-from tidelog.spark.sets import Lay
+from tidelog.spark.sets import Extent
 from tidelog.spark.unsupported import (
     check_algorithm,
     check_program,
@@ -65,7 +65,7 @@ class SparkBackend:
 
     @property
     def places(self) -> Mapping[tuple[str, ...], str]:
-        return self._engine.placing.places
+        return self._engine.placement.places
 
     def check_algorithm(self, name: str) -> None:
         check_algorithm(name)
@@ -76,19 +76,19 @@ class SparkBackend:
         refuse_functors(rules)
 
     def algorithm(self, name: str) -> Algorithm | WholeAlgorithm:
-        placing = self._engine.placing
+        placement = self._engine.placement
         if name == "auto":
-            return Everything(placing)
-        return placing.placed(BY_STRATUM[name])
+            return Everything(placement)
+        return placement.placed(BY_STRATUM[name])
 
     def finished(self, u: Update) -> None:
-        self._engine.placing.driver.follow(u)
+        self._engine.placement.driver.follow(u)
 
     def warm(self) -> None:
         kernel_group.compile_largest()
 
     def materialise(self, strata: Sequence[Stratum], watch: Watch, memory: Memory) -> None:
-        self._engine.placing.materialise(strata, watch, memory)
+        self._engine.placement.materialise(strata, watch, memory)
 
     def read_inputs(
         self,
@@ -97,7 +97,7 @@ class SparkBackend:
         *,
         sources: Sources | None = None,
         max_facts: int | None = None,
-    ) -> Iterator[tuple[str, Lay]]:
+    ) -> Iterator[tuple[str, Extent]]:
         return inputs.read_inputs(self._engine, wanted, stdin, sources=sources)
 
     def load(self, tables: Iterable[tuple[str, Any]], limits: Limits) -> float:

@@ -14,7 +14,7 @@ from tidelog.formats import spark_columns
 from tidelog.formats.spark_columns import Row
 from tidelog.spark.algebra import SMALL, Algebra, Found, refuse
 from tidelog.spark.packed_frames import Packing, union
-from tidelog.spark.sets import Lay, SparkSet
+from tidelog.spark.sets import Extent, SparkSet
 
 
 class SparkCounter(Counter):
@@ -59,7 +59,7 @@ class Counts:
             if i >= 0 and size:
                 many = packing.unpack(kept, i)
                 self._add_frame(counter, asked[i], many, sign)
-                result.put(asked[i], Lay((), many.drop("k"), size))
+                result.put(asked[i], Extent((), many.drop("k"), size))
         return sum(sizes.values())
 
     def _add_rows(
@@ -75,7 +75,7 @@ class Counts:
             for head, k in zip(heads, table.column("k").to_pylist(), strict=True):
                 over[head] = over.get(head, 0) + sign * k
                 instances += k
-            result.put(relation.name, Lay(heads))
+            result.put(relation.name, Extent(heads))
         return instances
 
     def _add_frame(self, counter: SparkCounter, name: str, many: DataFrame, sign: int) -> None:
@@ -90,30 +90,36 @@ class Counts:
         """The facts whose counter is above zero."""
         made = self.engine.none()
         for name in facts.names():
-            lay = facts.of(name)
-            held = self._few(counter, name, lay) if lay.small else self._many(counter, name, lay)
+            extent = facts.of(name)
+            held = (
+                self._few(counter, name, extent)
+                if extent.small
+                else self._many(counter, name, extent)
+            )
             made.put(name, held)
         return self.engine.settled(made)
 
-    def _few(self, counter: SparkCounter, name: str, lay: Lay) -> Lay:
+    def _few(self, counter: SparkCounter, name: str, extent: Extent) -> Extent:
         relation, base = self.engine.kinds[name], counter.bases.get(name)
         over = counter.over.get(name, {})
-        counts = Tally({row: over.get(row, 0) for row in lay.plus})
-        if base is not None and lay.plus:
-            asked = F.broadcast(self.engine.few(relation, lay.plus))
+        counts = Tally({row: over.get(row, 0) for row in extent.plus})
+        if base is not None and extent.plus:
+            asked = F.broadcast(self.engine.few(relation, extent.plus))
             found = base.join(asked, on=spark_columns.names(relation)).toArrow()
             rows = spark_columns.rows_of(relation, found.drop_columns(["k"]))
             for row, k in zip(rows, found.column("k").to_pylist(), strict=True):
                 counts[row] += k
-        return Lay(row for row, k in counts.items() if k > 0)
+        return Extent(row for row, k in counts.items() if k > 0)
 
-    def _many(self, counter: SparkCounter, name: str, lay: Lay) -> Lay:
+    def _many(self, counter: SparkCounter, name: str, extent: Extent) -> Extent:
         every = self.every(counter, name)
         if every is None:
-            return Lay()
+            return Extent()
         held = every.filter(F.col("k") > 0).drop("k")
-        mine = self.engine.frame(name, lay)
-        return Lay((), mine.join(held, on=mine.columns, how="left_semi"), lay.most, done=False)
+        mine = self.engine.frame(name, extent)
+        return Extent(
+            (), mine.join(held, on=mine.columns, how="left_semi"), extent.most, done=False
+        )
 
     def every(self, counter: SparkCounter, name: str) -> DataFrame | None:
         """The counters of a relation as one frame; later additions join its base."""

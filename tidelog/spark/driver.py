@@ -27,12 +27,11 @@ from tidelog.maintain.report import Work
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.update import Algorithm, Spent, Update
 from tidelog.program.rules import Rule, Stratum
-from tidelog.spark.sets import Lay, SparkSet
+from tidelog.spark.frame_engine import FrameEngine
+from tidelog.spark.sets import Extent, SparkSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from tidelog.spark.engine import SparkEngine
 
 
 PATIENCE = 0.5  # seconds after which slices are better derived anew in the executors
@@ -45,7 +44,7 @@ class TooLarge(Exception):
 class Driver:
     """A local engine with some of the Spark engine's relations."""
 
-    def __init__(self, engine: SparkEngine, most: int, modules: ModuleKinds) -> None:
+    def __init__(self, engine: FrameEngine, most: int, modules: ModuleKinds) -> None:
         self.engine = engine
         self.most = most  # facts of a stratum and of what it reads
         self._modules = modules
@@ -115,9 +114,9 @@ class Driver:
         relation = engine.kinds[name]
         local.declare(relation)
         for facts, into in ((engine.all, local.all), (engine.explicit, local.explicit)):
-            lay = facts.of(name)
-            if not lay.empty:
-                local.load(name, engine.table_of(name, lay), (into,))
+            extent = facts.of(name)
+            if not extent.empty:
+                local.load(name, engine.table_of(name, extent), (into,))
         self.held.add(name)
 
     # Updates.
@@ -127,13 +126,13 @@ class Driver:
         algorithm: Algorithm,
         u: Update,
         stratum: Stratum,
-        gone: Sequence[Rule],
-        come: Sequence[Rule],
+        removed: Sequence[Rule],
+        added: Sequence[Rule],
     ) -> None:
         """Maintain one stratum by this algorithm."""
         v = self._begun(u)
-        self._bring(u, v, reads(stratum, gone), set(stratum.relations))
-        D, A = self._run(algorithm, u, v, stratum, stratum, gone, come)
+        self._bring(u, v, reads(stratum, removed), set(stratum.relations))
+        D, A = self._run(algorithm, u, v, stratum, stratum, removed, added)
         u.I -= D
         u.I |= A
         u.net(D, A)
@@ -159,14 +158,14 @@ class Driver:
         inside = set(stratum.relations)
         self._bring(u, v, reads(form) - inside, inside)
         for name, facts in tables.items():
-            self._lend(u, v, name, facts)
+            self._hold_slice(u, v, name, facts)
         # Closures of whole relations would cost more than slices of them.
         v.memory = Memory(modules=False)
         if algorithm is auto.maintain:
             v.deadline = v.clock() + PATIENCE
-        way = bf.maintain if algorithm is bf.maintain else dred.maintain
+        within = bf.maintain if algorithm is bf.maintain else dred.maintain
         try:
-            D, A = self._run(way, u, v, stratum, form, (), ())
+            D, A = self._run(within, u, v, stratum, form, (), ())
         except Spent:
             return False
         finally:
@@ -185,7 +184,7 @@ class Driver:
             for facts in (self.local.explicit, self.local.all):
                 facts.remove(r, facts.rows(r))
 
-    def _lend(self, u: Update, v: Update, name: str, facts: pa.Table) -> None:
+    def _hold_slice(self, u: Update, v: Update, name: str, facts: pa.Table) -> None:
         """The facts of a slice, and which of them are explicit now."""
         engine, local = self.engine, self.local
         relation = engine.kinds[name]
@@ -213,8 +212,8 @@ class Driver:
         v: Update,
         stratum: Stratum,
         form: Stratum,
-        gone: Sequence[Rule],
-        come: Sequence[Rule],
+        removed: Sequence[Rule],
+        added: Sequence[Rule],
     ) -> tuple[SparkSet, SparkSet]:
         """Facts that the algorithm inserts and deletes."""
         v.watch = u.watch
@@ -222,7 +221,7 @@ class Driver:
         tick = getattr(u.watch, "tick", None)
         self.local.watch(tick)
         v.begin(Work(stratum.relations))
-        algorithm(v, form, gone, come)
+        algorithm(v, form, removed, added)
         self.local.watch(None)
         self._synced.update(stratum.relations)
         u.work.algorithm, u.work.why = v.work.algorithm, v.work.why
@@ -273,10 +272,10 @@ class Driver:
     def _rows(self, facts: object, name: str) -> tuple[int, Any]:
         """The rows here of the facts in a Spark set."""
         assert isinstance(facts, SparkSet)
-        lay = facts.of(name)
-        if lay.empty:
+        extent = facts.of(name)
+        if extent.empty:
             return self.local.numbers[name], np.empty(0, dtype=np.uint32)
-        r, rows, _ = self.local.explicit_rows(name, self.engine.table_of(name, lay))
+        r, rows, _ = self.local.explicit_rows(name, self.engine.table_of(name, extent))
         return r, rows
 
     def _handed(self, facts: object, stratum: Stratum) -> SparkSet:
@@ -345,5 +344,5 @@ def _names(facts: object) -> list[str]:
 
 def _small(facts: object, name: str) -> bool:
     assert isinstance(facts, SparkSet)
-    lay: Lay = facts.of(name)
-    return lay.small
+    extent: Extent = facts.of(name)
+    return extent.small

@@ -8,49 +8,39 @@ lineage cut (`algebra`). `placement` decides where each stratum runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from tidelog.engine import FactSet, Ids, OwnEvaluation, RelationDelta, Taken, View
+from tidelog.engine import FactSet, RelationDelta, View
 from tidelog.formats import spark_columns
 from tidelog.formats.frames import is_spark
 from tidelog.formats.spark_columns import Row
-from tidelog.local.dictionary import Dictionary, fits
+from tidelog.local.dictionary import fits
 from tidelog.maintain.memory import ModuleKinds
 from tidelog.program.changes import Op
 from tidelog.program.diagnostics import DataError
 from tidelog.program.functors import Functor
 from tidelog.program.rules import Relation, Rule, Stratum
-from tidelog.program.syntax import Kind, Value
-from tidelog.program.table import DTYPES, Column, Table
-from tidelog.spark.algebra import SMALL, Found, spark_set
-from tidelog.spark.evaluators import Evaluators
-from tidelog.spark.placement import Options, Placing
-from tidelog.spark.sets import Lay, SparkSet, SparkTaken
-
-Saved = dict[str, Lay]
-HELD = 1_000_000  # facts of the driver that it deduplicates itself
+from tidelog.program.syntax import Value
+from tidelog.program.table import Table
+from tidelog.spark.algebra import SMALL, spark_set
+from tidelog.spark.frame_engine import FrameEngine, Saved
+from tidelog.spark.placement import Options, Placement
+from tidelog.spark.sets import Extent, SparkSet
 
 
-class SparkEngine(Evaluators):
-    """Relations by name, sets as frames, rules as joins."""
-
-    # What only the local engine can do.
-    ages = proofs = overlapping = profiles = join_orders = scratch = None
+class SparkEngine(FrameEngine):
+    """An engine with transactions, which places each stratum."""
 
     def __init__(
         self, spark: SparkSession, options: Options | None = None, modules: ModuleKinds = True
     ) -> None:
         super().__init__(spark)
-        self.dictionary = Dictionary()
-        self._begun: tuple[dict[str, Lay], dict[str, Lay]] | None = None
-        self.placing = Placing(self, options or Options(), modules)
-        self.own_evaluation: OwnEvaluation = self.placing
+        self._begun: tuple[dict[str, Extent], dict[str, Extent]] | None = None
+        self.placement = Placement(self, options or Options(), modules)
+        self.own_evaluation = self.placement
 
     def call(self, functions: Mapping[str, Functor]) -> None:
         """Refuse programs that call functions."""
@@ -58,113 +48,39 @@ class SparkEngine(Evaluators):
     def watch(self, tick: Callable[[Rule | None], None] | None) -> None:
         self._tick = tick or (lambda rule: None)
 
-    def _known(self, name: str, lay: Lay, rows: set[Row]) -> set[Row] | None:
-        """Which of the rows the lay's base contains, if the driver knows."""
+    def _known(self, name: str, extent: Extent, rows: set[Row]) -> set[Row] | None:
+        """Which of the rows the extent's base contains, if the driver knows."""
         for facts in (self.explicit, self.all):
             mine = self._committed(facts).get(name)
-            if mine is not None and mine.shares(lay) and not rows & mine.over:
-                return self.placing.driver.has(facts, name, rows)
+            if mine is not None and mine.shares(extent) and not rows & mine.over:
+                return self.placement.driver.has(facts, name, rows)
         return None
 
-    def _committed(self, facts: SparkSet) -> dict[str, Lay]:
+    def _committed(self, facts: SparkSet) -> dict[str, Extent]:
         """The set as the last update left it."""
         if self._begun is None:
-            return facts.lays
+            return facts.extents
         return self._begun[0] if facts is self.all else self._begun[1]
 
-    # Facts as numbers, for closure modules, which run in the driver.
-
-    def identify(self, kind: Kind, values: Sequence[Value] | NDArray[Any]) -> Ids:
-        if kind == "symbol":
-            return np.array([self.dictionary.id(kind, value) for value in values], dtype=np.uint32)
-        return self.dictionary.encode(kind, np.asarray(values, dtype=DTYPES[kind]))
-
-    def values(self, kind: Kind, ids: Ids) -> Column:
-        return self.dictionary.decode(kind, np.ascontiguousarray(ids))
-
-    def ids(self, view: View, relation: str) -> Ids:
-        lay, known = self.lay(view, relation), self.kinds[relation]
-        table = spark_columns.as_table(known, self.rows(relation, lay))
-        found = np.empty((table.size, known.arity), dtype=np.uint32)
-        for c, (kind, column) in enumerate(zip(known.kinds, table.columns, strict=True)):
-            found[:, c] = self.dictionary.encode(kind, column)
-        return found
-
-    def pick(self, relation: str, ids: Ids) -> SparkSet:
-        known, made = self.kinds[relation], self.none()
-        decode = self.dictionary.decode
-        columns = tuple(
-            decode(kind, np.ascontiguousarray(ids[:, c])) for c, kind in enumerate(known.kinds)
-        )
-        made.put(relation, self.hand_over(known, Table(known.kinds, columns, len(ids))))
-        return made
-
-    def ordered(self, relation: str, ids: Ids) -> NDArray[np.int64]:
-        return self.dictionary.ordered(self.kinds[relation].kinds, ids)
-
-    def hand_over(self, relation: Relation, table: Table, distinct: bool = False) -> Lay:
-        """Facts of the driver as a lay; `distinct` if they are known to have no duplicates."""
-        found = spark_columns.to_arrow(relation, table)
-        if found.num_rows <= SMALL:
-            return Lay(spark_columns.rows_of(relation, found))
-        if not distinct:
-            if found.num_rows > HELD:
-                frame = spark_columns.to_frame(self.spark, relation, found)
-                return self.gather(Found({relation.name: [frame]}, []), True)[relation.name]
-            found = found.group_by(found.column_names, use_threads=False).aggregate([])
-        # It becomes a frame on demand.
-        make = cache(partial(spark_columns.to_frame, self.spark, relation, found))
-        return Lay((), size=found.num_rows, make=make, held=found)
-
-    def worked(self, rule: Rule, seconds: float, facts: int) -> None:
-        """Record that something other than the engine derived facts of a rule."""
-
     # Changes.
-
-    def take(self, relations: Sequence[str]) -> SparkTaken:
-        taken = {name: self.all.of(name) for name in relations}
-        for name in relations:
-            self.all.put(name, self.explicit.of(name).copy())
-        return SparkTaken(taken)
-
-    def compare(self, taken: Taken) -> tuple[SparkSet, SparkSet]:
-        assert isinstance(taken, SparkTaken)
-        gone, came = self.none(), self.none()
-        for name, before in taken.lays.items():
-            now = self.all.of(name)
-            if before is not now:
-                gone.put(name, self.without(name, before, now).copy())
-                came.put(name, self.without(name, now, before).copy())
-        return self.settled(gone), self.settled(came)
-
-    def save(self, facts: FactSet) -> Saved:
-        mine = spark_set(facts)
-        mine.frozen.update(mine.lays)
-        return {name: mine.of(name) for name in mine.names()}
-
-    def hold(self, saved: Saved) -> SparkSet:
-        made = self.none()
-        made.lays = dict(saved)
-        made.frozen.update(saved)
-        return made
 
     def begin(self) -> None:
         """From now on, changes of the two persistent sets can be undone."""
         for facts in (self.all, self.explicit):
-            facts.frozen.update(facts.lays)
-        self._begun = dict(self.all.lays), dict(self.explicit.lays)
-        self.placing.driver.begin()
+            facts.frozen.update(facts.extents)
+        self._begun = dict(self.all.extents), dict(self.explicit.extents)
+        self.placement.driver.begin()
 
     def commit(self) -> None:
         self._begun = None
 
     def rollback(self) -> None:
         if self._begun is not None:
-            for facts, lays in zip((self.all, self.explicit), self._begun, strict=True):
-                facts.lays = lays
-                facts.frozen = set(lays)
+            for facts, extents in zip((self.all, self.explicit), self._begun, strict=True):
+                facts.extents = extents
+                facts.frozen = set(extents)
         self._begun = None
-        self.placing.driver.forget()
+        self.placement.driver.forget()
 
     def change_explicit(
         self,
@@ -174,12 +90,12 @@ class SparkEngine(Evaluators):
         changed: FactSet,
         check: Callable[[tuple[Value, ...]], None] | None = None,
     ) -> bool:
-        lay = self.taken_in(name, data)
+        extent = self.taken_in(name, data)
         if check is not None:
-            for row in dict.fromkeys(self.table_of(name, lay).rows()):
+            for row in dict.fromkeys(self.table_of(name, extent).rows()):
                 check(row)
         given = self.none()
-        given.put(name, lay)
+        given.put(name, extent)
         new = self.collect(given - self.explicit if op == "+" else given & self.explicit)
         if not new:
             return False
@@ -201,25 +117,25 @@ class SparkEngine(Evaluators):
     def delta(
         self, phases: Sequence[tuple[Saved, Saved]], relations: Mapping[str, Relation]
     ) -> dict[str, RelationDelta]:
-        went, came = self.none(), self.none()
-        for gone, new in phases:
-            D, A = self.hold(gone), self.hold(new)
-            back, off = self.collect(D & came), self.collect(A & went)
-            came -= back
-            went -= off
-            went |= D - back
-            came |= A - off
+        deleted, inserted = self.none(), self.none()
+        for minus, plus in phases:
+            D, A = self.hold(minus), self.hold(plus)
+            back, off = self.collect(D & inserted), self.collect(A & deleted)
+            inserted -= back
+            deleted -= off
+            deleted |= D - back
+            inserted |= A - off
         found: dict[str, RelationDelta] = {}
-        for name in (*went.names(), *came.names()):
+        for name in (*deleted.names(), *inserted.names()):
             if name in relations and name not in found:
-                found[name] = self._delta_of(relations[name], went.of(name), came.of(name))
+                found[name] = self._delta_of(relations[name], deleted.of(name), inserted.of(name))
         return found
 
-    def _delta_of(self, relation: Relation, went: Lay, came: Lay) -> RelationDelta:
-        lays: dict[Op, Lay] = {"+": came, "-": went}
-        sizes = {op: self.count(relation.name, lay) for op, lay in lays.items()}
-        decode = partial(_decode, self, relation, lays)
-        return RelationDelta(relation, sizes, decode, partial(_frame, self, relation, lays))
+    def _delta_of(self, relation: Relation, deleted: Extent, inserted: Extent) -> RelationDelta:
+        extents: dict[Op, Extent] = {"+": inserted, "-": deleted}
+        sizes = {op: self.count(relation.name, extent) for op, extent in extents.items()}
+        decode = partial(_decode, self, relation, extents)
+        return RelationDelta(relation, sizes, decode, partial(_frame, self, relation, extents))
 
     def forget(self, rules: Collection[Rule]) -> None:
         """The engine caches nothing by rule."""
@@ -229,15 +145,15 @@ class SparkEngine(Evaluators):
     def reads(self, data: object) -> bool:
         return is_spark(data)
 
-    def load(self, name: str, data: Table | DataFrame | Lay, into: Sequence[FactSet]) -> None:
+    def load(self, name: str, data: Table | DataFrame | Extent, into: Sequence[FactSet]) -> None:
         """Add facts to these sets."""
-        lay = data if isinstance(data, Lay) else self.taken_in(name, data)
+        extent = data if isinstance(data, Extent) else self.taken_in(name, data)
         for facts in map(spark_set, into):
-            facts.put(name, self.either(name, facts.of(name), lay).copy())
+            facts.put(name, self.either(name, facts.of(name), extent).copy())
             self.settled(facts)
 
-    def taken_in(self, name: str, data: Table | DataFrame) -> Lay:
-        """A user's facts as a lay; DataError if cells are empty."""
+    def taken_in(self, name: str, data: Table | DataFrame) -> Extent:
+        """A user's facts as an extent; DataError if cells are empty."""
         relation = self.kinds[name]
         if isinstance(data, Table):
             return self.hand_over(relation, data)
@@ -245,17 +161,17 @@ class SparkEngine(Evaluators):
         self.describe(f"{name}: read")
         return self.checked(relation, frame)
 
-    def checked(self, relation: Relation, frame: DataFrame) -> Lay:
+    def checked(self, relation: Relation, frame: DataFrame) -> Extent:
         """A computed frame of the engine's columns; DataError if a cell is empty."""
         seen = Observation()
         empty = F.lit(False)
         for column in frame.columns:
             empty = empty | F.col(column).isNull()
-        told = (
+        counts = (
             F.sum(empty.cast("bigint")).alias("empty"),
             F.count(F.lit(1)).alias("rows"),
         )
-        kept = frame.distinct().observe(seen, *told).localCheckpoint(eager=True)
+        kept = frame.distinct().observe(seen, *counts).localCheckpoint(eager=True)
         found = seen.get
         if found["empty"]:
             raise DataError(
@@ -263,11 +179,11 @@ class SparkEngine(Evaluators):
                 "not fit a column's type"
             )
         if found["rows"] <= SMALL:
-            return Lay(spark_columns.rows_of(relation, kept.toArrow()))
-        return Lay((), kept, found["rows"])
+            return Extent(spark_columns.rows_of(relation, kept.toArrow()))
+        return Extent((), kept, found["rows"])
 
     def table(self, name: str, facts: View | None = None) -> Table:
-        return self.table_of(name, self.all.of(name) if facts is None else self.lay(facts, name))
+        return self.table_of(name, self.all.of(name) if facts is None else self.extent(facts, name))
 
     def native(self, name: str) -> DataFrame:
         return self.frame(name, self.all.of(name))
@@ -303,9 +219,9 @@ class SparkEngine(Evaluators):
             self.kinds = known
 
 
-def _decode(engine: SparkEngine, relation: Relation, lays: dict[Op, Lay], op: Op) -> Table:
-    return engine.table_of(relation.name, lays[op], relation)
+def _decode(engine: SparkEngine, relation: Relation, extents: dict[Op, Extent], op: Op) -> Table:
+    return engine.table_of(relation.name, extents[op], relation)
 
 
-def _frame(engine: SparkEngine, relation: Relation, lays: dict[Op, Lay], op: Op) -> DataFrame:
-    return engine.frame(relation.name, lays[op], relation)
+def _frame(engine: SparkEngine, relation: Relation, extents: dict[Op, Extent], op: Op) -> DataFrame:
+    return engine.frame(relation.name, extents[op], relation)

@@ -15,17 +15,17 @@ from tidelog.spark.algebra import SMALL, Algebra, Found, parts_of, spark_set
 from tidelog.spark.counters import Counts, SparkCounter
 from tidelog.spark.packed_frames import union
 from tidelog.spark.rule_joins import Reads, Source, group_keys, join, named
-from tidelog.spark.sets import Lay, SparkSet
+from tidelog.spark.sets import Extent, SparkSet
 
 
 @dataclass(slots=True)
 class Reading:
-    """The inputs of an evaluation: views, as lays and sources of relations, built on demand."""
+    """The inputs of an evaluation: views, as extents and sources of relations, built on demand."""
 
     engine: Algebra
     within: View
     negative: View | None
-    _lays: dict[tuple[int, str], Lay]
+    _extents: dict[tuple[int, str], Extent]
     _sources: dict[int, Source]
 
     def view(self, name: str, complete: bool) -> View:
@@ -34,18 +34,18 @@ class Reading:
             return view.inside if name in view.relations else view.outside
         return view
 
-    def lay(self, name: str, complete: bool = False) -> Lay:
+    def extent(self, name: str, complete: bool = False) -> Extent:
         view = self.view(name, complete)
         key = id(view), name
-        if key not in self._lays:
-            self._lays[key] = self.engine.lay(view, name)
-        return self._lays[key]
+        if key not in self._extents:
+            self._extents[key] = self.engine.extent(view, name)
+        return self._extents[key]
 
-    def source(self, name: str, lay: Lay) -> Source:
-        if id(lay) not in self._sources:
-            self._lays[id(lay), ""] = lay  # so that no other rule gets its id
-            self._sources[id(lay)] = Source(self.engine.frame(name, lay), lay.most)
-        return self._sources[id(lay)]
+    def source(self, name: str, extent: Extent) -> Source:
+        if id(extent) not in self._sources:
+            self._extents[id(extent), ""] = extent  # so that no other rule gets its id
+            self._sources[id(extent)] = Source(self.engine.frame(name, extent), extent.most)
+        return self._sources[id(extent)]
 
 
 class Evaluators(Algebra):
@@ -100,7 +100,7 @@ class Evaluators(Algebra):
         for rule in rules:
             for variant, reads in self._variants(rule, reading, delta, lost, exact):
                 self._note(found, variant, reads)
-        small = all(lay.small for lay in delta.lays.values())
+        small = all(extent.small for extent in delta.extents.values())
         return self._evaluated(found, guard, add_to, take_from, large=not small)
 
     def apply(
@@ -117,10 +117,10 @@ class Evaluators(Algebra):
         found = Found({}, [])
         large = False
         for rule in rules:
-            lays = self._lays(rule, reading)
-            if lays is not None:
-                large = large or any(not lay.small for lay in lays.values())
-                self._note(found, rule, Reads(self._sources(rule, reading, lays)))
+            extents = self._extents(rule, reading)
+            if extents is not None:
+                large = large or any(not extent.small for extent in extents.values())
+                self._note(found, rule, Reads(self._sources(rule, reading, extents)))
         return self._evaluated(found, guard, add_to, take_from, large=large)
 
     def spread(
@@ -153,7 +153,7 @@ class Evaluators(Algebra):
                 add_to=add_to,
                 take_from=take_from,
             )
-            new.lays, new.frozen = found.lays, set()
+            new.extents, new.frozen = found.extents, set()
         self._round = 0
 
     def provable(
@@ -170,12 +170,12 @@ class Evaluators(Algebra):
         reading = Reading(self, within, negative, {}, {})
         found = Found({}, [])
         for rule in rules:
-            lays = None if mine.of(rule.head.relation).empty else self._lays(rule, reading)
-            if lays is not None:
+            extents = None if mine.of(rule.head.relation).empty else self._extents(rule, reading)
+            if extents is not None:
                 head = reading.source(rule.head.relation, mine.of(rule.head.relation))
-                reads = Reads(self._sources(rule, reading, lays), head=head)
+                reads = Reads(self._sources(rule, reading, extents), head=head)
                 self._note(found, rule, reads)
-        large = any(not lay.small for lay in mine.lays.values())
+        large = any(not extent.small for extent in mine.extents.values())
         return self._evaluated(found, None, None, None, large=large)
 
     def support(
@@ -191,16 +191,16 @@ class Evaluators(Algebra):
         reading = Reading(self, within, negative, {}, {})
         found = Found({}, [])
         for rule in map(named, rules):
-            lays = None if mine.of(rule.head.relation).empty else self._lays(rule, reading)
-            if lays is None:
+            extents = None if mine.of(rule.head.relation).empty else self._extents(rule, reading)
+            if extents is None:
                 continue
             head = reading.source(rule.head.relation, mine.of(rule.head.relation))
-            joined = join(rule, Reads(self._sources(rule, reading, lays), head=head))
+            joined = join(rule, Reads(self._sources(rule, reading, extents), head=head))
             for part in rule.literals():
                 if not part.negated and (among is None or part.relation in among):
                     heads = joined.frame.select(*joined.terms(part.terms))
                     found.add(rule, part.relation, heads, joined.faults)
-        large = any(not lay.small for lay in mine.lays.values())
+        large = any(not extent.small for extent in mine.extents.values())
         return self._evaluated(found, None, None, None, large=large)
 
     def _note(self, found: Found, rule: Rule, reads: Reads) -> None:
@@ -208,23 +208,25 @@ class Evaluators(Algebra):
         heads = joined.frame.select(*joined.terms(rule.head.terms))
         found.add(rule, rule.head.relation, heads, joined.faults)
 
-    def _lays(self, rule: Rule, reading: Reading) -> dict[int, Lay] | None:
+    def _extents(self, rule: Rule, reading: Reading) -> dict[int, Extent] | None:
         """The sources of the body's literals; None if there are no instances."""
-        lays: dict[int, Lay] = {}
+        extents: dict[int, Extent] = {}
         for place, part in enumerate(rule.body):
             if isinstance(part, Literal | Group):
                 complete = isinstance(part, Group) or part.negated
-                lays[place] = reading.lay(part.relation, complete)
-                if not complete and lays[place].empty:
+                extents[place] = reading.extent(part.relation, complete)
+                if not complete and extents[place].empty:
                     return None
-        return lays
+        return extents
 
-    def _sources(self, rule: Rule, reading: Reading, lays: Mapping[int, Lay]) -> dict[int, Source]:
+    def _sources(
+        self, rule: Rule, reading: Reading, extents: Mapping[int, Extent]
+    ) -> dict[int, Source]:
         found = {}
-        for place, lay in lays.items():
+        for place, extent in extents.items():
             part = rule.body[place]
             assert isinstance(part, Literal | Group)
-            found[place] = reading.source(part.relation, lay)
+            found[place] = reading.source(part.relation, extent)
         return found
 
     def _variants(
@@ -237,8 +239,8 @@ class Evaluators(Algebra):
     ) -> Iterator[tuple[Rule, Reads]]:
         """The rule with one part that meets the change; if instances are counted, the parts before
         it do not."""
-        lays = self._lays(rule, reading)
-        if lays is None:
+        extents = self._extents(rule, reading)
+        if extents is None:
             return
         spared: dict[int, Source] = {}
         for place, part in enumerate(rule.body):
@@ -246,19 +248,19 @@ class Evaluators(Algebra):
                 change = delta.of(part.relation)
                 if change.empty:
                     continue
-                meets = self._meeting(part.relation, change, lays[place])
-                reads = self._sources(rule, reading, {**lays, place: meets})
+                meets = self._meeting(part.relation, change, extents[place])
+                reads = self._sources(rule, reading, {**extents, place: meets})
                 yield rule, Reads(reads, dict(spared))
                 if exact:
-                    lays[place] = self.without(part.relation, lays[place], change)
-                    if lays[place].empty:
+                    extents[place] = self.without(part.relation, extents[place], change)
+                    if extents[place].empty:
                         return
             elif isinstance(part, Literal) and lost is not None:
                 change = lost.of(part.relation)
                 if change.empty:
                     continue
                 body = (*rule.body[:place], replace(part, negated=False), *rule.body[place + 1 :])
-                reads = self._sources(rule, reading, {**lays, place: change})
+                reads = self._sources(rule, reading, {**extents, place: change})
                 yield replace(rule, body=body), Reads(reads, dict(spared))
                 if exact:
                     spared[place] = reading.source(part.relation, change)
@@ -268,22 +270,24 @@ class Evaluators(Algebra):
                     continue
                 source = reading.source(part.relation, change)
                 keys = group_keys(rule, part)
-                reads = self._sources(rule, reading, lays)
+                reads = self._sources(rule, reading, extents)
                 reads[len(rule.body)] = _touched(part, keys, source)
                 literal = Literal(part.relation, tuple(keys))
                 yield replace(rule, body=(*rule.body, literal)), Reads(reads, dict(spared))
                 if exact:
                     spared[place] = source
 
-    def _meeting(self, name: str, change: Lay, lay: Lay) -> Lay:
+    def _meeting(self, name: str, change: Extent, extent: Extent) -> Extent:
         """Facts of the change that are in the view."""
-        if lay is change or (change.plus <= lay.plus and change.small):
+        if extent is change or (change.plus <= extent.plus and change.small):
             return change
-        if change.small and lay.small:
-            return Lay(change.plus & lay.plus)
-        few, many = self.frame(name, change), self.frame(name, lay)
+        if change.small and extent.small:
+            return Extent(change.plus & extent.plus)
+        few, many = self.frame(name, change), self.frame(name, extent)
         few = F.broadcast(few) if change.small else few
-        return Lay((), many.join(few, on=many.columns), min(change.most, lay.most), done=False)
+        return Extent(
+            (), many.join(few, on=many.columns), min(change.most, extent.most), done=False
+        )
 
     # Results of evaluations.
 
@@ -304,8 +308,8 @@ class Evaluators(Algebra):
         if counter is None:
             if guard is not None and large:
                 self._guard_frames(found, guard)
-            for name, lay in self.gather(found, large).items():
-                result.put(name, lay)
+            for name, extent in self.gather(found, large).items():
+                result.put(name, extent)
             if guard is not None and not large:
                 self._guard(result, guard)
             return result
@@ -319,12 +323,12 @@ class Evaluators(Algebra):
     def _guard_frames(self, found: Found, guard: View) -> None:
         wanted, unwanted = parts_of(guard)
         for name, frames in found.frames.items():
-            lay = Lay((), union(frames).distinct(), SMALL + 1, done=False)
+            extent = Extent((), union(frames).distinct(), SMALL + 1, done=False)
             for view in wanted:
-                lay = self.both(name, lay, self.lay(view, name))
+                extent = self.both(name, extent, self.extent(view, name))
             for view in unwanted:
-                lay = self.without(name, lay, self.lay(view, name))
-            found.frames[name] = [] if lay.empty else [self.frame(name, lay)]
+                extent = self.without(name, extent, self.extent(view, name))
+            found.frames[name] = [] if extent.empty else [self.frame(name, extent)]
 
     def _guard(self, facts: SparkSet, guard: View) -> None:
         """Keep only facts of the guard."""
@@ -333,14 +337,14 @@ class Evaluators(Algebra):
             for view in views:
                 asked = {}
                 for name in facts.names():
-                    lay, other = facts.of(name), self.lay(view, name)
-                    if lay.small:
-                        asked[name] = (other, lay.plus)
+                    extent, other = facts.of(name), self.extent(view, name)
+                    if extent.small:
+                        asked[name] = (other, extent.plus)
                     else:
                         pick = self.both if keep else self.without
-                        facts.put(name, pick(name, lay, other).copy())
+                        facts.put(name, pick(name, extent, other).copy())
                 for name, rows in self.members(asked).items():
-                    facts.put(name, Lay(rows if keep else facts.of(name).plus - rows))
+                    facts.put(name, Extent(rows if keep else facts.of(name).plus - rows))
         self.settled(facts)
 
 

@@ -27,7 +27,7 @@ from tidelog.program.diagnostics import DataError, Sources, TidelogError
 from tidelog.program.rules import Relation
 from tidelog.program.table import Table
 from tidelog.spark import errors
-from tidelog.spark.sets import Lay
+from tidelog.spark.sets import Extent
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,20 +48,22 @@ def read_inputs(
     stdin: BinaryIO | None = None,
     *,
     sources: Sources | None = None,
-) -> Iterator[tuple[str, Lay]]:
+) -> Iterator[tuple[str, Extent]]:
     """Each relation and its facts, in order; an unreadable input is an error at its directive."""
     for each in wanted:
         lead = f"no facts for `{each.relation.name}`"
         try:
             with errors.translated():
-                lay = _read(engine, each, stdin, sources)
+                extent = _read(engine, each, stdin, sources)
         except (FileFault, errors.SparkFault) as fault:
             found = FileFault(fault.message, fault.advice)
             raise placed(lead, found, each.at, sources) from None
-        yield each.relation.name, lay
+        yield each.relation.name, extent
 
 
-def _read(engine: SparkEngine, each: Input, stdin: BinaryIO | None, sources: Sources | None) -> Lay:
+def _read(
+    engine: SparkEngine, each: Input, stdin: BinaryIO | None, sources: Sources | None
+) -> Extent:
     relation, format_ = each.relation, each.spark_format
     if format_ is None:
         text = each.format
@@ -81,8 +83,8 @@ def _read(engine: SparkEngine, each: Input, stdin: BinaryIO | None, sources: Sou
         raise
     except DataError as error:
         what = format_.table or each.path or format_.place or f"the {format_.name} source"
-        told = str(error).removeprefix("error: ").removeprefix(f"{relation.name}: ")
-        raise FileFault(f"{what}: {told}", f"it is read as {_signature(relation)}") from None
+        message = str(error).removeprefix("error: ").removeprefix(f"{relation.name}: ")
+        raise FileFault(f"{what}: {message}", f"it is read as {_signature(relation)}") from None
 
 
 def read_frame(spark: SparkSession, format_: SparkFormat, relation: Relation) -> DataFrame:
@@ -170,7 +172,7 @@ class _Text:
     def __init__(self, each: Input, path: Path, text: Text) -> None:
         self.each, self.path, self.format = each, path, text
 
-    def read(self, engine: SparkEngine) -> Lay:
+    def read(self, engine: SparkEngine) -> Extent:
         relation, before = self.each.relation, os.stat(self.path)
         self._check_header()
         frame = _lines(engine.spark, str(self.path))
@@ -178,7 +180,7 @@ class _Text:
         engine.describe(f"{relation.name}: read {self.path.name}")
         try:
             with errors.translated():
-                lay = engine.checked(
+                extent = engine.checked(
                     relation, frame.mapInArrow(parse, spark_columns.schema(relation))
                 )
         except DataError:
@@ -188,7 +190,7 @@ class _Text:
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
             message = f"file {self.path} changed while it was read"
             raise FileFault(message, "run again when it is complete")
-        return lay
+        return extent
 
     def _check_header(self) -> None:
         """The first line is skipped, but must be valid text like the rest."""
@@ -253,7 +255,7 @@ class _Json:
     def __init__(self, each: Input, format_: SparkFormat) -> None:
         self.relation, self.path, self.place = each.relation, each.path, format_.place
 
-    def read(self, engine: SparkEngine) -> Lay:
+    def read(self, engine: SparkEngine) -> Extent:
         relation = self.relation
         assert self.place is not None
         if self.path is not None and self.path.is_file() and not _is_large(self.path):
@@ -307,5 +309,5 @@ def _objects(line: bytes, file: str, relation: Relation) -> list[Any]:
     except UnicodeDecodeError:
         raise DataError(f"error: {file}: a line is not valid UTF-8") from None
     except TidelogError as error:
-        told = str(error).partition("error: ")[2]
-        raise DataError(f"error: {file}: {told}") from None
+        message = str(error).partition("error: ")[2]
+        raise DataError(f"error: {file}: {message}") from None

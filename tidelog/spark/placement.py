@@ -23,19 +23,19 @@ from tidelog.maintain.materialise import evaluate
 from tidelog.maintain.memory import Memory, ModuleKinds
 from tidelog.maintain.report import Work
 from tidelog.maintain.seminaive import Watch
-from tidelog.maintain.update import Algorithm, Update, refuses_thinned
+from tidelog.maintain.update import Algorithm, Update, refuses_pruning
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Rule, Stratum
 from tidelog.program.suggestions import suggestion
 from tidelog.spark.driver import Driver, reads
-from tidelog.spark.sets import Lay, SparkSet
+from tidelog.spark.frame_engine import FrameEngine
+from tidelog.spark.sets import Extent, SparkSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from tidelog.spark.engine import SparkEngine
-    from tidelog.spark.strategies import Inputs, Made, Strategy
+    from tidelog.spark.strategies import Inputs, RelationBlobs, Strategy
     from tidelog.spark.strategies.partition_state import Round
     from tidelog.spark.strategies.slices import Overlay
 
@@ -71,18 +71,18 @@ class Kept:
     """A stratum derived by a strategy: blobs, from which slices can be fetched."""
 
     strategy: Strategy
-    made: Mapping[str, Made]
-    lays: Mapping[str, Lay]  # the same, as the engine has it
+    results: Mapping[str, RelationBlobs]
+    extents: Mapping[str, Extent]  # the same, as the engine has it
 
-    def is_state(self, name: str, lay: Lay) -> bool:
+    def is_state(self, name: str, extent: Extent) -> bool:
         """Whether these facts are the blobs, apart from overlaid changes."""
-        return lay.shares(self.lays[name])
+        return extent.shares(self.extents[name])
 
 
-class Placing:
+class Placement:
     """Chooses the placement of each stratum of one database."""
 
-    def __init__(self, engine: SparkEngine, options: Options, modules: ModuleKinds) -> None:
+    def __init__(self, engine: FrameEngine, options: Options, modules: ModuleKinds) -> None:
         self.engine = engine
         self.options = options
         most = options.driver_facts if options.strategy in ("auto", "driver") else 0
@@ -120,7 +120,7 @@ class Placing:
         watch.stratum(stratum)
         done = derive(stratum, watch)
         if done:
-            self._tell(stratum, f"driver: it reads {plural(facts, 'fact')}")
+            self._note(stratum, f"driver: it reads {plural(facts, 'fact')}")
         return done
 
     def evaluate(self, stratum: Stratum, watch: Watch) -> bool:
@@ -128,7 +128,7 @@ class Placing:
         if self._by_driver(stratum, watch, self.driver.renew):
             return True
         if not stratum.recursive or self.options.strategy == "frames":
-            self._tell(stratum, "frames: " + ("asked for" if stratum.recursive else "no recursion"))
+            self._note(stratum, "frames: " + ("asked for" if stratum.recursive else "no recursion"))
             return False
         self._by_strategy(stratum, watch)
         return True
@@ -142,31 +142,31 @@ class Placing:
         if wanted is not None and wanted != "shuffle" and not _fits(stratum, engine, wanted):
             wanted = None  # a requested strategy applies to the strata that it fits
         chosen = strategies.choose(stratum, engine.kinds, wanted, sizes=sizes)
-        made = strategies.materialise(chosen, self._inputs(stratum, watch))
+        results = strategies.materialise(chosen, self._inputs(stratum, watch))
         if isinstance(watch, Clock):
             watch.outside = 0
-        self._put(stratum, chosen, made)
-        self._tell(stratum, f"{chosen.name}: {chosen.why}")
+        self._put(stratum, chosen, results)
+        self._note(stratum, f"{chosen.name}: {chosen.why}")
 
-    def _given(self, stratum: Stratum, name: str) -> Lay:
+    def _input(self, stratum: Stratum, name: str) -> Extent:
         inside = name in stratum.relations
         return (self.engine.explicit if inside else self.engine.all).of(name)
 
     def _sizes(self, stratum: Stratum) -> dict[str, int]:
-        return {name: self._given(stratum, name).most for name in reads(stratum)}
+        return {name: self._input(stratum, name).most for name in reads(stratum)}
 
     def _inputs(self, stratum: Stratum, watch: Watch) -> Inputs:
         from tidelog.spark import strategies
 
         tables, blobs = {}, {}  # what the driver has anyway, and the results of strategies
         for name in reads(stratum):
-            lay = self._given(stratum, name)
-            if lay.small:
-                tables[name] = spark_columns.as_arrow(self.engine.kinds[name], lay.plus)
-            elif lay.held is not None and not lay.over:
-                tables[name] = lay.held
-            elif _is_made(self._of, name, lay):
-                blobs[name] = self._of[name].made[name].blobs
+            extent = self._input(stratum, name)
+            if extent.small:
+                tables[name] = spark_columns.as_arrow(self.engine.kinds[name], extent.plus)
+            elif extent.held is not None and not extent.over:
+                tables[name] = extent.held
+            elif _is_blobs(self._of, name, extent):
+                blobs[name] = self._of[name].results[name].blobs
         options = strategies.Options(sizes=self._sizes(stratum), tables=tables, blobs=blobs)
         if isinstance(watch, Clock):
             clock = watch
@@ -179,26 +179,28 @@ class Placing:
         engine = self.engine
 
         def read(name: str) -> DataFrame:
-            return engine.frame(name, self._given(stratum, name))
+            return engine.frame(name, self._input(stratum, name))
 
         return strategies.Inputs(engine.spark, stratum, engine.kinds, read, options)
 
-    def _put(self, stratum: Stratum, strategy: Strategy, made: Mapping[str, Made]) -> None:
+    def _put(
+        self, stratum: Stratum, strategy: Strategy, results: Mapping[str, RelationBlobs]
+    ) -> None:
         """Make these the stratum's facts."""
         # With many relations, a frame for each would take longer than deriving their facts.
-        lays = {
-            name: Lay(size=found.count, make=partial(getattr, found, "frame"))
+        extents = {
+            name: Extent(size=found.count, make=partial(getattr, found, "frame"))
             if found.count
-            else Lay()
-            for name, found in made.items()
+            else Extent()
+            for name, found in results.items()
         }
-        for name, lay in lays.items():
-            self.engine.all.put(name, lay.copy())
-        kept = Kept(strategy, made, lays)
+        for name, extent in extents.items():
+            self.engine.all.put(name, extent.copy())
+        kept = Kept(strategy, results, extents)
         self._kept[stratum.relations] = kept
-        self._of.update(dict.fromkeys(lays, kept))
+        self._of.update(dict.fromkeys(extents, kept))
 
-    def _tell(self, stratum: Stratum, what: str) -> None:
+    def _note(self, stratum: Stratum, what: str) -> None:
         self.places[stratum.relations] = what
 
     def _in_driver(self, stratum: Stratum, rules: Sequence[Rule] = ()) -> bool:
@@ -210,15 +212,15 @@ class Placing:
         """The algorithm, wrapped so that it runs where it should."""
 
         def maintain(
-            u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]
+            u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]
         ) -> None:
-            if self._in_driver(stratum, gone):
-                self.driver.maintain(algorithm, u, stratum, gone, come)
+            if self._in_driver(stratum, removed):
+                self.driver.maintain(algorithm, u, stratum, removed, added)
                 return
-            if not gone and not come and self._by_slices(algorithm, u, stratum):
+            if not removed and not added and self._by_slices(algorithm, u, stratum):
                 return
             u.work.place = "frames"
-            (self._auto if algorithm is auto.maintain else algorithm)(u, stratum, gone, come)
+            (self._auto if algorithm is auto.maintain else algorithm)(u, stratum, removed, added)
             if u.work.algorithm == "recompute":
                 place = self.places.get(stratum.relations, "frames")
                 u.work.place = place.partition(":")[0]
@@ -259,7 +261,7 @@ class Placing:
         ):
             return False  # its linear form has no step over an explicit fact
         tables = slices.affected(
-            *(kept.strategy, engine.spark, stratum, engine.kinds, deltas, kept.made),
+            *(kept.strategy, engine.spark, stratum, engine.kinds, deltas, kept.results),
             overlays=overlays,
             most=room,
         )
@@ -285,9 +287,11 @@ class Placing:
         closure = kept.strategy.closure
         if closure is not None and closure.kind == "transitive":
             return False
-        state = kept.made
+        state = kept.results
         if overlays:
-            state = patched(kept.strategy, engine.spark, stratum, engine.kinds, kept.made, overlays)
+            state = patched(
+                kept.strategy, engine.spark, stratum, engine.kinds, kept.results, overlays
+            )
         found = renewed(kept.strategy, self._inputs(stratum, u.watch), deltas, state)
         if found is None:
             return False
@@ -310,10 +314,10 @@ class Placing:
         for name in reads(stratum):
             rows: set[spark_columns.Row] = set()
             for facts in (u.X,) if name in inside else (u.D, u.A):
-                lay = _lay(facts, name)
-                if not lay.small:
+                extent = _extent(facts, name)
+                if not extent.small:
                     return None
-                rows |= lay.plus
+                rows |= extent.plus
             if rows:
                 found[name] = spark_columns.as_arrow(self.engine.kinds[name], rows)
         return found
@@ -324,14 +328,14 @@ class Placing:
 
         found = {}
         for name in stratum.relations:
-            lay, relation = self.engine.all.of(name), self.engine.kinds[name]
-            if not kept.is_state(name, lay):
+            extent, relation = self.engine.all.of(name), self.engine.kinds[name]
+            if not kept.is_state(name, extent):
                 return None
             if not self.engine.explicit.of(name).small:
                 return None
-            if lay.plus or lay.minus:
+            if extent.plus or extent.minus:
                 removed, added = (
-                    spark_columns.as_arrow(relation, rows) for rows in (lay.minus, lay.plus)
+                    spark_columns.as_arrow(relation, rows) for rows in (extent.minus, extent.plus)
                 )
                 found[name] = slices.Overlay(removed, added)
         return found
@@ -343,23 +347,23 @@ class Placing:
 
         engine = self.engine
         names = [name for stratum in strata for name in stratum.relations]
-        before, made_before = {name: engine.all.of(name) for name in names}, dict(self._of)
+        before, blobs_before = {name: engine.all.of(name) for name in names}, dict(self._of)
         taken = engine.take(names)
         self.driver.forget()
         self.materialise(strata, u.watch, u.memory)
         kept = [
             name
             for name in names
-            if _is_made(made_before, name, before[name])
-            and _is_made(self._of, name, engine.all.of(name))
+            if _is_blobs(blobs_before, name, before[name])
+            and _is_blobs(self._of, name, engine.all.of(name))
         ]
         for name in kept:
-            del taken.lays[name]
+            del taken.extents[name]
         D, A = engine.compare(taken)
         if kept:
-            old, new = _blobs(made_before, kept), _blobs(self._of, kept)
-            gone, came = difference(engine.spark, old, new, kept, engine.kinds)
-            for facts, tables in ((D, gone), (A, came)):
+            old, new = _blobs(blobs_before, kept), _blobs(self._of, kept)
+            removed, inserted = difference(engine.spark, old, new, kept, engine.kinds)
+            for facts, tables in ((D, removed), (A, inserted)):
                 for name, table in tables.items():
                     found = spark_columns.from_arrow(engine.kinds[name], table)
                     facts.put(name, engine.hand_over(engine.kinds[name], found, True))
@@ -369,26 +373,26 @@ class Placing:
         return D, A
 
     def _auto(
-        self, u: Update, stratum: Stratum, gone: Sequence[Rule], come: Sequence[Rule]
+        self, u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]
     ) -> None:
         """Prefer few jobs to few instances: one step without recursion, DRed for a tiny change of
         much data under few rules, and the stratum anew otherwise."""
         if not stratum.recursive:
-            bf.maintain(u, stratum, gone, come)
+            bf.maintain(u, stratum, removed, added)
             u.work.why = "no recursion"
             return
         size = sum(self.engine.all.of(name).most for name in reads(stratum))
-        change = sum(_lay(facts, n).most for facts in (u.X, u.D, u.A) for n in _names(facts))
+        change = sum(_extent(facts, n).most for facts in (u.X, u.D, u.A) for n in _names(facts))
         kept = self._kept.get(stratum.relations)
         outgrown = self.options.strategy != "frames" and kept is None
         few_rules = len(stratum.rules) <= MANY_RULES
         forced = self.options.strategy == "frames"
         followed = change <= SMALL_PART * size and (forced or size > HUGE)
         if few_rules and followed and not outgrown:
-            dred.maintain(u, stratum, gone, come)
+            dred.maintain(u, stratum, removed, added)
             u.work.why = "little changes"
         else:
-            recompute.maintain(u, stratum, gone, come)
+            recompute.maintain(u, stratum, removed, added)
             u.work.why = "fewer jobs than by following the change" if few_rules else "many rules"
             if outgrown:
                 u.work.why = "it has outgrown the driver"
@@ -399,14 +403,14 @@ class Everything:
     """`auto` for all strata at once: where many of them are too large for the driver, derive them
     anew, fused into as few strata as possible."""
 
-    placing: Placing
+    placement: Placement
     name: str = "auto"
 
     def refusal(self, strata: Sequence[Stratum], removed: Sequence[Rule]) -> str:
-        return refuses_thinned(strata)
+        return refuses_pruning(strata)
 
     def maintain(
-        self, u: Update, strata: Sequence[Stratum], gone: Sequence[Rule], come: Sequence[Rule]
+        self, u: Update, strata: Sequence[Stratum], removed: Sequence[Rule], added: Sequence[Rule]
     ) -> None:
         stratum_of = {name: i for i, s in enumerate(strata) for name in s.relations}
         readers: dict[str, set[str]] = {}
@@ -414,20 +418,20 @@ class Everything:
             for rule in stratum.rules:
                 for name, _ in rule.reads():
                     readers.setdefault(name, set()).add(rule.head.relation)
-        changed = [rule.head.relation for rule in (*gone, *come)]
+        changed = [rule.head.relation for rule in (*removed, *added)]
         reached = _reached([*_names(u.X), *changed], readers)
         mine = [s for s in strata if not reached.isdisjoint(s.relations)]
-        outside = [s for s in mine if s.rules and not self.placing._in_driver(s)]
-        if len(outside) <= MANY_STRATA or self.placing.options.strategy == "frames":
-            way = self.placing.placed(auto.maintain)
-            update(u, strata, stratum_of, readers, gone, come, way)
+        outside = [s for s in mine if s.rules and not self.placement._in_driver(s)]
+        if len(outside) <= MANY_STRATA or self.placement.options.strategy == "frames":
+            placed = self.placement.placed(auto.maintain)
+            update(u, strata, stratum_of, readers, removed, added, placed)
         else:
             self._anew(u, mine)
 
     def _anew(self, u: Update, strata: Sequence[Stratum]) -> None:
         names = tuple(name for stratum in strata for name in stratum.relations)
         u.begin(Work(names, "recompute", "many strata, too large for the driver"))
-        u.net(*self.placing.anew(u, strata))
+        u.net(*self.placement.anew(u, strata))
         u.work.place = "shuffle"
         u.report.works.append(u.work)
 
@@ -443,25 +447,25 @@ def _reached(names: Sequence[str], readers: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
-def _is_made(of: Mapping[str, Kept], name: str, lay: Lay) -> bool:
+def _is_blobs(of: Mapping[str, Kept], name: str, extent: Extent) -> bool:
     """Whether these facts are blobs and nothing else."""
     kept = of.get(name)
     return (
         kept is not None
-        and not lay.small
-        and kept.is_state(name, lay)
-        and not lay.plus
-        and not lay.minus
+        and not extent.small
+        and kept.is_state(name, extent)
+        and not extent.plus
+        and not extent.minus
     )
 
 
 def _blobs(of: Mapping[str, Kept], names: Sequence[str]) -> list[DataFrame]:
     """The distinct frames of blobs that contain facts of these relations."""
-    found = {id(of[name]): of[name].made[name].blobs for name in names}
+    found = {id(of[name]): of[name].results[name].blobs for name in names}
     return list(found.values())
 
 
-def _fits(stratum: Stratum, engine: SparkEngine, strategy: str) -> bool:
+def _fits(stratum: Stratum, engine: FrameEngine, strategy: str) -> bool:
     from tidelog.spark.strategies import choose
 
     try:
@@ -471,7 +475,7 @@ def _fits(stratum: Stratum, engine: SparkEngine, strategy: str) -> bool:
     return True
 
 
-def _lay(facts: object, name: str) -> Lay:
+def _extent(facts: object, name: str) -> Extent:
     assert isinstance(facts, SparkSet)
     return facts.of(name)
 

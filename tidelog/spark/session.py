@@ -155,20 +155,20 @@ def _launch(pyspark: Any, master: str, name: str, options: Mapping[str, str]) ->
     logging.write_text(LOGGING)
     # A user's options for Java come after ours, so that they override them.
     for_java = f"-Dlog4j2.configurationFile={logging.as_uri()} {options.get(JAVA_OPTIONS, '')}"
-    told = {**QUIET, **LEAN, **options, JAVA_OPTIONS: for_java.strip()}
+    settings = {**QUIET, **LEAN, **options, JAVA_OPTIONS: for_java.strip()}
     around = {"JAVA_HOME": str(java.home(java.find()))}
     if not master.startswith("local"):
         with _surroundings(around):
-            made = _create(pyspark, master, name, told)
+            made = _create(pyspark, master, name, settings)
         _leave_nothing(made, folder, Path(around["JAVA_HOME"]))
         return made
     around["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     around["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
     warehouse = {"spark.sql.warehouse.dir": (folder / "warehouse").as_uri()}
     with _surroundings(around):
-        made = _create(pyspark, master, name, {**LOCAL, **warehouse, **told})
+        made = _create(pyspark, master, name, {**LOCAL, **warehouse, **settings})
     _leave_nothing(made, folder, Path(around["JAVA_HOME"]))
-    if PARTITIONS not in _told(made):
+    if PARTITIONS not in _options_set(made):
         made.conf.set(PARTITIONS, str(made.sparkContext.defaultParallelism))
     return made
 
@@ -196,14 +196,14 @@ def _create(
             made: SparkSession = builder.getOrCreate()
     except Exception as error:  # an error of PySpark's or Java's, whatever went wrong
         raise TidelogError(f"Spark did not start: {_reason(error)}") from error
-    told = _told(made)
+    known = _options_set(made)
     for key, value in USUAL.items():
-        if key not in told:
+        if key not in known:
             made.conf.set(key, value)
     return made
 
 
-def _told(spark: SparkSession) -> set[str]:
+def _options_set(spark: SparkSession) -> set[str]:
     """Names of the options that were set, here or in Spark's own files."""
     return {key for key, _ in spark.sparkContext.getConf().getAll()}
 

@@ -1,13 +1,13 @@
 """Sets of facts on Spark: a large part in a frame, small changes to it in the driver.
 
-A `Lay` holds the facts of one relation: `base` without `minus`, and `plus`. A small set is all
+A `Extent` holds the facts of one relation: `base` without `minus`, and `plus`. A small set is all
 `plus`; the materialisation of a large relation is a base with the changes of later updates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from tidelog.engine import FactSet, Taken, View
 from tidelog.formats.spark_columns import Row
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from tidelog.spark.algebra import Algebra
 
-
-class Lay:
+class Extent:
     """Facts of one relation: base - minus - plus, and plus.
 
     A base that the driver can build from its rows is built on demand.
@@ -56,8 +54,8 @@ class Lay:
         self.known_frame: DataFrame | None = None
         self.known_count: int | None = None
 
-    def copy(self) -> Lay:
-        made = Lay(self.plus, self._base, self.size, self.done, self._make, self.held)
+    def copy(self) -> Extent:
+        made = Extent(self.plus, self._base, self.size, self.done, self._make, self.held)
         made.minus = set(self.minus)
         made.known_frame, made.known_count = self.known_frame, self.known_count
         return made
@@ -68,7 +66,7 @@ class Lay:
             self._base = self._make()
         return self._base
 
-    def shares(self, other: Lay) -> bool:
+    def shares(self, other: Extent) -> bool:
         """Whether both have the same base."""
         if self._make is not None or other._make is not None:
             return self._make is other._make
@@ -109,39 +107,49 @@ class Lay:
         self.known_frame = self.known_count = None
 
 
+class SetOperations(Protocol):
+    """What sets ask of the engine that holds them."""
+
+    def add(self, facts: SparkSet, view: View) -> None: ...
+
+    def subtract(self, facts: SparkSet, view: View) -> None: ...
+
+    def count(self, name: str, extent: Extent) -> int: ...
+
+
 class SparkSet(FactSet):
-    """Lays by relation."""
+    """Extents by relation."""
 
-    __slots__ = ("engine", "frozen", "lays")
+    __slots__ = ("engine", "extents", "frozen")
 
-    def __init__(self, engine: Algebra) -> None:
+    def __init__(self, engine: SetOperations) -> None:
         self.engine = engine
-        self.lays: dict[str, Lay] = {}
-        self.frozen: set[str] = set()  # relations whose lays are shared with another set
+        self.extents: dict[str, Extent] = {}
+        self.frozen: set[str] = set()  # relations whose extents are shared with another set
 
-    def of(self, name: str) -> Lay:
+    def of(self, name: str) -> Extent:
         """The facts of a relation, for reading."""
-        lay = self.lays.get(name)
-        return Lay() if lay is None else lay
+        extent = self.extents.get(name)
+        return Extent() if extent is None else extent
 
-    def own(self, name: str) -> Lay:
+    def own(self, name: str) -> Extent:
         """The facts of a relation, for changing."""
-        lay = self.lays.get(name)
-        if lay is None:
-            lay = self.lays[name] = Lay()
+        extent = self.extents.get(name)
+        if extent is None:
+            extent = self.extents[name] = Extent()
         elif name in self.frozen:
-            lay = self.lays[name] = lay.copy()
+            extent = self.extents[name] = extent.copy()
         self.frozen.discard(name)
-        return lay
+        return extent
 
-    def put(self, name: str, lay: Lay) -> None:
+    def put(self, name: str, extent: Extent) -> None:
         """Replace the facts of a relation."""
-        self.lays[name] = lay
+        self.extents[name] = extent
         self.frozen.discard(name)
 
     def names(self) -> list[str]:
         """Relations that may have facts."""
-        return [name for name, lay in self.lays.items() if not lay.empty]
+        return [name for name, extent in self.extents.items() if not extent.empty]
 
     def __ior__(self, other: View) -> Self:
         self.engine.add(self, other)
@@ -152,11 +160,13 @@ class SparkSet(FactSet):
         return self
 
     def __len__(self) -> int:
-        return sum(self.engine.count(name, lay) for name, lay in self.lays.items())
+        return sum(self.engine.count(name, extent) for name, extent in self.extents.items())
 
     def __bool__(self) -> bool:
-        known = [lay for lay in self.lays.values() if not lay.empty]
-        if any(lay.plus or (lay.done and lay.size > len(lay.minus)) for lay in known):
+        known = [extent for extent in self.extents.values() if not extent.empty]
+        if any(
+            extent.plus or (extent.done and extent.size > len(extent.minus)) for extent in known
+        ):
             return True
         return bool(known) and len(self) > 0
 
@@ -164,7 +174,7 @@ class SparkSet(FactSet):
 class SparkTaken(Taken):
     """Facts of relations that were set aside."""
 
-    __slots__ = ("lays",)
+    __slots__ = ("extents",)
 
-    def __init__(self, lays: dict[str, Lay]) -> None:
-        self.lays = lays
+    def __init__(self, extents: dict[str, Extent]) -> None:
+        self.extents = extents

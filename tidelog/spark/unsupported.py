@@ -31,7 +31,7 @@ def check_program(types: Iterable[TypeDecl], checked: CheckedProgram, sources: S
             raise ProgramError([found], sources)
     refuse_numbers(checked.rules)
     refuse_functors(checked.rules)
-    refuse_thinned(checked.relations.values())
+    refuse_pruning(checked.relations.values())
 
 
 def refuse_numbers(rules: Iterable[Rule]) -> None:
@@ -55,10 +55,10 @@ def refuse_functors(rules: Iterable[Rule]) -> None:
             )
 
 
-def refuse_thinned(relations: Iterable[Relation]) -> None:
+def refuse_pruning(relations: Iterable[Relation]) -> None:
     """Refuse what depends on rounds: each placement has rounds of its own."""
     for relation in relations:
-        if relation.thinned:
+        if relation.pruned:
             where = _where(relation.at)
             raise TidelogError(
                 f"{where}error: {relation.name} has a subsumption or a choice-domain\n"

@@ -9,7 +9,7 @@ from tidelog.program.diagnostics import plural
 from tidelog.program.rules import Relation
 from tidelog.program.suggestions import did_you_mean
 from tidelog.program.syntax import Atom, Call, Constant, Kind, Span, Term, Value, Variable, Wildcard
-from tidelog.program.terms import NIL, RECORD, Misfit, TermKind, fit, is_way
+from tidelog.program.terms import NIL, RECORD, Misfit, TermKind, fit, is_constructor
 from tidelog.text.lexer import Fault
 from tidelog.text.writer import to_text, value_text
 
@@ -88,7 +88,7 @@ def _value(term: Term, name: str, kind: Kind) -> Value:
         return _structured(term, name, kind)
     if isinstance(term, Call) and kind == "float" and (named := _named_float(term)) is not None:
         return named
-    if isinstance(term, Call) and (term.functor == NIL or is_way(term.functor)):
+    if isinstance(term, Call) and (term.functor == NIL or is_constructor(term.functor)):
         what = "a branch" if term.functor[0] == "$" else "a record"
         message = f"`{to_text(term)[:40]}` is {what}, but {_A[kind]} is needed here"
         raise Fault(message, term.at, f"{name} is {_A[kind]}")
@@ -117,18 +117,22 @@ def _structured(term: Term, name: str, kind: TermKind) -> Value:
     functor = term.functor if isinstance(term, Call) else ""
     if kind.record and functor == NIL:
         return None
-    way = functor if functor == RECORD else functor[1:]
-    if not isinstance(term, Call) or not is_way(functor) or way not in kind.ways:
+    constructor = functor if functor == RECORD else functor[1:]
+    if (
+        not isinstance(term, Call)
+        or not is_constructor(functor)
+        or constructor not in kind.constructors
+    ):
         message = f"`{to_text(term)[:40]}` is not a {kind}"
         raise Fault(message, term.at, f"{name} is {kind.example()}")
-    fields = kind.ways[way]
+    fields = kind.constructors[constructor]
     if len(fields) != len(term.args):
         of = kind if kind.record else functor
         message = f"{of} has {plural(len(fields), 'field')}, not {len(term.args)}"
         raise Fault(message, term.at, f"{name} is {kind.example()}")
     pairs = zip(term.args, fields, strict=True)
     values = tuple(_value(arg, f"field {field.name}", field.kind) for arg, field in pairs)
-    return kind.made(way, values)
+    return kind.made(constructor, values)
 
 
 def _named_float(term: Call) -> float | None:

@@ -21,7 +21,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
-from tidelog.program.terms import is_way
+from tidelog.program.terms import is_constructor
 from tidelog.text.lexer import Fault
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _known(term: Term, fresh: Iterator[str]) -> Term:
     match term:
         case Wildcard():
             return Variable(next(fresh), term.at)
-        case Call(functor, args) if is_way(functor):
+        case Call(functor, args) if is_constructor(functor):
             return replace(term, args=tuple(_known(arg, fresh) for arg in args))
         case _:
             return term

@@ -39,7 +39,7 @@ from tidelog.program.syntax import (
     Variable,
     Wildcard,
 )
-from tidelog.program.terms import NIL, RECORD, Branch, way_of, written
+from tidelog.program.terms import NIL, RECORD, Branch, constructor_of, written
 from tidelog.text.lexer import ESCAPES
 from tidelog.text.operator_table import AND, BINARY, COMPARE, NOT, OR, POWER, RESERVED, TESTS, UNARY
 
@@ -198,7 +198,7 @@ def _call(node: Call, rank: int) -> list[_Piece]:
         return ["[", *_list(node.args), "]"]
     if node.functor[0] == "$":
         fields: list[_Piece] = ["(", *_list(node.args), ")"] if node.args else []
-        return [f"${way_of(node.functor)}", *fields]
+        return [f"${constructor_of(node.functor)}", *fields]
     if node.functor == NIL:
         return [NIL]
     if len(node.args) == 1 and node.functor in ("-", "bnot", "lnot"):

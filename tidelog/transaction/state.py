@@ -46,9 +46,9 @@ class State:
         """What a database begins with; `functors` are the functions that it is given."""
         typed, checked = accepted.typed, accepted.checked
         book, limits = Rulebook.of(typed, checked), checked.limits
-        thinned = {name for each in book.strata if each.thinned for name in each.relations}
-        if thinned & limits.keys():
-            told = ends_early(sorted(thinned & limits.keys()))
+        pruned = {name for each in book.strata if each.pruned for name in each.relations}
+        if pruned & limits.keys():
+            told = ends_early(sorted(pruned & limits.keys()))
             raise TidelogError(f"error: {told} but what subsumes or chooses there must see all")
         known = Functors(typed.functors, functors, checked.numbered)
         known.use(checked.rules, accepted.sources)

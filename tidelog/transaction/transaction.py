@@ -84,8 +84,8 @@ class Transaction:
         self._engine = engine = backend.store
         self._options = options
         self._mark = mark
-        self._gone: dict[str, None] = {}  # names of rules to remove, and of rules to add
-        self._come: dict[str, Clause] = {}
+        self._removed: dict[str, None] = {}  # names of rules to remove, and of rules to add
+        self._added: dict[str, Clause] = {}
         self._replaced: tuple[str, ...] = ()  # clauses that leave rules behind
         self._declared: list[str] = []
         self._pending: dict[str, dict[Row, FactChange]] = {}
@@ -96,12 +96,12 @@ class Transaction:
         self._schema: tuple[Rulebook | None, Mapping[str, Relation]] = (None, {})
         self.report = Report()
         self.seconds = 0.0
-        self.reading_seconds = 0.0  # that the changes took until now; they count for a limit
+        self.reading_seconds = 0.0  # spent reading changes; they count towards the limit
         self._reading = Watch(options.limits, lambda: 0, began=math.inf)
         self._inserted = DistinctFacts(options.limits.max_facts)
         self._number = 0  # of facts that changed one by one
         self.committed = False
-        with state.lock:  # others may read: until the commit, but not in the midst of a change
+        with state.lock:  # others may read until the commit, but not in the middle of a change
             if state.open:
                 raise TidelogError(
                     "error: a transaction is open\n"
@@ -109,7 +109,7 @@ class Transaction:
                 )
             self._book = state.book
             engine.begin()
-            self._explicit = engine.none()  # X: explicit facts whose state is another now
+            self._explicit = engine.none()  # X: explicit facts changed by this transaction
             state.open = True
 
     # Changes.
@@ -119,7 +119,7 @@ class Transaction:
         self._change_table("+", relation, rows)
 
     def delete(self, relation: str, rows: Any) -> None:
-        """Make facts explicit no more. One that rules derive stays true."""
+        """Delete explicit facts. A fact that rules also derive stays true."""
         self._change_table("-", relation, rows)
 
     def add_rule(self, rule: str | Clause, sources: Sources | None = None) -> str:
@@ -133,14 +133,14 @@ class Transaction:
             found = Diagnostic("the rule is there already", clause.at)
             raise ProgramError([found], sources)
         with self._state.lock:
-            for added in book.relations.keys() - self._book.relations.keys():
-                self._engine.declare(book.relations[added])
-                self._declared.append(added)
+            for declared in book.relations.keys() - self._book.relations.keys():
+                self._engine.declare(book.relations[declared])
+                self._declared.append(declared)
         self._book = book
-        if name in self._gone:
-            del self._gone[name]
+        if name in self._removed:
+            del self._removed[name]
         elif name not in self._state.book.clauses:
-            self._come[name] = book.clauses[name]
+            self._added[name] = book.clauses[name]
         return name
 
     def remove_rule(self, rule: str | Clause, sources: Sources | None = None) -> str:
@@ -151,10 +151,10 @@ class Transaction:
     def _remove(self, rule: str | Clause, sources: Sources | None, at: Span | None) -> str:
         name = find_rule(self._book, rule, sources, at)
         self._book = self._book.without([name])[0]
-        if name in self._come:
-            del self._come[name]
+        if name in self._added:
+            del self._added[name]
         else:
-            self._gone[name] = None
+            self._removed[name] = None
         return name
 
     def change(self, change: FactChange | RuleChange, sources: Sources | None = None) -> None:
@@ -186,8 +186,8 @@ class Transaction:
 
     @contextmanager
     def reading(self, what: str = "") -> Iterator[None]:
-        """Time in the block counts for the limit on seconds of this update, and a limit that is met
-        in it says what was being done."""
+        """Count the time in the block towards the limit on seconds of this update; an error about
+        a limit says what was being done."""
         watch, before = self._reading, self._reading.began
         if math.isinf(before):  # and not in such a block already
             watch.began = time.perf_counter() - self.reading_seconds
@@ -200,7 +200,7 @@ class Transaction:
                 watch.began = before
 
     def _check_reading(self) -> None:
-        """Look at the limits while changes come one by one."""
+        """Check the limits while changes are added one by one."""
         self._inserted.look(sum(map(len, self._pending.values())), self._insertions)
         self._reading.look()
 
@@ -229,7 +229,7 @@ class Transaction:
     def _set(
         self, op: Op, name: str, data: Any, check: Callable[[Row], None] | None = None
     ) -> None:
-        """Facts are explicit now, or no more; X has those that were not so before."""
+        """Insert or delete explicit facts, and record in X those that this changes."""
         if self._engine.change_explicit(op, name, data, self._explicit, check):
             self._takes = self._takes or op == "-"
             self._gives = self._gives or op == "+"
@@ -242,7 +242,7 @@ class Transaction:
 
     @contextmanager
     def _changing_explicit(self) -> Iterator[None]:
-        """No reader sees a half of what the block changes."""
+        """Readers see all changes of the block, or none."""
         with self._state.lock, Interrupts(whole=True), self._backend.errors():
             yield
 
@@ -270,7 +270,7 @@ class Transaction:
 
     @property
     def schema(self) -> Mapping[str, Relation]:
-        """The relations by name, those of rules that the transaction adds included."""
+        """The relations by name, including those of rules that the transaction adds."""
         known, schema = self._schema
         if known is not self._book:
             schema = self._book.visible
@@ -288,16 +288,16 @@ class Transaction:
 
     @property
     def delta(self) -> Delta:
-        """What the transaction changed; known once it is committed."""
+        """What the transaction changed; known after the commit."""
         if self._delta is None:
             raise TidelogError("error: the transaction is not committed: it has no delta yet")
         return self._delta
 
     def commit(self) -> Delta:
-        """Let the changes take effect; returns what they changed.
+        """Apply the changes; returns the delta.
 
-        Ctrl-C before that leaves everything as it was; one that comes later is raised when the
-        commit is done.
+        Ctrl-C before this leaves everything as it was; one that comes later is raised after
+        the commit.
         """
         self._check_open()
         began = time.perf_counter()
@@ -326,8 +326,8 @@ class Transaction:
             self.committed = True
 
     def _changes(self, interrupts: Interrupts) -> None:
-        """Bring the materialisation up to date, and note what that changed."""
-        for name in self._come:
+        """Bring the materialisation up to date, and compute the delta."""
+        for name in self._added:
             self._backend.check_rules(self._book.rules[name])
         with interrupts.explaining():
             with self.reading("the changes were read"):
@@ -343,7 +343,7 @@ class Transaction:
             self._delta = self._delta_of(phases)
 
     def rollback(self) -> None:
-        """Forget the changes."""
+        """Discard the changes."""
         self._check_open()
         with self._state.lock, Interrupts(whole=True):
             self._back()
@@ -352,22 +352,22 @@ class Transaction:
         """What each phase deleted and inserted: removed rules and facts first, then added rules.
         Without removed rules, one phase does all."""
         restated: list[str] = []
-        if self._come and self._book.with_aggregates:
+        if self._added and self._book.with_aggregates:
             restated = self._book.restated_since(self._state.book)
-        names = self._replaced = (*self._gone, *restated)
-        book, gone = self._state.book.without(names) if names else (self._state.book, ())
-        come = self._book.new_rules((*self._come, *restated), book)
+        names = self._replaced = (*self._removed, *restated)
+        book, removed = self._state.book.without(names) if names else (self._state.book, ())
+        added = self._book.new_rules((*self._added, *restated), book)
         book = book.settled()  # algorithms rely on strata whose relations depend on each other
-        if not gone or not callable(ALGORITHMS[self._options.algorithm]):
-            return [self._phase(watch, self._explicit, self._book, gone, come)]
-        # X has facts of relations that the book knows, and of those that rules bring only now.
+        if not removed or not callable(ALGORITHMS[self._options.algorithm]):
+            return [self._phase(watch, self._explicit, self._book, removed, added)]
+        # X may also have facts of relations that only the added rules declare.
         X, collect = self._explicit, self._engine.collect
         given = self._engine.relations(X) if self._declared else []
         new = [name for name in given if name not in book.stratum_of]
         known = X if not new else collect(X, [name for name in given if name not in new])
-        phases = [self._phase(watch, known, book, gone, ())]
-        if come:
-            phases.append(self._phase(watch, collect(X, new), self._book, (), come))
+        phases = [self._phase(watch, known, book, removed, ())]
+        if added:
+            phases.append(self._phase(watch, collect(X, new), self._book, (), added))
         return phases
 
     def _phase(
@@ -375,8 +375,8 @@ class Transaction:
         watch: Watch,
         X: FactSet,
         book: Rulebook,
-        gone: Sequence[Rule],
-        come: Sequence[Rule],
+        removed: Sequence[Rule],
+        added: Sequence[Rule],
     ) -> tuple[Saved, Saved]:
         engine, memory = self._engine, self._state.memory
         D, A = engine.none(), engine.none()
@@ -385,7 +385,7 @@ class Transaction:
         u.marks = None if self._mark is None else self._mark(X)
         u.only_inserts, u.only_deletes = not self._takes, not self._gives
         algorithm = self._backend.algorithm(self._options.algorithm)
-        update(u, book.strata, book.stratum_of, book.readers, gone, come, algorithm)
+        update(u, book.strata, book.stratum_of, book.readers, removed, added, algorithm)
         self._backend.finished(u)
         return engine.save(D), engine.save(A)
 
@@ -397,7 +397,7 @@ class Transaction:
         return Delta({name: found[name] for name in names}, visible)
 
     def _adopt(self) -> None:
-        """The changes are made: keep the rules, and give back what is no longer needed."""
+        """Keep the changes and the rules, and release what is no longer needed."""
         old, engine = self._state.book, self._engine
         self._state.book = self._book
         engine.commit()
@@ -409,7 +409,7 @@ class Transaction:
         self._close()
 
     def _back(self) -> None:
-        """The facts and the rules as they were, and nothing left of this."""
+        """Restore the facts and the rules as they were."""
         engine = self._engine
         self._pending.clear()
         engine.rollback()
@@ -418,7 +418,7 @@ class Transaction:
             engine.undeclare(name)
         known = self._state.book.uses
         engine.forget(
-            [rule for name in self._come for rule in self._book.rules[name] if rule not in known]
+            [rule for name in self._added for rule in self._book.rules[name] if rule not in known]
         )
         self._close()
 

@@ -12,9 +12,9 @@ from tidelog.spark.strategies import exchange
 from tidelog.spark.strategies.blobs import pack, select, unpack
 from tidelog.spark.strategies.choose import Strategy, whole
 from tidelog.spark.strategies.exchange import Piece
-from tidelog.spark.strategies.executor_errors import Told
+from tidelog.spark.strategies.executor_errors import TaskReport
 from tidelog.spark.strategies.partition_engine import Cargo
-from tidelog.spark.strategies.partitioning import Few, Placing, place, targets
+from tidelog.spark.strategies.partitioning import Few, Partitioning, place, targets
 from tidelog.spark.strategies.pivot import derived, placed
 
 Known = dict[str, set[tuple[Any, ...]]]
@@ -25,24 +25,24 @@ def table(program: CheckedProgram, known: Known, name: str) -> Table:
 
 
 def cargo(
-    program: CheckedProgram, stratum: Stratum, known: Known, placing: Placing, parts: int
+    program: CheckedProgram, stratum: Stratum, known: Known, partitioning: Partitioning, parts: int
 ) -> Cargo:
     used = {name for rule in stratum.rules for name, _ in rule.reads()} | {*stratum.relations}
     broadcast = {
         name: [pack(program.relations[name], table(program, known, name))]
-        for name in placing.broadcast & used
+        for name in partitioning.broadcast & used
     }
     relations = {name: program.relations[name] for name in used}
-    return Cargo(uuid.uuid4().hex, stratum, relations, placing, parts, broadcast)
+    return Cargo(uuid.uuid4().hex, stratum, relations, partitioning, parts, broadcast)
 
 
 def at_home(
-    program: CheckedProgram, known: Known, placing: Placing, parts: int
+    program: CheckedProgram, known: Known, partitioning: Partitioning, parts: int
 ) -> list[dict[str, Table]]:
     """The facts that each part begins with."""
     found: list[dict[str, Table]] = [{} for _ in range(parts)]
-    for name, routes in placing.routes.items():
-        if name in program.relations and name not in placing.broadcast:
+    for name, routes in partitioning.routes.items():
+        if name in program.relations and name not in partitioning.broadcast:
             facts = table(program, known, name)
             rows, to = targets(routes, facts, parts)
             for part in range(parts):
@@ -60,17 +60,17 @@ def by_exchange(
     chance: random.Random | None = None,
 ) -> Known:
     """The stratum's facts by rounds; by `chance`, parts come to other workers than before."""
-    placing = place(stratum, program.relations, small, few)
-    sent = cargo(program, stratum, known, placing, parts)
+    partitioning = place(stratum, program.relations, small, few)
+    sent = cargo(program, stratum, known, partitioning, parts)
     boxes: list[list[Piece]] = [
         [Piece(0, name, pack(program.relations[name], facts)) for name, facts in mine.items()]
-        for mine in at_home(program, known, placing, parts)
+        for mine in at_home(program, known, partitioning, parts)
     ]
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in stratum.relations}
     workers: list[dict[Any, Any]] = [{}, {}]
     N, number = 1, 0
     while N:
-        told = [Told() for _ in range(parts)]
+        told = [TaskReport() for _ in range(parts)]
         out: list[list[Piece]] = [[] for _ in range(parts)]
         for part in range(parts):
             _some_worker(workers, chance)
@@ -82,7 +82,7 @@ def by_exchange(
         N = sum(one.sent for one in told)
     for part in range(parts):
         _some_worker(workers, chance)
-        told_last = Told()
+        told_last = TaskReport()
         for name, size, blob in exchange.result(sent, part, number - 1, boxes[part], told_last):
             found = unpack(program.relations[name], blob).rows()
             assert len(found) == size
@@ -100,7 +100,7 @@ def _some_worker(workers: list[dict[Any, Any]], chance: random.Random | None) ->
         exchange.forget()
 
 
-def _refuse(told: Told) -> None:
+def _refuse(told: TaskReport) -> None:
     if told.fault is not None:
         raise told.fault.error()
 
@@ -111,11 +111,11 @@ def by_pivot(
     names = whole(stratum, strategy)
     if strategy.closure is not None and strategy.closure.kind == "transitive":
         names += stratum.relations
-    placing = placed(strategy, stratum, frozenset(names))
-    sent = cargo(program, stratum, known, placing, parts)
+    partitioning = placed(strategy, stratum, frozenset(names))
+    sent = cargo(program, stratum, known, partitioning, parts)
     object.__setattr__(sent, "closure", strategy.closure)
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in stratum.relations}
-    for part, mine in enumerate(at_home(program, known, placing, parts)):
+    for part, mine in enumerate(at_home(program, known, partitioning, parts)):
         for name, facts in derived(sent, part, {name: [one] for name, one in mine.items()}):
             rows[name] += facts.rows()
     return _distinct(rows)

@@ -10,7 +10,7 @@ from tidelog.formats import spark_columns
 from tidelog.plan import analyse
 from tidelog.program.rules import CheckedProgram, Stratum
 from tidelog.program.table import Table
-from tidelog.spark.strategies import Inputs, Made, Options, choose, materialise
+from tidelog.spark.strategies import Inputs, Options, RelationBlobs, choose, materialise
 from tidelog.text import parse
 
 Rows = Iterable[tuple[Any, ...]]
@@ -69,7 +69,7 @@ def run(
     return found, taken
 
 
-def rows_of(program: CheckedProgram, name: str, made: Made) -> set[tuple[Any, ...]]:
+def rows_of(program: CheckedProgram, name: str, made: RelationBlobs) -> set[tuple[Any, ...]]:
     relation = program.relations[name]
     rows = spark_columns.from_arrow(relation, made.frame.toArrow()).rows()
     assert made.count == len(rows)

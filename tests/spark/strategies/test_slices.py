@@ -11,7 +11,7 @@ import pytest
 from tests.spark.strategies.programs import Rows, checked, local
 from tidelog.formats import spark_columns
 from tidelog.program.rules import CheckedProgram
-from tidelog.spark.strategies import Inputs, Made, Options, choose, materialise
+from tidelog.spark.strategies import Inputs, Options, RelationBlobs, choose, materialise
 from tidelog.spark.strategies.blob_changes import patched
 from tidelog.spark.strategies.rederive import Renewed, renewed
 from tidelog.spark.strategies.slices import Overlay, affected
@@ -88,8 +88,8 @@ def check_slices(before: set[Any], after: set[Any], found: set[Any]) -> None:
 
 
 def changed(rows: set[Any], random: Random, fresh: set[Any]) -> tuple[set[Any], set[Any]]:
-    gone = set(random.sample(sorted(rows), 2))
-    return (rows - gone) | fresh, gone | (fresh - rows)
+    removed = set(random.sample(sorted(rows), 2))
+    return (rows - removed) | fresh, removed | (fresh - rows)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -129,7 +129,7 @@ def test_nothing_and_too_much(spark: Any) -> None:
     assert len((stored.affected({"edge": {(19, 5)}}, most=300) or {})["path"]) == 210
 
 
-def rows(program: CheckedProgram, made: Made) -> set[Any]:
+def rows(program: CheckedProgram, made: RelationBlobs) -> set[Any]:
     found = spark_columns.rows_of(made.relation, made.frame.toArrow())
     assert len(found) == made.count == len(set(found))
     return set(found)

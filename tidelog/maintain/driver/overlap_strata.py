@@ -23,7 +23,7 @@ from tidelog.program.rules import Stratum
 
 def stepwise(algorithm: str, stratum: Stratum, memory: Memory) -> Stepwise:
     """The algorithm of this name, in steps, for a stratum."""
-    if stratum.thinned:
+    if stratum.pruned:
         return AtOnce(stratum, BY_STRATUM["recompute"])
     if algorithm == "dred":
         return Dred(stratum)

@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 
 from tidelog.maintain import recompute
 from tidelog.maintain.report import Work
-from tidelog.maintain.update import THINNED, Algorithm, Update, WholeAlgorithm
+from tidelog.maintain.update import UNMAINTAINED, Algorithm, Update, WholeAlgorithm
 from tidelog.program.rules import Rule, Stratum
 
 
@@ -36,7 +36,7 @@ def update(
     plain = sorted(at for at in asked if strata[at].given and at not in lose)
     queued = asked.union(lose, gain).difference(plain)
     # No algorithm can tell which facts a deleted one had kept out.
-    from_scratch = partial(_from_scratch, THINNED)
+    from_scratch = partial(_from_scratch, UNMAINTAINED)
     todo = list(queued)
     heapify(todo)
 
@@ -52,7 +52,7 @@ def update(
         visit(_take_inputs(u, tuple(name for at in plain for name in strata[at].relations)))
     while todo:
         at = heappop(todo)
-        by = from_scratch if strata[at].thinned else algorithm
+        by = from_scratch if strata[at].pruned else algorithm
         _maintain(u, strata[at], by, lose.get(at, ()), gain.get(at, ()))
         visit(u.changed)
 

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from tidelog.spark.strategies.choose import NAMES, Strategy, choose
-from tidelog.spark.strategies.partition_state import Inputs, Made, Options, Round
+from tidelog.spark.strategies.partition_state import Inputs, Options, RelationBlobs, Round
 
-__all__ = ["NAMES", "Inputs", "Made", "Options", "Round", "Strategy", "choose", "materialise"]
+__all__ = [
+    "NAMES",
+    "Inputs",
+    "Options",
+    "RelationBlobs",
+    "Round",
+    "Strategy",
+    "choose",
+    "materialise",
+]
 
 
-def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, Made]:
+def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, RelationBlobs]:
     """All facts of a stratum's relations."""
     from tidelog.spark.strategies import components, pivot, shuffle
 

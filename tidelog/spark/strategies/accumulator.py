@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyspark.accumulators import AccumulatorParam
 
-from tidelog.spark.strategies.executor_errors import Told
+from tidelog.spark.strategies.executor_errors import TaskReport
 
-Tallied = dict[int, Told]
+Tallied = dict[int, TaskReport]
 
 
 class ByPart(AccumulatorParam[Tallied]):

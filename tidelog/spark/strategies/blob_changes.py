@@ -18,10 +18,10 @@ from tidelog.formats import spark_columns
 from tidelog.program.rules import Relation, Stratum
 from tidelog.spark.strategies.blobs import CHUNK, from_bytes, home, to_bytes
 from tidelog.spark.strategies.choose import Strategy
-from tidelog.spark.strategies.executor_errors import Told
+from tidelog.spark.strategies.executor_errors import TaskReport
 from tidelog.spark.strategies.partition_state import (
     BLOBS,
-    Made,
+    RelationBlobs,
     batch,
     check,
     described,
@@ -41,9 +41,9 @@ def patched(
     spark: SparkSession,
     stratum: Stratum,
     relations: Mapping[str, Relation],
-    state: Mapping[str, Made],
+    state: Mapping[str, RelationBlobs],
     overlays: Mapping[str, Overlay],
-) -> dict[str, Made]:
+) -> dict[str, RelationBlobs]:
     """The state with the overlays applied."""
     from tidelog.spark.strategies.accumulator import ByPart
 
@@ -94,11 +94,11 @@ def _patcher(sent: Any, tally: Any) -> Any:
 
         context = TaskContext.get()
         assert context is not None
-        part, told = context.partitionId(), Told()
+        part, report = context.partitionId(), TaskReport()
         for name, size, blob in rewritten(sent.value, part, batches):
-            told.facts[name] = told.facts.get(name, 0) + size
+            report.facts[name] = report.facts.get(name, 0) + size
             yield batch(part, name, size, blob)
-        tally.add({part: told})
+        tally.add({part: report})
 
     return patch
 
@@ -146,6 +146,6 @@ def _together(patches: Patches, name: str, part: int, found: _Sorted) -> pa.Tabl
     rest = found.small
     if name in patches.overlays:
         old = pa.concat_tables([none, *found.slices])
-        came = patches.at_home(name, part)
-        rest = [*rest, changed(relation, old, patches.overlays[name].removed, came)]
+        inserted = patches.at_home(name, part)
+        rest = [*rest, changed(relation, old, patches.overlays[name].removed, inserted)]
     return pa.concat_tables([none, *rest])

@@ -17,7 +17,7 @@ from tidelog.program.table import Table
 from tidelog.spark.packed_frames import union
 from tidelog.spark.strategies.blobs import chunks, concat, pack, unpack
 from tidelog.spark.strategies.partition_state import BLOBS, batch, described, named
-from tidelog.spark.strategies.rederive import CAME, WENT, facts
+from tidelog.spark.strategies.rederive import DELETED, INSERTED, facts
 from tidelog.spark.strategies.route import at_home
 from tidelog.spark.strategies.slices import Facts
 
@@ -45,7 +45,7 @@ def difference(
     known = {name: relations[name] for name in names}
     with described(spark, "what has changed"):
         found = at_home(both, parts).mapInArrow(_comparer(known), BLOBS).collect()
-    return facts(WENT, found, known, known), facts(CAME, found, known, known)
+    return facts(DELETED, found, known, known), facts(INSERTED, found, known, known)
 
 
 def _comparer(relations: Mapping[str, Relation]) -> Any:
@@ -75,6 +75,6 @@ def _differing(
         if blobs:
             tables = [unpack(relation, blob) for blob in blobs]
             engine.load(relation.name, concat(relation, tables), (into,))
-    for sign, view in ((CAME, engine.all - O), (WENT, O - engine.all)):
+    for sign, view in ((INSERTED, engine.all - O), (DELETED, O - engine.all)):
         found = engine.collect(view, (relation.name,))
         yield sign, engine.table(relation.name, found.rows(engine.numbers[relation.name]))

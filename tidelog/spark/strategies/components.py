@@ -21,11 +21,11 @@ from tidelog.program.table import Column, SymbolColumn, Table
 from tidelog.spark.strategies import graph_loops
 from tidelog.spark.strategies.blobs import CHUNK, pack, unpack
 from tidelog.spark.strategies.choose import Strategy
-from tidelog.spark.strategies.executor_errors import Told
+from tidelog.spark.strategies.executor_errors import TaskReport
 from tidelog.spark.strategies.partition_state import (
     BLOBS,
     Inputs,
-    Made,
+    RelationBlobs,
     blob_row,
     check,
     frames,
@@ -36,7 +36,7 @@ from tidelog.spark.strategies.spanning_forest import forests, numbered
 Numbers = NDArray[np.int64]
 
 
-def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, Made]:
+def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, RelationBlobs]:
     from tidelog.spark.strategies.accumulator import ByPart
 
     stratum, limits, parts = inputs.stratum, inputs.options.limits, inputs.parts
@@ -100,11 +100,11 @@ def _pairs(sent: Any, tally: Any, shares: list[tuple[int, int]]) -> Any:
         column = unpack(Relation("nodes", ("x",), relation.kinds[:1]), blob).columns[0]
         for batch in batches:
             for part in batch.column(0).to_pylist():
-                told = Told()
+                report = TaskReport()
                 for table in _written(relation, column, bounds, *shares[part]):
-                    told.facts[relation.name] = told.facts.get(relation.name, 0) + table.size
+                    report.facts[relation.name] = report.facts.get(relation.name, 0) + table.size
                     yield blob_row(part, relation, table)
-                tally.add({part: told})
+                tally.add({part: report})
 
     return run
 

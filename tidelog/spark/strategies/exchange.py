@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tidelog.program.diagnostics import TidelogError
 from tidelog.spark.strategies.blobs import chunks, pack
-from tidelog.spark.strategies.executor_errors import Fault, Told
+from tidelog.spark.strategies.executor_errors import Fault, TaskReport
 from tidelog.spark.strategies.partition_engine import Cargo, Share, Tables, gathered, relation_of
 
 ENGINES = 4  # that a worker keeps
@@ -39,19 +39,19 @@ _kept: dict[tuple[str, int], Kept] = {}  # by run and part: this worker's engine
 
 
 def step(
-    cargo: Cargo, part: int, number: int, pieces: Iterable[Piece], told: Told
+    cargo: Cargo, part: int, number: int, pieces: Iterable[Piece], report: TaskReport
 ) -> Iterator[Sent]:
     """The messages of a part in a round; `pieces` are all messages sent to it so far."""
     try:
         share = _followed(cargo, part, number, pieces, new=True)
-        yield from _leave(cargo, share, number, told)
+        yield from _leave(cargo, share, number, report)
         _keep(cargo, part, number, share)
     except TidelogError as error:
-        told.fault = Fault.of(error)
+        report.fault = Fault.of(error)
 
 
 def result(
-    cargo: Cargo, part: int, last: int, pieces: Iterable[Piece], told: Told
+    cargo: Cargo, part: int, last: int, pieces: Iterable[Piece], report: TaskReport
 ) -> Iterator[tuple[str, int, bytes]]:
     """The stratum's facts that a part owns after the last round, as blobs with their sizes."""
     try:
@@ -60,7 +60,7 @@ def result(
             for piece in chunks(table):
                 yield name, piece.size, pack(relation_of(cargo, name), piece)
     except TidelogError as error:
-        told.fault = Fault.of(error)
+        report.fault = Fault.of(error)
     forget()
 
 
@@ -84,13 +84,13 @@ def _sent(cargo: Cargo, pieces: Sequence[Piece], rounds: range) -> Tables:
     return gathered(cargo, ((p.name, p.blob) for p in pieces if p.round in rounds))
 
 
-def _leave(cargo: Cargo, share: Share, number: int, told: Told) -> Iterator[Sent]:
+def _leave(cargo: Cargo, share: Share, number: int, report: TaskReport) -> Iterator[Sent]:
     """The new facts that other parts need."""
     for name, owned, outward in share.news():
         if name in cargo.stratum.relations:
-            told.facts[name] = owned
+            report.facts[name] = owned
         for part, table in outward:
-            told.sent += table.size
+            report.sent += table.size
             for piece in chunks(table):
                 yield part, Piece(number + 1, name, pack(relation_of(cargo, name), piece))
 

@@ -30,7 +30,7 @@ class Fault:
 
 
 @dataclass(slots=True)
-class Told:
+class TaskReport:
     """What one task reports to the driver."""
 
     facts: dict[str, int] = field(default_factory=dict)  # new facts, by relation

@@ -22,7 +22,7 @@ from tidelog.program.rules import Relation, Stratum
 from tidelog.program.table import Table
 from tidelog.spark.strategies import kernel_group as kernel_group
 from tidelog.spark.strategies.blobs import after, concat, select, unpack
-from tidelog.spark.strategies.partitioning import Placing, Route, by_part
+from tidelog.spark.strategies.partitioning import Partitioning, Route, by_part
 
 Blobs = Mapping[str, list[bytes]]  # packed tables, by relation
 Tables = dict[str, list[Table]]
@@ -35,7 +35,7 @@ class Cargo:
     run: str  # different for every evaluation
     stratum: Stratum
     relations: Mapping[str, Relation]
-    placing: Placing
+    partitioning: Partitioning
     parts: int
     whole: Blobs = field(default_factory=dict)  # facts of the broadcast relations
     limits: Limits = field(default_factory=Limits)
@@ -54,21 +54,21 @@ class Share:
         engine.watch(self.watch.tick)
         for name in {**cargo.relations, **cargo.whole}:
             engine.declare(cargo.relations[name])
-        for relation in cargo.placing.relations.values():
+        for relation in cargo.partitioning.relations.values():
             engine.declare(relation, aside=True)
         for name, blobs in cargo.whole.items():
             for blob in blobs:
                 engine.load(name, unpack(engine.kinds[name], blob), (engine.all,))
         self.watch.stratum(cargo.stratum)
-        self.names = [n for n in cargo.placing.routes if n in engine.kinds]
+        self.names = [n for n in cargo.partitioning.routes if n in engine.kinds]
         self._before = self._arrived = self._sizes()
 
     def begin(self, arrived: Tables) -> None:
         """Derive all consequences of the facts at home here."""
-        engine, placing = self.engine, self.cargo.placing
+        engine, partitioning = self.engine, self.cargo.partitioning
         self.take_in(arrived)
         self._arrived = self._sizes()
-        N = engine.apply(placing.rules, within=engine.all, guard=~engine.all)
+        N = engine.apply(partitioning.rules, within=engine.all, guard=~engine.all)
         self._spread(N)
 
     def take_in(self, arrived: Tables) -> None:
@@ -101,7 +101,7 @@ class Share:
             self.watch.round()
             return True
 
-        engine, rules = self.engine, self.cargo.placing.rules
+        engine, rules = self.engine, self.cargo.partitioning.rules
         I = engine.all
         engine.spread(rules, N, (I,), within=I, guard=~I, each=each)
         self.watch.tick(None)
@@ -109,15 +109,15 @@ class Share:
     def _seeds(self) -> Tables:
         """Derive the consequences of broadcast facts alone: every part finds them and keeps those
         at home there."""
-        engine, placing = self.engine, self.cargo.placing
+        engine, partitioning = self.engine, self.cargo.partitioning
         found: Tables = {}
-        if not placing.seeds:
+        if not partitioning.seeds:
             return found
-        N = engine.apply(placing.seeds, within=engine.all)
+        N = engine.apply(partitioning.seeds, within=engine.all)
         for name in engine.relations(N):
             r = engine.numbers[name]
             table = engine.table(name, N.rows(r))
-            homes = by_part(placing.routes[name], table, self.cargo.parts)
+            homes = by_part(partitioning.routes[name], table, self.cargo.parts)
             for table in (mine for part, mine in homes if part == self.part):
                 found[name] = [select(table, self.matters(name, table))]
         N.clear()
@@ -127,7 +127,7 @@ class Share:
 
     def matters(self, name: str, table: Table) -> NDArray[np.bool_]:
         """Whether each fact's pivot is one of those that matter."""
-        pivot = self.cargo.placing.routes[name][0].column
+        pivot = self.cargo.partitioning.routes[name][0].column
         if self.only is None or pivot is None:
             return np.ones(table.size, dtype=np.bool_)
         column = spark_columns.to_arrow(self.engine.kinds[name], table).column(pivot)
@@ -154,7 +154,7 @@ class Share:
         arrived = self._arrived[name] - before
         if self.cargo.parts == 1 or arrived == table.size:
             return
-        routes = self.cargo.placing.routes[name]
+        routes = self.cargo.partitioning.routes[name]
         for part, mine in by_part(routes, after(table, arrived), self.cargo.parts):
             if part != self.part:
                 yield part, mine
@@ -168,7 +168,7 @@ class Share:
                 yield name, select(table, owned)
 
     def _owner(self, name: str) -> Route:
-        return self.cargo.placing.routes[name][0]
+        return self.cargo.partitioning.routes[name][0]
 
     def _rows(self, name: str, start: int, stop: int) -> Table:
         return self.engine.table(name, np.arange(start, stop, dtype=np.uint32))
@@ -183,4 +183,4 @@ def gathered(cargo: Cargo, pieces: Iterable[tuple[str, bytes]]) -> Tables:
 
 
 def relation_of(cargo: Cargo, name: str) -> Relation:
-    return cargo.relations.get(name) or cargo.placing.relations[name]
+    return cargo.relations.get(name) or cargo.partitioning.relations[name]

@@ -24,7 +24,7 @@ from tidelog.program.rules import Relation, Stratum
 from tidelog.program.table import Table
 from tidelog.spark.packed_frames import union
 from tidelog.spark.strategies.blobs import CHUNK, chunks, pack, unpack_arrow
-from tidelog.spark.strategies.executor_errors import Fault, Told
+from tidelog.spark.strategies.executor_errors import Fault, TaskReport
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -67,7 +67,7 @@ class Options:
 
 
 @dataclass
-class Made:
+class RelationBlobs:
     """A relation's distinct facts, computed."""
 
     relation: Relation
@@ -188,9 +188,9 @@ def batch(part: int, name: str, size: int, blob: bytes | None) -> pa.RecordBatch
 
 def frames(
     blobs: DataFrame, counts: Mapping[str, int], names: Sequence[str], kinds: Mapping[str, Relation]
-) -> dict[str, Made]:
+) -> dict[str, RelationBlobs]:
     """Every relation's facts from existing blobs."""
-    return {name: Made(kinds[name], counts.get(name, 0), blobs) for name in names}
+    return {name: RelationBlobs(kinds[name], counts.get(name, 0), blobs) for name in names}
 
 
 def opened(blobs: DataFrame, relation: Relation) -> DataFrame:
@@ -238,7 +238,7 @@ def named(names: Iterable[str]) -> Column:
 
 
 def check(
-    tally: Mapping[int, Told], parts: int, limits: Limits, stratum: Stratum, before: int = 0
+    tally: Mapping[int, TaskReport], parts: int, limits: Limits, stratum: Stratum, before: int = 0
 ) -> dict[str, int]:
     """New facts by relation. Raises a task's error, and checks the limit on all facts, of which a
     task knows only its own part."""

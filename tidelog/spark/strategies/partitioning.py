@@ -51,7 +51,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
+class Partitioning:
     """The rules as parts evaluate them, and where their facts must be."""
 
     seeds: tuple[Rule, ...]  # they read only what is broadcast
@@ -104,7 +104,7 @@ def place(
     relations: Mapping[str, Relation],
     small: frozenset[str],
     few: Few = lambda atom: False,
-) -> Placing:
+) -> Partitioning:
     """A partitioning in which every instance of the stratum's rules is found.
 
     `small` are lower relations that are broadcast only because they are small.
@@ -217,7 +217,7 @@ class _Plan:
             replace(rule, body=(head, *rest)),
         )
 
-    def done(self) -> Placing:
+    def done(self) -> Partitioning:
         read = {a.relation for rule in self.rules for a in self._spread(rule)}
         routes = {}
         for name in sorted(read | self.inside | self.made.keys()):
@@ -225,7 +225,7 @@ class _Plan:
             plain = [r for r in found if not r.where and r.column is not None]
             owner = plain[0] if plain else Route(0 if self.relation(name).arity else NOWHERE_ELSE)
             routes[name] = (owner, *(r for r in found if r != owner))
-        return Placing(tuple(self.seeds), tuple(self.rules), self.made, self.broadcast, routes)
+        return Partitioning(tuple(self.seeds), tuple(self.rules), self.made, self.broadcast, routes)
 
 
 def where(atom: Literal | Group) -> Where:

@@ -18,24 +18,31 @@ from tidelog.program.rules import Rule, Stratum
 from tidelog.program.table import Table
 from tidelog.spark.strategies.blobs import chunks
 from tidelog.spark.strategies.choose import Strategy, apart, whole
-from tidelog.spark.strategies.executor_errors import Fault, Told
+from tidelog.spark.strategies.executor_errors import Fault, TaskReport
 from tidelog.spark.strategies.partition_engine import Cargo, Share, Tables, gathered
-from tidelog.spark.strategies.partition_state import BLOBS, Inputs, Made, blob_row, check, frames
-from tidelog.spark.strategies.partitioning import Placing, Route
+from tidelog.spark.strategies.partition_state import (
+    BLOBS,
+    Inputs,
+    RelationBlobs,
+    blob_row,
+    check,
+    frames,
+)
+from tidelog.spark.strategies.partitioning import Partitioning, Route
 from tidelog.spark.strategies.route import arrivals, at_home, divide
 from tidelog.spark.strategies.search import reached
 
 
-def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, Made]:
+def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, RelationBlobs]:
     from tidelog.spark.strategies.accumulator import ByPart
 
     cargo, stratum = _cargo(strategy, inputs), inputs.stratum
     context = inputs.spark.sparkContext
     tally = context.accumulator({}, ByPart())
     sent = context.broadcast(cargo)
-    divided = [name for name in inputs.filled(cargo.placing.routes) if name not in cargo.whole]
+    divided = [name for name in inputs.filled(cargo.partitioning.routes) if name not in cargo.whole]
     with inputs.described("fixpoint by pivot"):
-        pieces = at_home(divide(inputs, divided, cargo.placing, cargo.parts), cargo.parts)
+        pieces = at_home(divide(inputs, divided, cargo.partitioning, cargo.parts), cargo.parts)
         blobs = pieces.mapInArrow(_fixpoint(sent, tally), BLOBS).localCheckpoint()
     counts = check(tally.value, cargo.parts, inputs.options.limits, stratum)
     sent.destroy()
@@ -59,7 +66,7 @@ def _cargo(strategy: Strategy, inputs: Inputs) -> Cargo:
     )
 
 
-def placed(strategy: Strategy, stratum: Stratum, broadcast: frozenset[str]) -> Placing:
+def placed(strategy: Strategy, stratum: Stratum, broadcast: frozenset[str]) -> Partitioning:
     """Facts by their pivot."""
     routes: dict[str, tuple[Route, ...]]
     routes = {name: (Route(column),) for name, column in strategy.pivots.items()}
@@ -69,7 +76,7 @@ def placed(strategy: Strategy, stratum: Stratum, broadcast: frozenset[str]) -> P
     for rule in stratum.rules:
         atoms = [a.relation for a in rule.literals() if not a.negated]
         (near if broadcast.issuperset(atoms) else far).append(rule)
-    return Placing(tuple(near), tuple(far), {}, broadcast, routes)
+    return Partitioning(tuple(near), tuple(far), {}, broadcast, routes)
 
 
 # The job.
@@ -79,15 +86,15 @@ def _fixpoint(sent: Any, tally: Any) -> Any:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         cargo: Cargo = sent.value
         for part, pieces in arrivals(batches).items():
-            told = Told()
+            report = TaskReport()
             try:
                 for name, table in derived(cargo, part, gathered(cargo, pieces)):
-                    told.facts[name] = told.facts.get(name, 0) + table.size
+                    report.facts[name] = report.facts.get(name, 0) + table.size
                     for piece in chunks(table):
                         yield blob_row(part, cargo.relations[name], piece)
             except TidelogError as error:
-                told.fault = Fault.of(error)
-            tally.add({part: told})
+                report.fault = Fault.of(error)
+            tally.add({part: report})
 
     return run
 

@@ -23,21 +23,28 @@ from tidelog.program.table import Table
 from tidelog.spark.strategies.blob_changes import SMALL
 from tidelog.spark.strategies.blobs import chunks, concat, from_bytes, pack, select, to_bytes
 from tidelog.spark.strategies.choose import Strategy
-from tidelog.spark.strategies.executor_errors import Fault, Told
+from tidelog.spark.strategies.executor_errors import Fault, TaskReport
 from tidelog.spark.strategies.partition_engine import Cargo, Share, gathered
-from tidelog.spark.strategies.partition_state import BLOBS, Inputs, Made, batch, check, frames
+from tidelog.spark.strategies.partition_state import (
+    BLOBS,
+    Inputs,
+    RelationBlobs,
+    batch,
+    check,
+    frames,
+)
 from tidelog.spark.strategies.pivot import placed
 from tidelog.spark.strategies.search import reached
 from tidelog.spark.strategies.slices import Facts, Reach, led_to, plain, reached_by
 
-CAME, WENT = "+", "-"  # before the names of relations, in blobs of the difference
+INSERTED, DELETED = "+", "-"  # before the names of relations, in blobs of the difference
 
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
     """The state after a change, and the inserted and deleted facts."""
 
-    state: dict[str, Made]
+    state: dict[str, RelationBlobs]
     added: Facts
     removed: Facts
 
@@ -57,7 +64,7 @@ def renewed(
     strategy: Strategy,
     inputs: Inputs,
     deltas: Mapping[str, pa.Table],
-    state: Mapping[str, Made],
+    state: Mapping[str, RelationBlobs],
 ) -> Renewed | None:
     """The stratum after a change. `inputs` are those after it, and `deltas` has the inserted and
     deleted ones (see `slices.affected`); None if the rules do not say which slices are reached."""
@@ -89,7 +96,7 @@ def renewed(
     kept = fresh.where(F.col("name").isin(*stratum.relations))
     made = frames(kept, counts, stratum.relations, relations)
     return Renewed(
-        made, *(facts(sign, rows, stratum.relations, relations) for sign in (CAME, WENT))
+        made, *(facts(sign, rows, stratum.relations, relations) for sign in (INSERTED, DELETED))
     )
 
 
@@ -137,16 +144,16 @@ def _renewer(sent: Any, tally: Any) -> Any:
 
         context = TaskContext.get()
         assert context is not None
-        part, told = context.partitionId(), Told()
+        part, report = context.partitionId(), TaskReport()
         held = [row for rows in batches for row in rows.to_pylist()]
         try:
             for name, size, blob in renewal(sent.value, part, held):
-                if not name.startswith((CAME, WENT)):
-                    told.facts[name] = told.facts.get(name, 0) + size
+                if not name.startswith((INSERTED, DELETED)):
+                    report.facts[name] = report.facts.get(name, 0) + size
                 yield batch(part, name, size, blob)
         except TidelogError as error:
-            told.fault = Fault.of(error)
-        tally.add({part: told})
+            report.fault = Fault.of(error)
+        tally.add({part: report})
 
     return renew
 
@@ -186,7 +193,7 @@ def _anew(change: Change, part: int, wanted: Any) -> Share:
         cargo, ((n, blob) for n, blobs in change.explicit.items() for blob in blobs)
     )
     if cargo.closure is None:
-        at_home = cargo.placing.routes
+        at_home = cargo.partitioning.routes
         mine = {}
         for name, (table,) in explicit.items():
             table = select(table, at_home[name][0].homes(table, cargo.parts) == part)
@@ -213,7 +220,7 @@ def _compared(
     for name in change.cargo.stratum.relations:
         for piece in chunks(_with(relations[name], engine.table(name), small.get(name, []))):
             yield name, piece.size, pack(relations[name], piece)
-        for sign, view in ((CAME, engine.all - O), (WENT, O - engine.all)):
+        for sign, view in ((INSERTED, engine.all - O), (DELETED, O - engine.all)):
             facts = engine.collect(view, (name,))
             table = engine.table(name, facts.rows(engine.numbers[name]))
             for piece in chunks(table):

@@ -14,7 +14,7 @@ from tidelog.program.table import Table
 from tidelog.spark.packed_frames import union
 from tidelog.spark.strategies.blobs import CHUNK, chunks, concat, keys, pack
 from tidelog.spark.strategies.partition_state import Inputs
-from tidelog.spark.strategies.partitioning import Placing, Route, by_part
+from tidelog.spark.strategies.partitioning import Partitioning, Route, by_part
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,17 +23,19 @@ ROUTED = "part int, name string, blob binary"
 _SCHEMA = pa.schema([("part", pa.int32()), ("name", pa.string()), ("blob", pa.binary())])
 
 
-def divide(inputs: Inputs, names: Sequence[str], placing: Placing, parts: int) -> DataFrame:
+def divide(
+    inputs: Inputs, names: Sequence[str], partitioning: Partitioning, parts: int
+) -> DataFrame:
     """Blobs with the part that each is for, wherever they are; the driver divides its own facts."""
     relations, tables = inputs.relations, inputs.options.tables
     held = [name for name in names if name in tables]
     rows = [(part, "", b"") for part in range(parts)]
     for name in held:
         table = spark_columns.from_arrow(relations[name], tables[name])
-        rows += _blobs(relations[name], placing.routes[name], table, parts)
+        rows += _blobs(relations[name], partitioning.routes[name], table, parts)
     found = [inputs.spark.createDataFrame(_table(rows), ROUTED)]
     others = [name for name in names if name not in tables]
-    known = [(relations[name], placing.routes[name]) for name in others]
+    known = [(relations[name], partitioning.routes[name]) for name in others]
     for frame in inputs.by_signature(others):
         found.append(frame.coalesce(parts).mapInArrow(_router(known, parts), ROUTED))
     return union(found)

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any
 from tidelog.spark.packed_frames import union
 from tidelog.spark.strategies.choose import Strategy
 from tidelog.spark.strategies.exchange import Piece, Sent, result, step
-from tidelog.spark.strategies.executor_errors import Told
+from tidelog.spark.strategies.executor_errors import TaskReport
 from tidelog.spark.strategies.input_sizes import measured
 from tidelog.spark.strategies.partition_engine import Cargo
 from tidelog.spark.strategies.partition_state import (
     BLOBS,
     Inputs,
-    Made,
+    RelationBlobs,
     Round,
     check,
     check_time,
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 LONG = 16  # rounds after which their blobs are merged
 
 
-def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, Made]:
+def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, RelationBlobs]:
     from tidelog.spark.strategies.accumulator import ByPart
 
     cargo, stratum, spark = _cargo(inputs), inputs.stratum, inputs.spark
     context = spark.sparkContext
     sent = context.broadcast(cargo)
-    divided = inputs.filled(name for name in cargo.placing.routes if name in inputs.relations)
+    divided = inputs.filled(name for name in cargo.partitioning.routes if name in inputs.relations)
     with inputs.described("round 1"):
-        pieces = divide(inputs, divided, cargo.placing, cargo.parts)
+        pieces = divide(inputs, divided, cargo.partitioning, cargo.parts)
         first = pieces.rdd.mapPartitions(_messages).partitionBy(cargo.parts, _part)
     inboxes, counts, last = _rounds(inputs, sent, first)
     tally = context.accumulator({}, ByPart())
@@ -72,15 +72,15 @@ def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, Made]:
 def _cargo(inputs: Inputs) -> Cargo:
     with inputs.described("sizes"):
         sizes = measured(inputs)
-    placing = place(inputs.stratum, inputs.relations, sizes.small, sizes.few)
+    partitioning = place(inputs.stratum, inputs.relations, sizes.small, sizes.few)
     used = inputs.used()
     return Cargo(
         uuid.uuid4().hex,
         inputs.stratum,
         used,
-        placing,
+        partitioning,
         inputs.parts,
-        inputs.collected(sorted(placing.broadcast & used.keys())),
+        inputs.collected(sorted(partitioning.broadcast & used.keys())),
         inputs.options.limits,
     )
 
@@ -107,7 +107,7 @@ def _rounds(inputs: Inputs, sent: Any, first: Any) -> tuple[list[Any], dict[str,
         new = check(tally.value, parts, options.limits, stratum, sum(counts.values()))
         for name, count in new.items():
             counts[name] = counts.get(name, 0) + count
-        N = sum(told.sent for told in tally.value.values())
+        N = sum(report.sent for report in tally.value.values())
         if options.show is not None:
             seconds = time.perf_counter() - began
             options.show(Round(title(stratum), number, sum(new.values()), seconds))
@@ -136,19 +136,19 @@ def _messages(rows: Iterable[Any]) -> Iterator[Sent]:
 
 def _round(sent: Any, tally: Any, number: int, first: int) -> Any:
     def run(place: int, pieces: Iterable[Sent]) -> Iterator[Sent]:
-        part, told = first + place, Told()
-        yield from step(sent.value, part, number, (piece for _, piece in pieces), told)
-        tally.add({part: told})
+        part, report = first + place, TaskReport()
+        yield from step(sent.value, part, number, (piece for _, piece in pieces), report)
+        tally.add({part: report})
 
     return run
 
 
 def _result(sent: Any, tally: Any, last: int, first: int) -> Any:
     def run(place: int, pieces: Iterable[Sent]) -> Iterator[tuple[int, str, int, bytearray]]:
-        part, told = first + place, Told()
+        part, report = first + place, TaskReport()
         mine = (piece for _, piece in pieces)
-        for name, size, blob in result(sent.value, part, last, mine, told):
+        for name, size, blob in result(sent.value, part, last, mine, report):
             yield part, name, size, bytearray(blob)
-        tally.add({part: told})
+        tally.add({part: report})
 
     return run

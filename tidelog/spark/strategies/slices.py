@@ -5,7 +5,7 @@ slice can change only if its explicit facts do, if a change of a lower relation 
 facts, or if one of its facts joins the change. The slices found include all of these and perhaps
 more; maintaining them shows what changes.
 
-Facts that came and went since the blobs were written may be laid over them, so that not every
+Facts inserted and deleted since the blobs were written may be laid over them, so that not every
 update has to write them anew.
 """
 
@@ -24,7 +24,7 @@ from tidelog.program.rules import Group, Literal, Relation, Rule, Stratum
 from tidelog.program.syntax import Constant, Kind, Variable
 from tidelog.spark.strategies.blobs import from_bytes, to_bytes
 from tidelog.spark.strategies.choose import Strategy
-from tidelog.spark.strategies.partition_state import BLOBS, Made, batch, described, title
+from tidelog.spark.strategies.partition_state import BLOBS, RelationBlobs, batch, described, title
 from tidelog.spark.strategies.partitioning import where
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def affected(
     stratum: Stratum,
     relations: Mapping[str, Relation],
     deltas: Mapping[str, pa.Table],
-    state: Mapping[str, Made],
+    state: Mapping[str, RelationBlobs],
     *,
     lower: Mapping[str, pa.Table] | None = None,
     overlays: Mapping[str, Overlay] | None = None,
@@ -125,17 +125,17 @@ def reached_by(
     if strategy.closure is not None and is_square(strategy):
         stratum = linear_form(stratum, strategy.closure, pivot_kind(strategy, relations))
     for rule in stratum.rules:
-        way = _Way(strategy, rule, relations, lower, frozenset(stratum.relations), found)
+        lead = _Lead(strategy, rule, relations, lower, frozenset(stratum.relations), found)
         for part in rule.body:
             if isinstance(part, Literal | Group) and part.relation not in stratum.relations:
                 table = deltas.get(part.relation)
-                if table is not None and not way.follow(part, table, (part,)):
+                if table is not None and not lead.follow(part, table, (part,)):
                     return None
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Lead:
     """From facts of a lower atom of a rule to the pivots of heads that they contribute to."""
 
     strategy: Strategy

@@ -24,7 +24,7 @@ from tidelog.spark.strategies.blobs import from_bytes, to_bytes, unpack_arrow
 from tidelog.spark.strategies.executor_errors import Fault
 from tidelog.spark.strategies.partition_engine import Cargo, Share
 from tidelog.spark.strategies.partition_state import Inputs
-from tidelog.spark.strategies.partitioning import Placing
+from tidelog.spark.strategies.partitioning import Partitioning
 from tidelog.spark.strategies.route import by_number
 
 FOREST = "kind string, blob binary"  # of a fault its kind and message; of a forest no kind
@@ -48,8 +48,8 @@ def forests(inputs: Inputs) -> pa.Table:
     used = {name: relations[name] for name in (*whole, *shared, *stratum.relations)}
 
     def cargo(rules: Sequence[Rule]) -> Cargo:
-        placing = Placing((), tuple(rules), {}, frozenset(), {})
-        return Cargo(uuid.uuid4().hex, stratum, used, placing, 1, limits=options.limits)
+        partitioning = Partitioning((), tuple(rules), {}, frozenset(), {})
+        return Cargo(uuid.uuid4().hex, stratum, used, partitioning, 1, limits=options.limits)
 
     found = [spanning(edges(cargo([*far, *near]), mine))]
     others = [name for name in names if name not in options.tables]
@@ -110,7 +110,7 @@ def edges(cargo: Cargo, tables: Mapping[str, list[pa.Table]]) -> pa.Table:
     schema = spark_columns.arrow_schema(relation)
     found = [schema.empty_table(), *(table.cast(schema) for table in tables.get(name, ()))]
     rest = []
-    for rule in cargo.placing.rules:
+    for rule in cargo.partitioning.rules:
         ends = _copied(rule)
         if ends is None:
             rest.append(rule)
