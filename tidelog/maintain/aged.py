@@ -22,7 +22,8 @@ is deleted and has a proof is rederived by DR4 and DR5, as in DRed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 from tidelog.engine import FactSet, Split
 from tidelog.maintain import bf, recompute
@@ -38,6 +39,8 @@ ROUNDS = 8  # rounds without a check, at first
 LIKELY = 0.5  # part of the facts checked before that had older support
 UNLIKELY = 0.2  # the same: below this, deletion begins without checks
 BLINDLY = 4  # times the facts that lose a derivation first are deleted then without a check
+LARGE = 4_000  # facts of a relation: from here on, samples tell what they will delete
+SAMPLE = 128  # facts of one of two samples
 
 
 def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
@@ -85,6 +88,12 @@ def overdelete(
     # New instances support no fact: overdeletion does not follow them.
     still = Split(known.inside, I - Ds, I - u.A)
     within = Split(known.inside, I - (Ds - N), I - u.A)  # Ds - N is O
+
+    def following(S: FactSet) -> FactSet:
+        """What the next round finds by some of N."""
+        guard = I - Ds - N
+        return engine.derive(rules, touching=S, within=within, negative=negative, guard=guard)
+
     while N:
         if len(Ds) + len(N) > blindly:
             count = len(N)
@@ -97,9 +106,28 @@ def overdelete(
             N -= engine.provable(every, asked, within=still, negative=unseen, older=known.inside)
             del asked
             costs.supported(count - len(N), count)
+            u.deletes(len(Ds) + len(N) + expected(u, N, following))
             u.note("checks")
         engine.spread(rules, N, (Ds,), within=within, negative=negative, guard=I - Ds, each=each)
         u.note("DR2")
         most = left = 2 * most
     u.work.numbers["|D|"] += len(Ds)
     return Ds
+
+
+def expected(u: Update, N: FactSet, following: Callable[[FactSet], FactSet]) -> float:
+    """About how many facts the next round finds, where they may be too many: two samples of N
+    tell."""
+    found, engine = 0.0, u.engine
+    for name in engine.relations(N) if math.isfinite(u.most) and len(N) >= LARGE else ():
+        if len(M := engine.collect(N, (name,))) < LARGE:
+            continue
+        S = engine.sample(M, name, SAMPLE)
+        T = engine.sample(engine.collect(M - S), name, SAMPLE)
+        scale = len(M) / (len(S) + len(T))
+        F, G = following(S), following(T)
+        both = len(engine.collect(F & G))
+        # Samples that lead to the same facts lead to few (Lincoln and Petersen's estimate).
+        few = len(F) * len(G) / both if both else math.inf
+        found += min(few, scale * (len(F) + len(G) - both))
+    return found

@@ -63,7 +63,7 @@ class Context:
             raise Spent
         return True
 
-    def deletes(self, facts: int) -> None:
+    def deletes(self, facts: float) -> None:
         """A search that has changed nothing so far has found this many facts to delete; `Spent` if
         they are too many."""
         if facts > self.most:
