@@ -262,7 +262,8 @@ class CompiledReasoner(Reasoner):
             found = Gathered()
             found.add(axioms.deleted)
             for relation in delta.counts:
-                found.pieces.append(self._codes(found.ids, relation, delta.table(relation, "-")))
+                table = delta.table(relation, "-")
+                found.pieces.append(self._codes(found.ids, relation, table))
             found.add(self._lost_in_move(delta, before))
             return found.columns()
 
