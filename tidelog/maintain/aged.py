@@ -22,13 +22,12 @@ is deleted and has a proof is rederived by DR4 and DR5, as in DRed.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tidelog.engine import FactSet, Split
 from tidelog.maintain import bf, recompute
 from tidelog.maintain.dred import insert, rederive
-from tidelog.maintain.steps import kept, losing
+from tidelog.maintain.steps import expected, kept, losing
 from tidelog.maintain.unaffected import unaffected
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
@@ -39,8 +38,6 @@ ROUNDS = 8  # rounds without a check, at first
 LIKELY = 0.5  # part of the facts checked before that had older support
 UNLIKELY = 0.2  # the same: below this, deletion begins without checks
 BLINDLY = 4  # times the facts that lose a derivation first are deleted then without a check
-LARGE = 4_000  # facts of a relation: from here on, samples tell what they will delete
-SAMPLE = 128  # facts of one of two samples
 
 
 def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
@@ -113,21 +110,3 @@ def overdelete(
         most = left = 2 * most
     u.work.numbers["|D|"] += len(Ds)
     return Ds
-
-
-def expected(u: Update, N: FactSet, following: Callable[[FactSet], FactSet]) -> float:
-    """About how many facts the next round finds, where they may be too many: two samples of N
-    tell."""
-    found, engine = 0.0, u.engine
-    for name in engine.relations(N) if math.isfinite(u.most) and len(N) >= LARGE else ():
-        if len(M := engine.collect(N, (name,))) < LARGE:
-            continue
-        S = engine.sample(M, name, SAMPLE)
-        T = engine.sample(engine.collect(M - S), name, SAMPLE)
-        scale = len(M) / (len(S) + len(T))
-        F, G = following(S), following(T)
-        both = len(engine.collect(F & G))
-        # Samples that lead to the same facts lead to few (Lincoln and Petersen's estimate).
-        few = len(F) * len(G) / both if both else math.inf
-        found += min(few, scale * (len(F) + len(G) - both))
-    return found

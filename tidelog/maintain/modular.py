@@ -296,7 +296,7 @@ def in_turns(
     N -= u.E
     N -= engine.positive(engine.nonrecursive, N)
     Ds = overdelete(u, stratum, parts, N)
-    u.deadline = math.inf  # facts change from here on
+    u.deadline = u.most = math.inf  # facts change from here on
     I -= Ds
     N = engine.collect(Ds & u.E)
     own = []
