@@ -13,7 +13,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.language import extremes, goal, points_to
+from bench.language import axioms, extremes, goal, points_to
 from bench.language.cases import Case, Figures
 from bench.report import write_part
 from bench.updates.run import machine
@@ -21,7 +21,7 @@ from bench.updates.run import machine
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "figures" / "language.md"
 RESULTS = ROOT / "bench" / "results" / "language.json"
-CASES = (Case("points-to", points_to.measure), *goal.CASES, *extremes.CASES)
+CASES = (Case("points-to", points_to.measure), *goal.CASES, *extremes.CASES, *axioms.CASES)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -104,6 +104,17 @@ class Contract(ABC):
         guard = self.hold(store, "path", EDGES[1:])
         assert self.rows(store, "path", store.apply([BASE], within=I, guard=~guard)) == EDGES[:1]
 
+    def test_samples(self, store: Store) -> None:
+        N = self.hold(store, "path", [(0, i) for i in range(40)])
+        I = self.hold(store, "edge", [(i, 100 + i) for i in range(40)])
+        assert len(store.sample(N, "path", 40)) == 40
+        S = store.sample(N, "path", 5)
+        rows = self.rows(store, "path", S)
+        assert 0 < len(rows) <= 5
+        assert set(rows) < set(self.rows(store, "path", N))
+        found = store.derive([STEP], touching=S, within=I | S)
+        assert self.rows(store, "path", found) == [(0, 100 + i) for _, i in rows]
+
     def test_derive(self, store: Store) -> None:
         I, N = self.hold(store, "edge", EDGES), self.hold(store, "path", [(1, 2), (9, 3)])
         found = store.derive([STEP], touching=N, within=I | N)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.maintain.histories import checked
-from tests.maintain.worlds import ENGINES, World
+from tests.maintain.worlds import ENGINES, Unwatched, World
 from tidelog.maintain.driver.algorithms import BY_STRATUM
+from tidelog.maintain.update import Update
 
 engines = pytest.mark.parametrize("on", ENGINES)
 WIDE = 300
@@ -59,3 +60,29 @@ def test_the_report_adds_up(on: str) -> None:
         *("|D|", "DR2", "DR4", "DR5"),
     ]
     assert total.split()[2:4] == [str(len(D)), str(len(A))]
+
+
+@engines
+def test_no_fact_is_outside_the_materialisation_while_a_stratum_is_derived_anew(on: str) -> None:
+    """One such fact would have joins look at the set of every fact."""
+    core = checked(
+        ".decl e(x: number) .decl f(x: number, y: number)\np(x) :- e(x). p(y) :- p(x), f(x, y)."
+    )
+    world = World(core.relations.values(), core.rules, [("e", (1,)), ("p", (2,))], on)
+    engine, changed = world.engine, {("p", (5,)), ("p", (2,)), ("e", (3,))}
+    X = engine.none()
+    world.way.put(changed, X)
+    u = Update(
+        *(engine, engine.explicit, engine.all, Unwatched(), world.memory),
+        *(X, engine.none(), engine.none()),
+    )
+    (stratum,) = (s for s in world.strata if "p" in s.relations)
+    with u.anew(stratum):
+        assert world.way.facts(X) == {("p", (2,)), ("e", (3,))}
+        assert world.way.facts(engine.all) == {("e", (1,)), ("p", (2,))}
+    assert world.way.facts(X) == changed
+    assert world.way.facts(u.D) == {("p", (1,))}
+    assert not u.A
+    with pytest.raises(TimeoutError), u.anew(stratum):
+        raise TimeoutError
+    assert world.way.facts(X) == changed

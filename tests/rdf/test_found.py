@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 
@@ -303,3 +304,19 @@ def test_both_reasoners_agree_under_changes(seed: int) -> None:
                     (tx.add if add else tx.remove)(*changes[text])
             assert (before - set(tx.delta.removed)) | set(tx.delta.added) == set(g)
         alike(one, other)
+
+
+@pytest.mark.parametrize("profile", ["rdfs", "owl2rl"])
+def test_an_axiom_that_most_rests_on_is_removed_without_following_it_far(profile: str) -> None:
+    """A sample tells that recomputing considers fewer instances than following what is lost."""
+    names = [e(f"C{i}") for i in range(20)]
+    axioms = [(below, f"{RDFS}subClassOf>", above) for above, below in itertools.pairwise(names)]
+    data = [(e(f"i{i}"), TYPE, names[-1]) for i in range(6000)]
+    g = Graph(profile)
+    g.parse("".join(f"{' '.join(triple)} .\n" for triple in (*axioms, *data)))
+    with g.transaction() as tx:
+        tx.remove(axioms[-1])
+    assert len(tx.delta.removed) == 19 + 19 * 6000
+    assert tx.report is not None
+    assert tx.report.instances < 60_000
+    assert len(g) == len(Graph(profile)) + 6000 + 19 * 18 // 2

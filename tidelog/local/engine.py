@@ -212,7 +212,6 @@ class LocalEngine(Evaluators):
             is_now = (self.store.mask(r) & np.uint16(ALL)) != 0
             was = np.zeros(len(is_now), dtype=np.bool_)
             was[rows] = True
-            self.store.indexes.complete(r)
             gone.add(r, np.flatnonzero(was & ~is_now).astype(np.uint32))
             came.add(r, np.flatnonzero(is_now & ~was).astype(np.uint32))
         return gone, came

@@ -217,6 +217,10 @@ class FactSets(RelationStore):
 
     def sample(self, view: View, relation: str, count: int) -> LocalSet:
         found, r = self.none(), self.numbers[relation]
+        if isinstance(view, LocalSet) and not view.whole:
+            rows = view.rows(r)
+            found.add(r, rows[:: max(1, -(-len(rows) // count))].copy())  # kernels do not stride
+            return found
         size = self.store.size(r)
         rows = np.arange(0, size, max(1, -(-size // count)), dtype=np.uint32)
         if self.bits.spilled:

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from tidelog.engine import FactSet, Split
 from tidelog.maintain import bf, recompute
 from tidelog.maintain.dred import insert, rederive
-from tidelog.maintain.steps import kept, losing
+from tidelog.maintain.steps import expected, kept, losing
 from tidelog.maintain.unaffected import unaffected
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
@@ -85,6 +85,12 @@ def overdelete(
     # New instances support no fact: overdeletion does not follow them.
     still = Split(known.inside, I - Ds, I - u.A)
     within = Split(known.inside, I - (Ds - N), I - u.A)  # Ds - N is O
+
+    def following(S: FactSet) -> FactSet:
+        """What the next round finds by some of N."""
+        guard = I - Ds - N
+        return engine.derive(rules, touching=S, within=within, negative=negative, guard=guard)
+
     while N:
         if len(Ds) + len(N) > blindly:
             count = len(N)
@@ -97,6 +103,7 @@ def overdelete(
             N -= engine.provable(every, asked, within=still, negative=unseen, older=known.inside)
             del asked
             costs.supported(count - len(N), count)
+            u.deletes(len(Ds) + len(N) + expected(u, N, following))
             u.note("checks")
         engine.spread(rules, N, (Ds,), within=within, negative=negative, guard=I - Ds, each=each)
         u.note("DR2")

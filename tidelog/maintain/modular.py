@@ -109,10 +109,8 @@ def begin_again(u: Update, stratum: Stratum) -> None:
     """Recompute the stratum, by the modules that it has now."""
     named = u.work.algorithm
     if found := modules(u, stratum):
-        taken = u.engine.take(stratum.relations)
-        mat_mod.close(u.engine, u.memory, stratum, found, u.E, u.I, u.watch)
-        u.note("apply")
-        u.net(*u.engine.compare(taken))
+        with u.anew(stratum):
+            mat_mod.close(u.engine, u.memory, stratum, found, u.E, u.I, u.watch)
     else:
         recompute.maintain(u, stratum, (), ())
     u.work.algorithm, u.work.why = named, REFORMED
@@ -298,7 +296,7 @@ def in_turns(
     N -= u.E
     N -= engine.positive(engine.nonrecursive, N)
     Ds = overdelete(u, stratum, parts, N)
-    u.deadline = math.inf  # facts change from here on
+    u.deadline = u.most = math.inf  # facts change from here on
     I -= Ds
     N = engine.collect(Ds & u.E)
     own = []

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from tidelog.engine import FactSet, Split
 from tidelog.maintain.memory import ModuleKinds
 from tidelog.maintain.seminaive import Watch
-from tidelog.maintain.steps import gained, lost
+from tidelog.maintain.steps import expected, gained, lost
 from tidelog.maintain.unaffected import unaffected
 from tidelog.maintain.update import Context, Update
 from tidelog.program.diagnostics import TidelogError
@@ -79,12 +79,18 @@ class Module:
         inside = u.memory.known(stratum).inside
         J, new = engine.none(), engine.collect(N)
         guard = I - Ds - u.E
-        while new:
-            u.round()
+
+        def following(S: FactSet) -> FactSet:
             # Ds - new is from earlier: an instance that has a fact of it was considered then.
             within = Split(inside, I - (Ds - new), I - u.A)
-            new = engine.derive(rules, touching=new, within=within, negative=negative, guard=guard)
-            new -= engine.positive(engine.nonrecursive, new)
+            F = engine.derive(rules, touching=S, within=within, negative=negative, guard=guard)
+            F -= engine.positive(engine.nonrecursive, F)
+            return F
+
+        while new:
+            u.round()
+            u.deletes(len(Ds) + expected(u, new, following))
+            new = following(new)
             Ds |= new
             J |= new
         return J

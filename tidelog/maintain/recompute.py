@@ -15,10 +15,8 @@ from tidelog.program.rules import Rule, Stratum
 
 def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     u.work.algorithm = "recompute"
-    taken = u.engine.take(stratum.relations)
-    evaluate(u.engine, stratum, u.I, u.watch, u.memory, u.E)
-    u.note("apply")
-    u.net(*u.engine.compare(taken))
+    with u.anew(stratum):
+        evaluate(u.engine, stratum, u.I, u.watch, u.memory, u.E)
 
 
 def plainly(u: Update, stratum: Stratum) -> None:

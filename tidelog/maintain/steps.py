@@ -7,11 +7,16 @@ are in I now. So no instance is considered twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 from tidelog.engine import Counter, FactSet
 from tidelog.maintain.update import Update
 from tidelog.program.rules import Rule, Stratum
+
+# Chosen, not measured.
+LARGE = 4_000  # new facts of a relation: from here on, samples tell what they delete
+SAMPLE = 128  # facts of one of two samples
 
 
 def kept(rules: tuple[Rule, ...], added: Sequence[Rule]) -> tuple[Rule, ...]:
@@ -91,3 +96,21 @@ def gaining(u: Update, stratum: Stratum, added: Sequence[Rule]) -> FactSet:
         A |= u.explicit_inserted(stratum)
         A -= u.I
     return A
+
+
+def expected(u: Update, N: FactSet, following: Callable[[FactSet], FactSet]) -> float:
+    """About how many facts the next round finds, where they may be too many: two samples of N
+    tell."""
+    found, engine = 0.0, u.engine
+    for name in engine.relations(N) if math.isfinite(u.most) and len(N) >= LARGE else ():
+        if len(M := engine.collect(N, (name,))) < LARGE:
+            continue
+        S = engine.sample(M, name, SAMPLE)
+        T = engine.sample(engine.collect(M - S), name, SAMPLE)
+        scale = len(M) / (len(S) + len(T))
+        F, G = following(S), following(T)
+        both = len(engine.collect(F & G))
+        # Samples that lead to the same facts lead to few (Lincoln and Petersen's estimate).
+        few = len(F) * len(G) / both if both else math.inf
+        found += min(few, scale * (len(F) + len(G) - both))
+    return found

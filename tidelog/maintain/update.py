@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -62,7 +63,7 @@ class Context:
             raise Spent
         return True
 
-    def deletes(self, facts: int) -> None:
+    def deletes(self, facts: float) -> None:
         """A search that has changed nothing so far has found this many facts to delete; `Spent` if
         they are too many."""
         if facts > self.most:
@@ -174,6 +175,23 @@ class Update(Context):
         if self.only_deletes:
             return self.engine.none()
         return self.engine.collect(self.inserted, stratum.relations)
+
+    @contextmanager
+    def anew(self, stratum: Stratum) -> Iterator[None]:
+        """The stratum is derived from scratch in the block, which begins with I having only its
+        explicit facts. What that deletes and inserts is counted as `apply`."""
+        D = self.explicit_deleted(stratum)
+        # Facts outside I have joins look at the set of every fact.
+        lost = self.engine.save(D)
+        self.X -= D
+        del D
+        try:
+            taken = self.engine.take(stratum.relations)
+            yield
+            self.note("apply")
+            self.net(*self.engine.compare(taken))
+        finally:
+            self.X |= self.engine.hold(lost)
 
     def net(self, D: FactSet, A: FactSet) -> None:
         """The stratum is done: these of its facts were deleted and inserted."""

@@ -33,7 +33,7 @@ from tidelog.rdf.reasoning import (
     insert,
 )
 from tidelog.rdf.same_as import LiteralValues, NetChange, SameAsIndex
-from tidelog.rdf.triple_columns import Columns, Gathered, coded, codes_in, groups
+from tidelog.rdf.triple_columns import Codes, Columns, Gathered, coded, codes_in, groups
 from tidelog.rdf.vocabulary import CLASSES, PREDICATES, SAME, TYPE
 from tidelog.session.database import Database
 from tidelog.transaction.delta import Delta
@@ -248,15 +248,22 @@ class CompiledReasoner(Reasoner):
             found = Gathered()
             found.add(axioms.inserted)
             for relation in delta.counts:
-                triples = self._triples(relation, delta.added(relation))
-                found.add([t for t in triples if not was_other(t)] if relation in new else triples)
+                if relation in new:
+                    rows: list[Any] = delta.added(relation)
+                    triples = (now.triple_of(relation, row) for row in rows)
+                    found.add([t for t in triples if t is not None and not was_other(t)])
+                else:
+                    found.pieces.append(
+                        self._codes(found.ids, relation, delta.table(relation, "+"))
+                    )
             return found.columns()
 
         def deleted() -> Columns:
             found = Gathered()
             found.add(axioms.deleted)
             for relation in delta.counts:
-                found.add(self._triples(relation, delta.removed(relation)))
+                table = delta.table(relation, "-")
+                found.pieces.append(self._codes(found.ids, relation, table))
             found.add(self._lost_in_move(delta, before))
             return found.columns()
 
@@ -282,13 +289,24 @@ class CompiledReasoner(Reasoner):
                 found.append(triple)
         return found
 
-    def _triples(self, relation: str, rows: Iterable[Any]) -> list[Triple]:
-        """The triples of facts; those of `other` only if no other relation holds them too."""
-        triple_of = self.compiled.triple_of
-        found = [triple for row in rows if (triple := triple_of(relation, row)) is not None]
+    def _codes(self, ids: dict[str, int], relation: str, table: Table) -> Codes:
+        """The triples of facts, as rows of codes of a shared dictionary; those of `other` only if
+        no other relation holds them too."""
+
+        def constant(word: str) -> Codes:
+            return np.full(table.size, ids.setdefault(word, len(ids)), dtype=np.int64)
+
+        compiled = self.compiled
         if relation == OTHER:
-            return [t for t in found if self.relation_of(t[1], t[2]) == OTHER]
-        return found
+            others = Columns.of_table(table)
+            return coded(ids, others.where(self._only_in_other(others)))
+        if relation in compiled.classes:
+            (s,) = (codes_in(ids, column) for column in table.columns)
+            return np.column_stack([s, constant(TYPE), constant(compiled.classes[relation])])
+        if relation in compiled.properties:
+            s, o = (codes_in(ids, column) for column in table.columns)
+            return np.column_stack([s, constant(compiled.properties[relation]), o])
+        return np.empty((0, 3), dtype=np.int64)  # its facts are not triples
 
     def columns(self) -> Columns:
         return self._all_columns(self.table)
@@ -303,24 +321,12 @@ class CompiledReasoner(Reasoner):
 
     def _all_columns(self, table: Callable[[str], Table]) -> Columns:
         """The facts of all relations as triples, and the axioms."""
-        ids: dict[str, int] = {}
-        pieces = [coded(ids, Columns.of(self.axioms))]
-        compiled, schema = self.compiled, self.database.schema
-        for relation, term in (*compiled.classes.items(), *compiled.properties.items()):
-            if relation in schema:
-                found = table(relation)
-                columns = [codes_in(ids, column) for column in found.columns]
-                fixed = np.full(found.size, ids.setdefault(TYPE, len(ids)), dtype=np.int64)
-                of = np.full(found.size, ids.setdefault(term, len(ids)), dtype=np.int64)
-                if len(columns) == 1:
-                    pieces.append(np.column_stack([columns[0], fixed, of]))
-                else:
-                    pieces.append(np.column_stack([columns[0], of, columns[1]]))
-        others = Columns.of_table(table(OTHER))
-        pieces.append(coded(ids, others.where(self._only_in_other(others))))
-        rows = np.concatenate(pieces)
-        s, p, o = (np.ascontiguousarray(rows[:, c]) for c in range(3))
-        return Columns(s, p, o, list(ids))
+        found = Gathered()
+        found.add(self.axioms)
+        for relation in (*self.compiled.classes, *self.compiled.properties, OTHER):
+            if relation in self.database.schema:
+                found.pieces.append(self._codes(found.ids, relation, table(relation)))
+        return found.columns()
 
     def _only_in_other(self, others: Columns) -> NDArray[np.bool_]:
         """Which rows no other relation holds; equal classes and properties have some in both."""

@@ -215,10 +215,6 @@ def fill(pattern: Pattern, row: Sequence[Any]) -> Triple:
 
 def _graph_delta(delta: Delta) -> GraphDelta:
     def side(op: Op) -> Callable[[], Columns]:
-        def rows() -> Columns:
-            found = delta.added("triple") if op == "+" else delta.removed("triple")
-            return Columns.of(cast("list[Triple]", found))
-
-        return rows
+        return lambda: Columns.of_table(delta.table("triple", op))
 
     return GraphDelta(side("+"), side("-"))

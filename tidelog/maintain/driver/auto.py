@@ -35,7 +35,7 @@ BULK = 500  # changed facts from which closures may become modules
 LONGER = 4  # times as many plans may be put off where a change is large
 LARGE = 4_000  # facts of a stratum: up to here, following a change is always quick
 SAMPLE = 256  # facts of a relation that tell how many lose all derivations
-PART = 8  # one in so many of a stratum's facts may be deleted before recomputing is quicker
+PART = 16  # one in so many of a stratum's facts may be deleted before recomputing is quicker
 CHECKED = 4  # one in so many may lose a derivation and have others
 TINY = 500  # facts read and derived: up to here, plans for following deletions are put off
 
