@@ -59,8 +59,8 @@ class Ticking:
     """Each look at the clock takes so many seconds."""
 
     def __init__(self, step: float) -> None:
-        self._now, self._step = time.perf_counter(), step
+        self._now, self._step = 0.0, step
 
     def perf_counter(self) -> float:
-        self._now += self._step
+        self._now = self._now + self._step if self._now else time.perf_counter()
         return self._now

@@ -292,9 +292,19 @@ def test_changes_without_an_end(clock: Clock) -> None:
     assert list(db["q"]) == [(1,)]
 
 
-def run(arguments: list[str], stdin: int, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tidelog", "run", *arguments]
-    return subprocess.run(command, stdin=stdin, capture_output=True, text=True, cwd=folder)
+ROOT = Path(__file__).parents[2]
+
+
+def run(
+    late: tuple[str, str], arguments: list[str], stdin: int, folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """The command, with all its time passing where this function is called."""
+    command = [sys.executable, "-m", "tests.cli.interrupting", "late", *late, "1", "run"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [*command, *arguments], stdin=stdin, capture_output=True, text=True, cwd=folder,
+        env=environment,
+    )  # fmt: skip
 
 
 def test_a_standard_input_that_stays_open(tmp_path: Path) -> None:
@@ -302,7 +312,8 @@ def test_a_standard_input_that_stays_open(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     try:
         os.write(writing, b"1\n")
-        found = run(["q.dl", "--max-seconds", "0.2", "-D", "out"], reading, tmp_path)
+        late = ("tidelog.formats.fact_files", "read_bytes")
+        found = run(late, ["q.dl", "--max-seconds", "0.2", "-D", "out"], reading, tmp_path)
     finally:
         os.close(reading)
         os.close(writing)
@@ -319,7 +330,7 @@ def test_a_check_that_takes_too_long(tmp_path: Path) -> None:
     )
     (tmp_path / "p.dl").write_text(f"{CALLS}\n.output p\n")
     arguments = ["p.dl", "--check", "--functors", "f.py", "--max-seconds", "0.5", "-D", "-"]
-    found = run(arguments, subprocess.DEVNULL, tmp_path)
+    found = run(("tidelog.cli.run", "_check"), arguments, subprocess.DEVNULL, tmp_path)
     assert (found.returncode, found.stdout) == (2, "")
     assert found.stderr == (
         "error: stopped at more than 0.5 seconds\n    a larger limit is set by --max-seconds\n"
