@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.clock import Clock
 from tests.spark import quick
 
 # How long an example takes says more of what else the machine does than of the code.
@@ -75,6 +76,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False  # the number of tests does not tell how long they take
     return Scheduling(config, log)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Time for limits, and the memory that they see."""
+    return Clock(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

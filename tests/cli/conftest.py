@@ -6,7 +6,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,10 +75,15 @@ def cli(
     return run
 
 
-def process(*arguments: str, stdin: bytes = b"") -> Result:
+def ticking(step: float) -> list[str]:
+    """The command, where each look of the limits at the clock takes so many seconds."""
+    return [sys.executable, "-m", "tests.cli.ticking", str(step)]
+
+
+def process(*arguments: str, stdin: bytes = b"", command: Sequence[str] = COMMAND) -> Result:
     """The same in a process of its own."""
     done = subprocess.run(
-        [*COMMAND, *arguments], input=stdin, capture_output=True, timeout=120, check=False
+        [*command, *arguments], input=stdin, capture_output=True, timeout=120, check=False
     )
     return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 

@@ -1,4 +1,5 @@
-"""`tidelog`, with a Ctrl-C at a chosen point: when a function is called for the nth time.
+"""`tidelog`, with a Ctrl-C at a chosen point, when a function is called for the nth time, or with
+all the time of the limits passing there.
 
 python -m tests.cli.interrupting HOW MODULE NAME N ARGUMENTS …
 """
@@ -13,6 +14,9 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+import pytest
+
+from tests.clock import Clock
 from tidelog.__main__ import main
 
 
@@ -51,7 +55,8 @@ def interrupt(how: str, module: str, name: str, nth: int) -> None:
     *path, last = name.split(".")
     home = reduce(getattr, path, importlib.import_module(module))
     function = getattr(home, last)
-    before, after = WAYS[how]
+    patch = pytest.MonkeyPatch()
+    before, after = (Clock(patch).late, nothing) if how == "late" else WAYS[how]
     calls = 0
 
     def called(*given: Any, **named: Any) -> Any:
@@ -64,7 +69,7 @@ def interrupt(how: str, module: str, name: str, nth: int) -> None:
             after()
         return result
 
-    setattr(home, last, called)
+    patch.setattr(home, last, called)
 
 
 if __name__ == "__main__":

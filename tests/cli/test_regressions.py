@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 import tidelog as tl
+from tests.clock import Clock
 from tidelog.cli import main
 
 
-def test_questions_keep_the_limits() -> None:
+def test_questions_keep_the_limits(clock: Clock) -> None:
     slow = tl.Database("a(1).", limits=tl.Limits(max_seconds=0.5))
+    clock.late()
     with pytest.raises(tl.LimitError, match=r"more than 0\.5 seconds"):
         slow.query("x = range(0, 9223372036854775807), x < 0")
     small = tl.Database("a(1).", limits=tl.Limits(max_facts=1000))

@@ -267,6 +267,14 @@ class Prompt:
     def type(self, text: str) -> None:
         os.write(self.ours, text.encode())
 
+    def press(self, key: str, wanted: str) -> None:
+        """Press a key until what is wanted shows: Python sees Ctrl-C once it waits for a key."""
+        shown = ""
+        while wanted not in shown:
+            self.type(key)
+            while wanted not in shown and select.select([self.ours], [], [], 1)[0]:
+                shown += os.read(self.ours, 10_000).decode()
+
     def until(self, wanted: str, seconds: float = 60) -> str:
         shown, end = "", time.monotonic() + seconds
         while wanted not in shown:
@@ -323,9 +331,7 @@ def test_ctrl_c_and_ctrl_d_at_the_prompt(folder: Path) -> None:
         session.until("\n> ")
         session.type("+edge(4,\n")
         session.until("  ")
-        time.sleep(0.5)  # Python sees Ctrl-C once it waits for a key, shortly after the prompt
-        session.type("\x03")
-        session.until("interrupted\r\n> ")
+        session.press("\x03", "interrupted\r\n> ")
         session.type(":pending\n")
         assert "\n+edge(3, 4).\n> " in session.until(").\r\n> ")
         session.type("\x04")

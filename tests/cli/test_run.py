@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli, names
+from tests.clock import Clock
+from tidelog.control.limits import Watch
 from tidelog.oracle import evaluate
 
 PATHS = "1\t2\n1\t3\n2\t3\n"
@@ -274,7 +276,8 @@ def test_a_limit_on_facts(cli: Cli, folder: Path) -> None:
     assert names(folder) == before
 
 
-def test_a_limit_on_seconds(cli: Cli, folder: Path) -> None:
+def test_a_limit_on_seconds(cli: Cli, folder: Path, clock: Clock) -> None:
+    clock.late_in("n")
     before = names(folder)
     code, out, err = cli("run", "endless.dl", "--max-seconds", "0.3")
     assert (code, out) == (2, "")
@@ -285,7 +288,8 @@ def test_a_limit_on_seconds(cli: Cli, folder: Path) -> None:
     assert names(folder) == before
 
 
-def test_a_limit_on_memory(cli: Cli) -> None:
+def test_a_limit_on_memory(cli: Cli, clock: Clock) -> None:
+    clock.late_at(Watch, "stratum")
     code, out, err = cli("run", "endless.dl", "--max-memory", "1M")
     assert (code, out) == (2, "")
     assert "error: stopped at more than 1 MiB of memory, in round 1 of n" in err

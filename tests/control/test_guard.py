@@ -10,14 +10,17 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.clock import Clock
 from tidelog import Database
 from tidelog.control.limits import Limits, guarded, poll
+from tidelog.formats import fact_files, fact_formats, json_facts, quoted_fields
 from tidelog.program.diagnostics import LimitError
 
 CALLS = ".functor spin(x: number): number\np(@spin(x)) :- q(x).\nq(1)."
@@ -25,9 +28,19 @@ SECONDS = Limits(max_seconds=0.2)
 STOPPED = "error: stopped at more than 0.2 seconds\n    a larger limit is set by --max-seconds\n"
 
 
-def spin(x: int) -> int:
-    while True:
-        pass
+Functor = Callable[[int], int]
+
+
+@pytest.fixture
+def spin(clock: Clock) -> Functor:
+    """A functor that never returns; all the time for the limits passes in it."""
+
+    def spin(x: int) -> int:
+        clock.late()
+        while True:
+            pass
+
+    return spin
 
 
 def in_thread(work: Callable[[], Any]) -> BaseException | None:
@@ -55,6 +68,12 @@ def endless_view(path: Path, select: str) -> None:
     database.close()
 
 
+def late(clock: Clock) -> Iterator[tuple[int]]:
+    """A first row, with which all the time passes."""
+    clock.late()
+    yield (0,)
+
+
 SQLITE = '.decl q(x: number)\n.input q(IO=sqlite, filename="q.sqlite")\n.output q\n'
 
 
@@ -67,19 +86,19 @@ def spin_error(where: str = "<program>") -> str:
     )
 
 
-def test_a_functor_that_never_returns() -> None:
+def test_a_functor_that_never_returns(spin: Functor) -> None:
     with pytest.raises(LimitError) as stopped:
         Database(CALLS, functors={"spin": spin}, limits=SECONDS)
     assert str(stopped.value) == spin_error()
 
 
-def test_a_functor_that_never_returns_off_the_main_thread() -> None:
+def test_a_functor_that_never_returns_off_the_main_thread(spin: Functor) -> None:
     error = in_thread(lambda: Database(CALLS, functors={"spin": spin}, limits=SECONDS))
     assert isinstance(error, LimitError)
     assert str(error) == spin_error()
 
 
-def test_a_functor_that_catches_exceptions() -> None:
+def test_a_functor_that_catches_exceptions(spin: Functor) -> None:
     def stubborn(x: int) -> int:
         while True:
             try:
@@ -91,7 +110,7 @@ def test_a_functor_that_catches_exceptions() -> None:
         Database(CALLS, functors={"spin": stubborn}, limits=SECONDS)
 
 
-def test_where_sigalrm_is_in_use() -> None:
+def test_where_sigalrm_is_in_use(spin: Functor) -> None:
     """The program's own handler stays, and a watchdog thread does the work."""
 
     def own(number: int, frame: object) -> None: ...
@@ -105,7 +124,7 @@ def test_where_sigalrm_is_in_use() -> None:
         signal.signal(signal.SIGALRM, before)
 
 
-def test_a_commit_that_is_stopped_in_a_functor_is_rolled_back() -> None:
+def test_a_commit_that_is_stopped_in_a_functor_is_rolled_back(spin: Functor) -> None:
     def slow(x: int) -> int:
         return spin(x) if x == 2 else x
 
@@ -120,16 +139,18 @@ def test_a_commit_that_is_stopped_in_a_functor_is_rolled_back() -> None:
     assert list(db["p"]) == [(1,), (3,)]
 
 
-def test_a_query_that_is_stopped_in_a_functor() -> None:
+def test_a_query_that_is_stopped_in_a_functor(clock: Clock, spin: Functor) -> None:
     text = ".functor spin(x: number): number\nq(1)."
     db = Database(text, functors={"spin": spin}, limits=SECONDS)
     with pytest.raises(LimitError, match="functor spin was running"):
         db.query("q(x), y = @spin(x)")
+    clock.early()
     assert db.query("q(x)") == [(1,)]
 
 
 @pytest.mark.parametrize("off_main", [False, True])
-def test_a_view_that_yields_rows_for_ever(tmp_path: Path, off_main: bool) -> None:
+def test_a_view_that_yields_rows_for_ever(tmp_path: Path, clock: Clock, off_main: bool) -> None:
+    clock.late_at(fact_formats, "read_sqlite")
     endless_view(tmp_path / "q.sqlite", "")
     error: BaseException | None = None
     if off_main:
@@ -143,7 +164,8 @@ def test_a_view_that_yields_rows_for_ever(tmp_path: Path, off_main: bool) -> Non
 
 
 @pytest.mark.parametrize("off_main", [False, True])
-def test_a_view_that_yields_no_row_for_ever(tmp_path: Path, off_main: bool) -> None:
+def test_a_view_that_yields_no_row_for_ever(tmp_path: Path, clock: Clock, off_main: bool) -> None:
+    clock.late_at(fact_formats, "read_sqlite")
     endless_view(tmp_path / "q.sqlite", "WHERE x < 0")
     error: BaseException | None = None
     if off_main:
@@ -169,32 +191,29 @@ def collecting() -> Iterator[None]:
     gc.callbacks.remove(callback)
 
 
-ENDLESS = pytest.mark.parametrize("source", ["view", "iterator"])
-
-
-def endless(source: str, folder: Path) -> Callable[[], Any]:
+@pytest.fixture(params=["view", "iterator"])
+def endless(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> Callable[[], Any]:
     """Make a database from a source whose rows are built in C, and do not end."""
-    endless_view(folder / "q.sqlite", "")
-    if source == "view":
-        return lambda: Database(SQLITE, folder, limits=SECONDS)
-    rows = zip(itertools.count(), strict=True)
+    if request.param == "view":
+        endless_view(tmp_path / "q.sqlite", "")
+        clock.late_at(fact_formats, "read_sqlite")
+        return lambda: Database(SQLITE, tmp_path, limits=SECONDS)
+    rows = itertools.chain(late(clock), zip(itertools.count(), strict=True))
     return lambda: Database(".decl q(x: number)", {"q": rows}, limits=SECONDS)
 
 
-@ENDLESS
 @pytest.mark.usefixtures("collecting")
 @pytest.mark.filterwarnings("error")  # where an exception is dropped, pytest warns
-def test_a_stop_in_a_callback_of_the_garbage_collector(tmp_path: Path, source: str) -> None:
+def test_a_stop_in_a_callback_of_the_garbage_collector(endless: Callable[[], Any]) -> None:
     with pytest.raises(LimitError, match="stopped at more than"):
-        endless(source, tmp_path)()
+        endless()
 
 
-@ENDLESS
 @pytest.mark.usefixtures("collecting")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_stop_that_was_dropped(tmp_path: Path, source: str) -> None:
+def test_a_stop_that_was_dropped(endless: Callable[[], Any]) -> None:
     """A thread cannot see where its exception arrives; the loop raises the stop again."""
-    error = in_thread(endless(source, tmp_path))
+    error = in_thread(endless)
     assert isinstance(error, LimitError)
     assert str(error).startswith(STOPPED)
 
@@ -232,7 +251,9 @@ def test_max_facts_and_a_text_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("parameters", ["", "(rfc4180=true)", '(IO=jsonfile, filename="q.facts")'])
-def test_max_memory_while_a_file_is_read(tmp_path: Path, parameters: str) -> None:
+def test_max_memory_while_a_file_is_read(tmp_path: Path, clock: Clock, parameters: str) -> None:
+    for reader in (fact_files, quoted_fields, json_facts):
+        clock.late_at(reader, "read_bytes")
     many_rows(tmp_path / "q.facts")
     if "json" in parameters:
         rows = ",".join(f"[{n}]" for n in range(300_000))
@@ -245,7 +266,7 @@ def test_max_memory_while_a_file_is_read(tmp_path: Path, parameters: str) -> Non
     assert "`q`" in last
 
 
-def test_iterators_without_an_end() -> None:
+def test_iterators_without_an_end(clock: Clock) -> None:
     def rows() -> Iterator[tuple[int]]:
         return ((n,) for n in itertools.count())
 
@@ -255,25 +276,35 @@ def test_iterators_without_an_end() -> None:
         "error: stopped at more than 1,000 facts\n    a larger limit is set by --max-facts\n"
         "    the facts of `q` were read"
     )
-    same = ((1,) for _ in itertools.count())
+    same = itertools.chain(late(clock), ((1,) for _ in itertools.count()))
     with pytest.raises(LimitError) as stopped:
         Database(".decl q(x: number)", {"q": same}, limits=SECONDS)
     assert str(stopped.value) == f"{STOPPED}    the facts of `q` were read"
 
 
-def test_changes_without_an_end() -> None:
+def test_changes_without_an_end(clock: Clock) -> None:
     db = Database("q(1).")
     tx = db.transaction(limits=SECONDS)
     with pytest.raises(LimitError) as stopped:
-        tx.insert("q", ((1,) for _ in itertools.count()))
+        tx.insert("q", itertools.chain(late(clock), ((1,) for _ in itertools.count())))
     assert str(stopped.value) == f"{STOPPED}    the changes of `q` were read"
     tx.rollback()
     assert list(db["q"]) == [(1,)]
 
 
-def run(arguments: list[str], stdin: int, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tidelog", "run", *arguments]
-    return subprocess.run(command, stdin=stdin, capture_output=True, text=True, cwd=folder)
+ROOT = Path(__file__).parents[2]
+
+
+def run(
+    late: tuple[str, str], arguments: list[str], stdin: int, folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """The command, with all its time passing where this function is called."""
+    command = [sys.executable, "-m", "tests.cli.interrupting", "late", *late, "1", "run"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [*command, *arguments], stdin=stdin, capture_output=True, text=True, cwd=folder,
+        env=environment,
+    )  # fmt: skip
 
 
 def test_a_standard_input_that_stays_open(tmp_path: Path) -> None:
@@ -281,7 +312,8 @@ def test_a_standard_input_that_stays_open(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     try:
         os.write(writing, b"1\n")
-        found = run(["q.dl", "--max-seconds", "0.2", "-D", "out"], reading, tmp_path)
+        late = ("tidelog.formats.fact_files", "read_bytes")
+        found = run(late, ["q.dl", "--max-seconds", "0.2", "-D", "out"], reading, tmp_path)
     finally:
         os.close(reading)
         os.close(writing)
@@ -298,7 +330,7 @@ def test_a_check_that_takes_too_long(tmp_path: Path) -> None:
     )
     (tmp_path / "p.dl").write_text(f"{CALLS}\n.output p\n")
     arguments = ["p.dl", "--check", "--functors", "f.py", "--max-seconds", "0.5", "-D", "-"]
-    found = run(arguments, subprocess.DEVNULL, tmp_path)
+    found = run(("tidelog.cli.run", "_check"), arguments, subprocess.DEVNULL, tmp_path)
     assert (found.returncode, found.stdout) == (2, "")
     assert found.stderr == (
         "error: stopped at more than 0.5 seconds\n    a larger limit is set by --max-seconds\n"
@@ -358,14 +390,14 @@ def test_an_alarm_in_the_midst_of_a_check() -> None:
         raise LimitError("error: stopped")
 
     with pytest.raises(LimitError, match=r"^error: stopped$"), guarded(check):
-        spin(1)
+        time.sleep(60)  # to the next alarm
 
 
 def test_a_stop_of_an_outer_block_in_the_midst_of_a_check() -> None:
     """It ends the outer block, and is not taken for what the inner check found."""
 
     def inner() -> None:
-        spin(1)
+        time.sleep(60)  # to the next alarm
 
     def outer() -> None:
         raise LimitError("error: outer")

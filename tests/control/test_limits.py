@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.clock import Clock
 from tests.local.reference import call, constant, declare, facts_of, number, put
 from tests.local.test_growth import closure
 from tidelog import Database
@@ -39,7 +40,8 @@ def test_max_facts_counts_the_programs_facts() -> None:
     assert Database(text, facts=facts, limits=Limits(max_facts=1000)).size("q") == 500
 
 
-def test_max_seconds() -> None:
+def test_max_seconds(clock: Clock) -> None:
+    clock.late_in("n")
     with pytest.raises(LimitError) as stopped:
         Database(ENDLESS, limits=Limits(max_seconds=0.2))
     lines = str(stopped.value).splitlines()
@@ -48,22 +50,25 @@ def test_max_seconds() -> None:
     assert lines[1:] == ["    n(x + 1) :- n(x).", "    a larger limit is set by --max-seconds"]
 
 
-def test_max_seconds_within_one_round() -> None:
+def test_max_seconds_within_one_round(clock: Clock) -> None:
     """A product of a billion: the clock is looked at while one rule runs."""
+    clock.late_in("p")
     text = "p(x, y) :- a(x), a(y), a(z), a(u), x + y + z + u < 0."
     with pytest.raises(LimitError, match=r"more than 0.3 seconds, in round 1 of p, in the rule"):
         Database(text, facts={"a": [(n,) for n in range(1000)]}, limits=Limits(max_seconds=0.3))
 
 
-def test_max_seconds_within_aggregates() -> None:
+def test_max_seconds_within_aggregates(clock: Clock) -> None:
     """Adding up is work too: the clock is looked at between two groups."""
+    clock.late_in("p")
     text = "p(x) :- a(x, k), s = sum z : { b(z, k) }, s < x."
     rows = np.stack([np.arange(100_000), np.zeros(100_000, dtype=np.int64)], axis=1)
     with pytest.raises(LimitError, match=r"more than 1 second, in round 1 of p"):
         Database(text, facts={"a": rows, "b": rows}, limits=Limits(max_seconds=1))
 
 
-def test_max_memory() -> None:
+def test_max_memory(clock: Clock) -> None:
+    clock.late_in("n")
     with pytest.raises(LimitError) as stopped:
         Database(ENDLESS, limits=Limits(max_memory=1 << 20))
     assert str(stopped.value).endswith(
@@ -188,8 +193,9 @@ def test_an_interrupted_functor_is_asked_again(monkeypatch: pytest.MonkeyPatch) 
     assert db.query('s(x), y = cat(x, "!")') == [("1", "1!"), ("2", "2!"), ("3", "3!")]
 
 
-def test_a_query_that_does_not_end_is_called_a_query() -> None:
+def test_a_query_that_does_not_end_is_called_a_query(clock: Clock) -> None:
     db = Database("s(1).", limits=Limits(max_seconds=0.2))
+    clock.late()
     for demand in (False, True):
         with pytest.raises(LimitError) as stopped:
             db.query("s(a), x = range(0, 100000), y = range(0, 100000), x + y < 0", demand=demand)

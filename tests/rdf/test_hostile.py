@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clock import Clock
 from tidelog.control.limits import Limits
 from tidelog.program.diagnostics import LimitError, TidelogError
 from tidelog.rdf.graph import Graph
@@ -217,11 +218,12 @@ def test_invalid_options_are_rejected() -> None:
 class Endless(io.BytesIO):
     """The same lines again and again."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, clock: Clock) -> None:
         super().__init__()
-        self.text = text.encode() * 100
+        self.text, self.clock = text.encode() * 100, clock
 
     def read(self, size: int | None = -1, /) -> bytes:
+        self.clock.late()
         return self.text
 
 
@@ -233,16 +235,16 @@ class Endless(io.BytesIO):
     ],
 )
 @pytest.mark.parametrize("form", ["ntriples", "turtle", "nquads", "rdfxml", "jsonld"])
-def test_sources_without_an_end(form: str, limits: Limits, message: str) -> None:
-    source = Endless("<a:s> <a:p> <a:o> .\n")
+def test_sources_without_an_end(clock: Clock, form: str, limits: Limits, message: str) -> None:
+    source = Endless("<a:s> <a:p> <a:o> .\n", clock)
     with pytest.raises(LimitError) as stopped:
         Graph("none", data=[source], format=form, limits=limits)
     assert message in str(stopped.value)
     assert str(stopped.value).endswith("<stdin> was read")
 
 
-def test_a_transaction_without_an_end() -> None:
+def test_a_transaction_without_an_end(clock: Clock) -> None:
     graph = Graph("none", limits=Limits(max_seconds=0.2))
     with pytest.raises(LimitError, match=r"<stdin> was read$"), graph.transaction() as tx:
-        tx.load(Endless("<a:s> <a:p> <a:o> .\n"), format="ntriples")
+        tx.load(Endless("<a:s> <a:p> <a:o> .\n", clock), format="ntriples")
     assert len(graph) == 0

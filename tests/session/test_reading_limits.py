@@ -7,7 +7,6 @@ from __future__ import annotations
 import io
 import itertools
 import os
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.clock import Clock
 from tidelog import Commit, Database, FactChange
 from tidelog.changes import NAMES
 from tidelog.changes import arrivals as arriving
@@ -95,7 +95,7 @@ def test_batches_without_an_end() -> None:
     assert db.size("q") == 0
 
 
-def test_changes_one_by_one_without_an_end() -> None:
+def test_changes_one_by_one_without_an_end(clock: Clock) -> None:
     db = Database(PROGRAM, limits=LIMITS)
     with pytest.raises(LimitError) as stopped:
         db.apply(insertions())
@@ -103,10 +103,15 @@ def test_changes_one_by_one_without_an_end() -> None:
     with pytest.raises(LimitError, match="more than 1,000 facts"), db.transaction() as tx:
         for change in insertions():
             tx.change(change)
-    same = (FactChange("-", "q", (1,)) for _ in itertools.count())
+
+    def same() -> Iterator[FactChange]:
+        clock.late()
+        while True:
+            yield FactChange("-", "q", (1,))
+
     db = Database(PROGRAM, limits=Limits(max_seconds=0.2))
     with pytest.raises(LimitError) as stopped:
-        db.apply(same)
+        db.apply(same())
     assert str(stopped.value) == f"{SECONDS}the changes were read"
     assert db.size("q") == 0
 
@@ -123,7 +128,7 @@ def test_an_update_without_an_end(policy: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["q.changes", "q.csv", "q.jsonl"])
-def test_a_file_that_takes_too_long(name: str, tmp_path: Path) -> None:
+def test_a_file_that_takes_too_long(name: str, clock: Clock, tmp_path: Path) -> None:
     path, rows = tmp_path / name, range(100_000)
     if name == "q.csv":
         path.write_text("op,x\n" + "".join(f"+,{n}\n" for n in rows))
@@ -132,6 +137,7 @@ def test_a_file_that_takes_too_long(name: str, tmp_path: Path) -> None:
     else:
         path.write_text("".join(f"+q({n}).\n" for n in rows))
     db = Database(PROGRAM)
+    clock.late_at(arriving, "open_input")
     with pytest.raises(LimitError) as stopped:
         db.stream(path, limits=Limits(max_seconds=0.2)).run()
     assert str(stopped.value) == f"{SECONDS}update 1 was read from {path}"
@@ -159,22 +165,27 @@ def test_changes_of_one_fact_count_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert db.size("q") == 7
 
 
-def test_waiting_for_a_source_is_no_work() -> None:
+def test_waiting_for_a_source_is_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
+    wait, now, left = Arrivals.wait, time.perf_counter(), iter(range(4))
 
-    def write() -> None:
-        for n in range(4):
-            time.sleep(0.2)
+    def waited(self: Arrivals, timeout: float | None = None) -> None:
+        """The next line comes after a long time."""
+        nonlocal now
+        now += 1000
+        if (n := next(left, None)) is not None:
             os.write(writing, b"+q(%d).\n" % n)
-        os.close(writing)
+        else:
+            os.close(writing)
+        wait(self, timeout)
 
-    thread = threading.Thread(target=write)
-    thread.start()
+    monkeypatch.setattr(arriving, "perf_counter", lambda: now)
+    monkeypatch.setattr(Arrivals, "wait", waited)
     db = Database(PROGRAM)
     with open(reading, "rb") as stream:
-        (done,) = db.stream(stream, limits=Limits(max_seconds=0.6))
-    thread.join()
+        (done,) = db.stream(stream, limits=Limits(max_seconds=500))
     assert done.delta.counts["p"] == (4, 0)
+    assert next(left, None) is None
 
 
 def test_reading_counts_for_the_update(monkeypatch: pytest.MonkeyPatch) -> None:

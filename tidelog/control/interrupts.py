@@ -10,12 +10,19 @@ import sys
 _dropped = False
 
 
+class Stop(BaseException):
+    """Ends a block whose limits are exceeded; not an Exception, so that few handlers catch it."""
+
+
 def remember(unraisable: sys.UnraisableHookArgs) -> None:
-    """An unraisable hook: record a Ctrl-C inside a callback or a finalizer for later."""
+    """An unraisable hook: record a Ctrl-C inside a callback or a finalizer for later.
+
+    A block raises its `Stop` again itself.
+    """
     global _dropped
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         _dropped = True
-    else:
+    elif not issubclass(unraisable.exc_type, Stop):
         sys.__unraisablehook__(unraisable)
 
 

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 from tidelog.control import interrupts as interrupt_signals
+from tidelog.control.interrupts import Stop
 from tidelog.program.diagnostics import LimitError, TidelogError, limit_error, plural
 from tidelog.program.rules import Rule, Stratum
 
@@ -137,7 +139,8 @@ class Interrupts:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.presses += 1
-        if self._at_once or (self.noted and not self._whole):
+        raised = self._at_once or (self.noted and not self._whole)
+        if raised and not _drops_exceptions(frame):
             self._at_once = False  # the handler may hold the next one back again
             raise KeyboardInterrupt
         self.noted = True
@@ -180,15 +183,12 @@ def waiting() -> Iterator[None]:
         block._at_once = True
         block.check()  # a Ctrl-C may have been noted just before
         yield
+        block.check()  # or where it could not be raised
     finally:
         block._at_once = False
 
 
 _guards: list[_Guard] = []  # guards of running blocks, in all threads
-
-
-class _Stop(BaseException):
-    """Raised inside a guarded block; not an Exception, so that few handlers catch it."""
 
 
 # Chosen, not measured.
@@ -214,6 +214,8 @@ def guarded(check: Callable[[], None]) -> Iterator[None]:
             yield
         finally:
             guard.finish()
+        if guard.error is not None:  # its stop was dropped
+            raise guard.error
     except BaseException as error:
         guard.done = True  # the stop may have hit the line above
         stop = guard.error or error
@@ -263,11 +265,15 @@ def _alarm_is_free() -> bool:
 
 
 def _drops_exceptions(frame: FrameType | None) -> bool:
-    """Whether this is a finalizer, a callback of a weak set as `abc` and `threading` have them, or
-    a callback of the garbage collector."""
+    """Whether this is a finalizer, a callback of a weak reference, which is given the dead
+    reference, or a callback of the garbage collector."""
     collecting = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
-        if frame.f_code.co_name in ("__del__", "_remove") or frame.f_code in collecting:
+        code = frame.f_code
+        if code.co_name == "__del__" or code in collecting:
+            return True
+        given = map(frame.f_locals.get, code.co_varnames[: code.co_argcount])
+        if any(isinstance(each, weakref.ref) and each() is None for each in given):
             return True
         frame = frame.f_back
     return False
@@ -320,7 +326,7 @@ class _Guard:
             self._checking = True
             try:
                 self._check()
-            except _Stop:
+            except Stop:
                 if self.error is None:  # the stop is not this guard's own
                     raise
             except BaseException as error:
@@ -333,9 +339,12 @@ class _Guard:
         return True
 
     def _alarm(self, number: int, frame: FrameType | None) -> None:
-        # The exception would be lost, and what drops it would not finish.
-        if not self.done and not _drops_exceptions(frame) and self._stops():
-            raise _Stop
+        if self.done or not self._stops():
+            return
+        if _drops_exceptions(frame):
+            self._stop_at = 0.0  # at the next alarm
+            return
+        raise Stop
 
     def poll(self, thread: int) -> None:
         """Raise a stop that is due, even if it was raised before and dropped."""
@@ -343,13 +352,13 @@ class _Guard:
             return
         self._stops()
         if self.error is not None:
-            raise _Stop
+            raise Stop
 
     def _watch(self) -> None:
         while not self._ended.wait(LOOK):
             with self._lock:
                 if not self._ended.is_set() and not self.done and self._stops():
-                    stop = ctypes.py_object(_Stop)
+                    stop = ctypes.py_object(Stop)
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._id), stop)
 
 
