@@ -386,8 +386,8 @@ def chain_back(rels, env, readings, s, state, frame, t):
 
 @njit
 def settle(rels, env, readings, s, state):
-    """The stack and the queue are empty: facts that were met and are not proved are disproved.
-    False if none is left."""
+    """The stack is empty: facts that were met and are not proved are disproved. False if none is
+    left."""
     at = S_LISTS + 3 * MET
     facts = i64(s[at])
     while s[S_ROOT] < s[at + 2]:
@@ -452,6 +452,8 @@ def advance(rels, env, readings, s, state, t):
     if s[at + 2] > 0:
         frame = i64(s[at] + 8 * F_WIDTH * (s[at + 2] - 1))
         return chain_back(rels, env, readings, s, state, frame, t)
+    if settle(rels, env, readings, s, state):
+        return DONE
     at = S_LISTS + 3 * QUEUE
     if s[S_QUEUE] < s[at + 2]:
         if s[S_ASKED] < s[at + 2]:
@@ -461,8 +463,6 @@ def advance(rels, env, readings, s, state, t):
         if not checked and not enter(rels, s, fact[0], fact[1], t):
             return PREPARE
         s[S_QUEUE] += 1
-        return DONE
-    if settle(rels, env, readings, s, state):
         return DONE
     if s[S_LOST] < s[S_LISTS + 3 * LOST + 2]:
         propagate(rels, env, readings, s, state)
