@@ -19,8 +19,7 @@ from bench.stepwise.matching import Fact, Facts, Rules
 class BackwardForward:
     """A materialisation from which explicit facts are deleted once.
 
-    >>> rules = Rules.read(".decl a(x: number) b(x: number) c(x: number) "
-    ...                    "c(x) :- a(x). c(x) :- b(x).")
+    >>> rules = Rules.read(".decl a(x: number) .decl b(x: number) c(x) :- a(x). c(x) :- b(x).")
     >>> run = BackwardForward(rules, [Fact("a", (1,)), Fact("b", (1,))])
     >>> run.delete([Fact("a", (1,))])
     >>> sorted(run.I), len(run.C)

@@ -129,6 +129,7 @@ ASKED = 1  # whether a rule without recursion derives it
 THROUGH = 2  # all instances are collected
 
 SOME = 4  # instances that are collected at first (docs/decisions/024-proofs-fact-by-fact.md)
+MANY = 64  # instances, after which one that is not older than its fact is tried as well
 UNPROVED = 1 << 60  # the rank of a fact that is being checked, or was checked in vain
 
 
@@ -279,6 +280,19 @@ def rank(rels, s, r, row):
 
 
 @njit
+def oldest(rels, s, frame):
+    """The highest rank of an instance that may have derived the fact on top of the stack at first;
+    with many or all of its instances at hand, of any that has facts not checked in vain."""
+    if frame[F_DONE] == THROUGH or frame[F_SKIP] >= MANY:
+        return np.int64(UNPROVED - 1)
+    r = frame[F_R]
+    row = frame[F_ROW]
+    if rels[r * R_WIDTH + R_AGE] != 0:
+        return 1 + np.int64(i32(rels[r * R_WIDTH + R_AGE])[row])
+    return 1 + row
+
+
+@njit
 def hardest(rels, s, instance):
     """The instance's rank, which is the highest of its facts', and which of those that are not
     checked has the highest; -1 if all are checked."""
@@ -299,7 +313,7 @@ def hardest(rels, s, instance):
 
 
 @njit
-def try_next(rels, s, frame, last, t):
+def try_next(rels, s, frame, most, t):
     """Prove the fact by an instance whose facts hold, or check a fact of the best instance that has
     one not checked. NOTHING if all instances collected so far have a fact checked in vain, and
     there may be others, or if there is no instance left."""
@@ -324,7 +338,7 @@ def try_next(rels, s, frame, last, t):
         if highest < lowest:
             best, which, lowest = i, unseen, highest
         i += 1
-    if best < 0 or (lowest == UNPROVED and not last):
+    if best < 0 or lowest > most:
         return NOTHING
     instance = i64(s[at] + 8 * width * best)
     entered = enter(rels, s, instance[2 * which], instance[2 * which + 1], t)
@@ -365,7 +379,7 @@ def chain_back(rels, env, readings, s, state, frame, t):
             touch(rels, s, r, row)
             begin(rels, env, readings, s, state, DIRECT, r)
         return DONE
-    tried = try_next(rels, s, frame, False, t)
+    tried = try_next(rels, s, frame, oldest(rels, s, frame), t)
     if tried != NOTHING:
         return tried
     if frame[F_DONE] != THROUGH:
@@ -377,7 +391,7 @@ def chain_back(rels, env, readings, s, state, frame, t):
     elif frame[F_SKIP] > 0 and s[S_LISTS + 3 * PENDING + 2] > 0:
         saturate(rels, env, readings, s, state)
     else:
-        tried = try_next(rels, s, frame, True, t)
+        tried = try_next(rels, s, frame, UNPROVED, t)
         if tried != NOTHING:
             return tried
         leave(s, frame)
