@@ -82,6 +82,7 @@ Q_WIDTH = 10
 # The state of a search.
 S_PHASE = 0  # the reading under way, or IDLE
 S_R = 1  # the relation of the facts that it is for, which are in TOUCHED
+S_VAIN = 2  # 1: facts that have instances were checked in vain, and are not settled yet
 S_RAN = 3  # 1: what it has found is not taken over yet
 S_SEES = 4  # the reading whose views are set
 S_WORK = 5  # left before Python looks at the clock
@@ -394,6 +395,8 @@ def chain_back(rels, env, readings, s, state, frame, t):
         tried = try_next(rels, s, frame, UNPROVED, t)
         if tried != NOTHING:
             return tried
+        if frame[F_SKIP] > 0:
+            s[S_VAIN] = 1
         leave(s, frame)
     return DONE
 
@@ -409,7 +412,7 @@ def settle(rels, env, readings, s, state):
         row = facts[2 * s[S_ROOT] + 1]
         mask = u16(rels[r * R_WIDTH + R_MASK])
         if mask[row] & np.uint16(s[B_K]) == 0:
-            if s[S_LISTS + 3 * PENDING + 2] > 0:
+            if s[S_VAIN] != 0 and s[S_LISTS + 3 * PENDING + 2] > 0:
                 saturate(rels, env, readings, s, state)
             elif has_room(s, LOST, 1):
                 mask[row] |= np.uint16(s[B_S])
@@ -417,6 +420,7 @@ def settle(rels, env, readings, s, state):
                 s[S_ROOT] += 1
             return True
         s[S_ROOT] += 1
+    s[S_VAIN] = 0
     return False
 
 
