@@ -82,6 +82,7 @@ Q_WIDTH = 10
 # The state of a search.
 S_PHASE = 0  # the reading under way, or IDLE
 S_R = 1  # the relation of the facts that it is for, which are in TOUCHED
+S_VAIN = 2  # 1: facts that have instances were checked in vain, and are not settled yet
 S_RAN = 3  # 1: what it has found is not taken over yet
 S_SEES = 4  # the reading whose views are set
 S_WORK = 5  # left before Python looks at the clock
@@ -129,6 +130,7 @@ ASKED = 1  # whether a rule without recursion derives it
 THROUGH = 2  # all instances are collected
 
 SOME = 4  # instances that are collected at first (docs/decisions/024-proofs-fact-by-fact.md)
+MANY = 64  # instances, after which one that is not older than its fact is tried as well
 UNPROVED = 1 << 60  # the rank of a fact that is being checked, or was checked in vain
 
 
@@ -279,6 +281,19 @@ def rank(rels, s, r, row):
 
 
 @njit
+def oldest(rels, s, frame):
+    """The highest rank of an instance that may have derived the fact on top of the stack at first;
+    with many or all of its instances at hand, of any that has facts not checked in vain."""
+    if frame[F_DONE] == THROUGH or frame[F_SKIP] >= MANY:
+        return np.int64(UNPROVED - 1)
+    r = frame[F_R]
+    row = frame[F_ROW]
+    if rels[r * R_WIDTH + R_AGE] != 0:
+        return 1 + np.int64(i32(rels[r * R_WIDTH + R_AGE])[row])
+    return 1 + row
+
+
+@njit
 def hardest(rels, s, instance):
     """The instance's rank, which is the highest of its facts', and which of those that are not
     checked has the highest; -1 if all are checked."""
@@ -299,7 +314,7 @@ def hardest(rels, s, instance):
 
 
 @njit
-def try_next(rels, s, frame, last, t):
+def try_next(rels, s, frame, most, t):
     """Prove the fact by an instance whose facts hold, or check a fact of the best instance that has
     one not checked. NOTHING if all instances collected so far have a fact checked in vain, and
     there may be others, or if there is no instance left."""
@@ -324,7 +339,7 @@ def try_next(rels, s, frame, last, t):
         if highest < lowest:
             best, which, lowest = i, unseen, highest
         i += 1
-    if best < 0 or (lowest == UNPROVED and not last):
+    if best < 0 or lowest > most:
         return NOTHING
     instance = i64(s[at] + 8 * width * best)
     entered = enter(rels, s, instance[2 * which], instance[2 * which + 1], t)
@@ -365,7 +380,7 @@ def chain_back(rels, env, readings, s, state, frame, t):
             touch(rels, s, r, row)
             begin(rels, env, readings, s, state, DIRECT, r)
         return DONE
-    tried = try_next(rels, s, frame, False, t)
+    tried = try_next(rels, s, frame, oldest(rels, s, frame), t)
     if tried != NOTHING:
         return tried
     if frame[F_DONE] != THROUGH:
@@ -377,17 +392,19 @@ def chain_back(rels, env, readings, s, state, frame, t):
     elif frame[F_SKIP] > 0 and s[S_LISTS + 3 * PENDING + 2] > 0:
         saturate(rels, env, readings, s, state)
     else:
-        tried = try_next(rels, s, frame, True, t)
+        tried = try_next(rels, s, frame, UNPROVED, t)
         if tried != NOTHING:
             return tried
+        if frame[F_SKIP] > 0:
+            s[S_VAIN] = 1
         leave(s, frame)
     return DONE
 
 
 @njit
 def settle(rels, env, readings, s, state):
-    """The stack and the queue are empty: facts that were met and are not proved are disproved.
-    False if none is left."""
+    """The stack is empty: facts that were met and are not proved are disproved. False if none is
+    left."""
     at = S_LISTS + 3 * MET
     facts = i64(s[at])
     while s[S_ROOT] < s[at + 2]:
@@ -395,7 +412,7 @@ def settle(rels, env, readings, s, state):
         row = facts[2 * s[S_ROOT] + 1]
         mask = u16(rels[r * R_WIDTH + R_MASK])
         if mask[row] & np.uint16(s[B_K]) == 0:
-            if s[S_LISTS + 3 * PENDING + 2] > 0:
+            if s[S_VAIN] != 0 and s[S_LISTS + 3 * PENDING + 2] > 0:
                 saturate(rels, env, readings, s, state)
             elif has_room(s, LOST, 1):
                 mask[row] |= np.uint16(s[B_S])
@@ -403,6 +420,7 @@ def settle(rels, env, readings, s, state):
                 s[S_ROOT] += 1
             return True
         s[S_ROOT] += 1
+    s[S_VAIN] = 0
     return False
 
 
@@ -452,6 +470,8 @@ def advance(rels, env, readings, s, state, t):
     if s[at + 2] > 0:
         frame = i64(s[at] + 8 * F_WIDTH * (s[at + 2] - 1))
         return chain_back(rels, env, readings, s, state, frame, t)
+    if settle(rels, env, readings, s, state):
+        return DONE
     at = S_LISTS + 3 * QUEUE
     if s[S_QUEUE] < s[at + 2]:
         if s[S_ASKED] < s[at + 2]:
@@ -461,8 +481,6 @@ def advance(rels, env, readings, s, state, t):
         if not checked and not enter(rels, s, fact[0], fact[1], t):
             return PREPARE
         s[S_QUEUE] += 1
-        return DONE
-    if settle(rels, env, readings, s, state):
         return DONE
     if s[S_LOST] < s[S_LISTS + 3 * LOST + 2]:
         propagate(rels, env, readings, s, state)
