@@ -93,12 +93,12 @@ def dirty_rows_of_small_relations(
     number = zlib.crc32(request.node.nodeid.encode()) % 8
     if number % 2:
         import tidelog.local.engine as engine
-        import tidelog.local.store as store
+        import tidelog.local.row_store as row_store
 
         monkeypatch.setattr(engine, "FEW_ROWS", 0)
         monkeypatch.setattr(engine, "FEW_INSTANCES", 0)
         if number > 3:
-            monkeypatch.setattr(store, "MOST_DIRTY", 12)
+            monkeypatch.setattr(row_store, "MOST_DIRTY", 12)
 
 
 @pytest.fixture(autouse=True)

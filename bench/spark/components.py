@@ -16,7 +16,7 @@ from bench.spark.measure import keep, of_frame, on_spark, only_sum, repeated
 from tidelog.formats import spark_columns
 from tidelog.plan import analyse
 from tidelog.spark.strategies import Inputs
-from tidelog.spark.strategies.components import Classes
+from tidelog.spark.strategies.connected_components import SortedComponents
 from tidelog.spark.strategies.spanning_forest import forests
 from tidelog.text import parse
 
@@ -117,7 +117,7 @@ def labelled(spark: SparkSession, edges: data.Rows) -> Callable[[], DataFrame]:
 def labels(inputs: Inputs) -> DataFrame:
     """Each node (c0) with its component's representative (c1), instead of all pairs."""
     relation = inputs.relations[inputs.stratum.relations[0]]
-    classes = Classes.of(forests(inputs))
+    classes = SortedComponents.of(forests(inputs))
     first = classes.bounds[:, 0]
     found = pa.table(
         [classes.nodes, classes.nodes.take(pa.array(first))],

@@ -12,7 +12,7 @@ from tests.local.reference import call, constant, declare, facts_of, number, put
 from tests.local.test_growth import closure
 from tidelog import Database
 from tidelog.control import limits
-from tidelog.control.limits import Limits, Watch
+from tidelog.control.limits import Limits, LimitWatch
 from tidelog.local import executor
 from tidelog.local.engine import LocalEngine
 from tidelog.maintain.materialise import materialise
@@ -182,11 +182,11 @@ def test_a_functor_that_failed_fails_again() -> None:
 def test_an_interrupted_functor_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     db = Database('s("1"). s("2"). s("3").')
 
-    def stop(watch: Watch, rule: Rule | None) -> None:
+    def stop(watch: LimitWatch, rule: Rule | None) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(executor, "TICKS", 3)
-    monkeypatch.setattr(Watch, "tick", stop)
+    monkeypatch.setattr(LimitWatch, "tick", stop)
     with pytest.raises(KeyboardInterrupt):
         db.query('s(x), y = cat(x, "!")')
     monkeypatch.undo()

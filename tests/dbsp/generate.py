@@ -76,7 +76,7 @@ LINEAR = {
     "select": Query(lambda a: a.select(np.less), lambda: op.Select(2, np.less)),
     "project": Query(lambda a: a.project((1,)), lambda: op.Project(2, (1,)), 1),
     "project to nothing": Query(lambda a: a.project(()), lambda: op.Project(2, ()), 0),
-    "map": Query(lambda a: a.map(np.add), lambda: op.Map(2, np.add), 1),
+    "map": Query(lambda a: a.map(np.add), lambda: op.MapRows(2, np.add), 1),
     "flat map": Query(lambda a: a.flat_map(between, 1), lambda: op.FlatMap(between, 1), 1),
 }
 BILINEAR = {

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 
 from tests.dbsp.positive import DECLARED, RULES, Move, Story, histories
 from tests.dbsp.words import Facts, Plain, rules_of, step
+from tidelog.dbsp.circuit_state import PathNode
 from tidelog.dbsp.definitions import NOTHING, WEIGHTED, Weighted, interpreted
 from tidelog.dbsp.delays import Past
 from tidelog.dbsp.dyre import Dyre, atoms, provenance
 from tidelog.dbsp.interpreter import Interpreter
-from tidelog.dbsp.state import Node
 from tidelog.dbsp.streams import Stream
 from tidelog.program.rules import Literal, Rule
 from tidelog.program.syntax import Variable
@@ -104,7 +104,7 @@ def tables(circuit: Interpreter, what: str) -> Timed:
     }
 
 
-def nodes(circuit: Interpreter, rule: Rule) -> list[Node]:
+def nodes(circuit: Interpreter, rule: Rule) -> list[PathNode]:
     """The nodes that a rule's path goes through."""
     node, found = circuit._root(0), []
     for stage in circuit._grounding_kits[rule].directions:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.dbsp.generate import QUERIES, K, T, grid, lawful, long, nested, streams
 from tidelog.dbsp import Aggregate, Stream, Streams, ZSet, count, incremental, lift, sum_of
-from tidelog.dbsp.clock import Clock, Node, Wire, same
+from tidelog.dbsp.clock import Clock, OperatorNode, Wire, same
 from tidelog.dbsp.delays import Future
 from tidelog.dbsp.operators import GroupBy, Operator
 
@@ -41,7 +41,11 @@ def test_operator_is_incremental_under_two_clocks(name: str, data: st.DataObject
 
 def run_nested(operator: Operator, inputs: list[Stream[Stream[ZSet]]]) -> list[list[ZSet]]:
     """An operator's results, by outer and inner times."""
-    clock, node, results = Clock(), Node(operator, [2] * len(inputs)), Future(operator.width)
+    clock, node, results = (
+        Clock(),
+        OperatorNode(operator, [2] * len(inputs)),
+        Future(operator.width),
+    )
     clock.parts.append(node)
     node.wires.append(Wire(results, same))
     found = []

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from tests.maintain.histories import checked
-from tidelog.dbsp.grounding import Fold, Where
+from tidelog.dbsp.grounding import GroupFold, Where
 from tidelog.dbsp.interpreter import Interpreter
 from tidelog.dbsp.trace import Batch, Words
 from tidelog.program.rules import Rule
@@ -31,7 +31,7 @@ class Plain:
     def where(self, where: Where, rule: Rule, rows: Words) -> tuple[Words, Words | None]:
         raise AssertionError(f"{where.part} is none of these programs'")
 
-    def fold(self, fold: Fold, keys: Words | None) -> Words:
+    def fold(self, fold: GroupFold, keys: Words | None) -> Words:
         raise AssertionError(f"{fold.group} is none of these programs'")
 
     def settled(self, changes: Mapping[str, Batch]) -> None:

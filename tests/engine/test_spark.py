@@ -9,7 +9,7 @@ from tidelog import Database
 from tidelog.engine import Store
 from tidelog.program.diagnostics import TidelogError
 from tidelog.spark.engine import SparkEngine
-from tidelog.spark.placement import Options
+from tidelog.spark.placement import SparkOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,7 @@ class TestSpark(Contract):
         self.session = spark
 
     def new(self) -> Store:
-        return SparkEngine(self.session, Options(strategy="frames"))
+        return SparkEngine(self.session, SparkOptions(strategy="frames"))
 
 
 def test_what_spark_cannot_do_is_said(spark: SparkSession) -> None:

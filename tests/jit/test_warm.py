@@ -57,12 +57,12 @@ def test_updates_use_no_other_kernels(algorithm: str, monkeypatch: pytest.Monkey
 
 def test_strategies_of_spark_use_no_other_kernels() -> None:
     from tidelog.spark.strategies import search, spanning_forest
-    from tidelog.spark.strategies.components import Classes
+    from tidelog.spark.strategies.connected_components import SortedComponents
     from tidelog.spark.strategies.graph_loops import pairs
 
     table = pa.table({"x": [1, 2, 5], "y": [2, 1, 6]})
     assert spanning_forest.spanning(table).num_rows == 2
-    classes = Classes.of(table)
+    classes = SortedComponents.of(table)
     assert classes.pairs == 8
     assert pairs(classes.bounds[:4], 0, np.empty((8, 2), dtype=np.int64)) == (4, 8)
     ids = np.array([[1, 2], [2, 3]], dtype=np.uint32)

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from tidelog.local import engine, store
+from tidelog.local import engine, row_store
 from tidelog.maintain import closure_seeds, materialise
 
 SIZES = (
@@ -16,7 +16,7 @@ SIZES = (
     (closure_seeds, "FEW", (0, closure_seeds.FEW)),
     (engine, "FEW_ROWS", (0, engine.FEW_ROWS)),
     (engine, "FEW_INSTANCES", (0, engine.FEW_INSTANCES)),
-    (store, "MOST_DIRTY", (12, store.MOST_DIRTY)),
+    (row_store, "MOST_DIRTY", (12, row_store.MOST_DIRTY)),
 )
 
 

@@ -11,7 +11,15 @@ import numpy as np
 from tidelog.engine import View
 from tidelog.local.engine import LocalEngine
 from tidelog.local.sets import LocalSet
-from tidelog.program.rules import BodyLiteral, Constraint, Group, Literal, Range, Relation, Rule
+from tidelog.program.rules import (
+    BodyLiteral,
+    Constraint,
+    Group,
+    Literal,
+    Range,
+    Relation,
+    Rule,
+)
 from tidelog.program.syntax import Call, Constant, Kind, Value, Variable, Wildcard
 from tidelog.program.table import Table
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.local.reference import facts_of, number, put
 from tests.local.test_changes import counts
 from tests.local.test_seam import new_engine
-from tidelog.local import arrays, store
+from tidelog.local import arrays, row_store
 from tidelog.local.kernels import layout as at
 from tidelog.program.diagnostics import LimitError
 from tidelog.program.rules import Literal, Rule
@@ -44,7 +44,7 @@ def test_a_table_that_cannot_grow_stays_as_it_was(monkeypatch: pytest.MonkeyPatc
         return arrays.zeros(size, kind)
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "zeros", zeros)
+        patch.setattr(row_store, "zeros", zeros)
         with pytest.raises(LimitError):
             engine.store.grow(r)
     line, mine = engine.store.tables.rels[r], engine.store._rows[r]

@@ -18,7 +18,7 @@ from tidelog import Database
 from tidelog.local import planner
 from tidelog.local.body import Part, Use, binds, mentions, needs, prepare
 from tidelog.local.engine import LocalEngine
-from tidelog.local.plan_steps import Plan
+from tidelog.local.plan_steps import RulePlan
 from tidelog.maintain.materialise import materialise
 from tidelog.maintain.memory import Memory
 from tidelog.plan.accept import accept
@@ -222,7 +222,7 @@ def asked_of(parts: int) -> Iterator[Use]:
         yield Use("support", exact=True, among=among)
 
 
-def spelled(plan: Plan) -> dict[str, Any]:
+def spelled(plan: RulePlan) -> dict[str, Any]:
     return {
         field.name: value.tolist() if isinstance(value, np.ndarray) else value
         for field in fields(plan)

@@ -15,8 +15,8 @@ from tests.law.adapters import typed
 from tidelog import Database
 from tidelog.control.limits import Limits, Position
 from tidelog.local import evaluators, executor
-from tidelog.local.plan_cache import Batch, PlanBook
-from tidelog.local.plan_steps import Plan
+from tidelog.local.plan_cache import PlanBatch, PlanBook
+from tidelog.local.plan_steps import RulePlan
 from tidelog.oracle.evaluate import check
 from tidelog.program.diagnostics import EvaluationError, LimitError
 
@@ -134,7 +134,7 @@ def test_a_chain_of_rules_needs_few_plans(back: str, monkeypatch: pytest.MonkeyP
     plans = 0
     choose = PlanBook.batch
 
-    def counted(book: PlanBook, chosen: tuple[Plan, ...]) -> Batch:
+    def counted(book: PlanBook, chosen: tuple[RulePlan, ...]) -> PlanBatch:
         nonlocal plans
         plans += len(chosen)
         return choose(book, chosen)

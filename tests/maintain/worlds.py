@@ -13,7 +13,7 @@ from tests.local.test_changes import counts as local_counts
 from tests.maintain.reference import Fact, Facts, PyEngine, PySet, extent, instances
 from tidelog.engine import Counter, FactSet, View
 from tidelog.local.engine import LocalEngine
-from tidelog.local.store import AGE
+from tidelog.local.row_store import AGE
 from tidelog.maintain.driver.algorithms import ALGORITHMS
 from tidelog.maintain.driver.update_loop import update
 from tidelog.maintain.materialise import materialise

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tidelog.program.rules import BodyLiteral, CheckedProgram, Constraint, Group, Literal, Range
+from tidelog.program.rules import (
+    BodyLiteral,
+    CheckedProgram,
+    Constraint,
+    Group,
+    Literal,
+    Range,
+)
 from tidelog.program.syntax import (
     NOWHERE,
     Aggregate,

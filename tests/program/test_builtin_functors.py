@@ -8,7 +8,7 @@ from tidelog.local import plan_steps, string_functors
 from tidelog.oracle import values
 from tidelog.program.builtin_functors import BUILTINS, CONVERSIONS, PARTIAL, TESTS
 from tidelog.program.kind_masks import BITS, SYMBOL
-from tidelog.spark import expressions
+from tidelog.spark import column_expressions
 from tidelog.text.operator_table import BINARY, FUNCTORS, PREFIX
 
 # `range` is a step of a plan, `autoinc` counts; both are made into something else before.
@@ -38,7 +38,15 @@ def test_the_kernel_converts(name: str) -> None:
 
 def test_spark_implements_exactly_these() -> None:
     python = string_functors.FUNCTORS.keys() - TESTS.keys()
-    columns = {*expressions.INTEGERS, *expressions.STRINGS, *CONVERSIONS, "/", "%", "^", "ord"}
+    columns = {
+        *column_expressions.INTEGERS,
+        *column_expressions.STRINGS,
+        *CONVERSIONS,
+        "/",
+        "%",
+        "^",
+        "ord",
+    }
     assert columns | python == ALL
 
 

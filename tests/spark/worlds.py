@@ -13,7 +13,7 @@ from tidelog.program.syntax import Value
 from tidelog.program.table import Table
 from tidelog.spark.counters import SparkCounter
 from tidelog.spark.engine import SparkEngine
-from tidelog.spark.placement import Options
+from tidelog.spark.placement import SparkOptions
 from tidelog.spark.sets import SparkSet
 
 Row = tuple[Value, ...]
@@ -25,7 +25,7 @@ class OnSpark:
 
         spark = SparkSession.getActiveSession()
         assert spark is not None
-        self.engine = SparkEngine(spark, Options(strategy="frames"))
+        self.engine = SparkEngine(spark, SparkOptions(strategy="frames"))
 
     def put(self, facts: Iterable[Fact], *into: FactSet) -> None:
         by_name: dict[str, list[Row]] = defaultdict(list)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.program.syntax import Program
-from tidelog.text import components, parse, to_text
+from tidelog.text import component_expansion, parse, to_text
 
 
 def read(text: str) -> Program:
@@ -175,7 +175,7 @@ def test_what_instances_bring_is_counted(
     inside: str, limit: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every copy counts, also in what contains it, and the limit is the only error."""
-    monkeypatch.setattr(components, limit, 20)
+    monkeypatch.setattr(component_expansion, limit, 20)
     text = f".comp C {{ .decl p(x: number)\n{inside * 8}}}\n.init a = C\n"
     assert not parse(text).diagnostics
     for more in ("b.p(1).\n.init b = C\n.init c = C", ".comp D { .init c = C }\n.init d = D"):

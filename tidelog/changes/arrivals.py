@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from tidelog.changes.policies.policy import Arrived
 from tidelog.changes.reader_thread import END
 from tidelog.changes.sources import OpenSource, open_input
-from tidelog.control.limits import Limits, Watch, guarded, naming
+from tidelog.control.limits import Limits, LimitWatch, guarded, naming
 from tidelog.formats.byte_source import DistinctFacts
 from tidelog.formats.change_files import Format, Place
 from tidelog.plan.rulebook import Rulebook
@@ -66,7 +66,7 @@ class Arrivals:
     def limit(self, limits: Limits) -> None:
         """Stop in an update that is larger or takes longer to read."""
         self._limits = limits
-        self._watch = Watch(limits, lambda: 0)
+        self._watch = LimitWatch(limits, lambda: 0)
         self._inserted = DistinctFacts(limits.max_facts)
 
     @property

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from tidelog import __version__
-from tidelog.cli.terminal import (
+from tidelog.cli.standard_streams import (
     Interrupted,
     Unread,
     drop_stdout,

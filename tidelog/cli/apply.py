@@ -12,8 +12,8 @@ from tidelog.changes import NAMES
 from tidelog.cli import arguments
 from tidelog.cli.open_database import files_of, open_database, refuse_stdin, warn, write_all
 from tidelog.cli.run_files import Files, output_folder
+from tidelog.cli.standard_streams import Interrupted, Unread, fault, say, stdin, stdout
 from tidelog.cli.stream_status import Live
-from tidelog.cli.terminal import Interrupted, Unread, fault, say, stdin, stdout
 from tidelog.cli.update_reports import Reports
 from tidelog.control.limits import Interrupts
 from tidelog.formats.change_files import FORMATS, Place, place_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tidelog.cli import arguments
-from tidelog.cli.terminal import out, say, stdin
+from tidelog.cli.standard_streams import out, say, stdin
 from tidelog.plan.accept import read_program
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, TidelogError, render
 from tidelog.program.garbage import uncollected

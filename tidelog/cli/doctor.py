@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tidelog import __version__
-from tidelog.cli.terminal import out
+from tidelog.cli.standard_streams import out
 from tidelog.spark import java
 
 DESCRIPTION = """\

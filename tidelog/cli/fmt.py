@@ -6,7 +6,7 @@ import argparse
 import difflib
 from pathlib import Path
 
-from tidelog.cli.terminal import fault, out, say, stdin, stdout
+from tidelog.cli.standard_streams import fault, out, say, stdin, stdout
 from tidelog.formats.atomic_files import Staged
 from tidelog.plan.accept import STDIN
 from tidelog.program.diagnostics import Diagnostic, ProgramError, TidelogError

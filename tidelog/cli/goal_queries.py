@@ -10,7 +10,7 @@ from tidelog.cli import arguments
 from tidelog.cli.functor_files import functors_of
 from tidelog.cli.open_database import facts_of, place_of
 from tidelog.cli.run_files import Files
-from tidelog.cli.terminal import Interrupted, out
+from tidelog.cli.standard_streams import Interrupted, out
 from tidelog.plan.accept import Accepted
 from tidelog.plan.query import Question, compile_question
 from tidelog.program.rules import CheckedProgram, Rule
@@ -37,7 +37,7 @@ def questions(accepted: Accepted, options: argparse.Namespace) -> list[Question]
 
 def narrowed(accepted: Accepted, files: Files, asked: list[Question]) -> tuple[Accepted, Files]:
     """The program that answers the queries, and the files that it reads."""
-    from tidelog.session.demand import goals_of  # kernels take a moment to load
+    from tidelog.session.demand_queries import goals_of  # kernels take a moment to load
 
     goals = goals_of(accepted, asked, {each.relation.name for each in files.inputs})
     read = tuple(each for each in files.inputs if each.relation.name in goals.checked.relations)

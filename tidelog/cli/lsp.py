@@ -7,7 +7,7 @@ import sys
 
 from tidelog import __version__
 from tidelog.cli import arguments
-from tidelog.cli.terminal import stdin
+from tidelog.cli.standard_streams import stdin
 from tidelog.program.diagnostics import TidelogError
 
 DESCRIPTION = """\

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from tidelog.cli import arguments
 from tidelog.cli.functor_files import functors_of
 from tidelog.cli.run_files import Files, decide
-from tidelog.cli.terminal import close_ears, say, stdin
+from tidelog.cli.standard_streams import close_ears, say, stdin
 from tidelog.control.terminal import is_terminal
 from tidelog.plan.accept import Accepted
 from tidelog.program.diagnostics import Diagnostic, ProgramError, render

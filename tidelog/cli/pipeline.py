@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.cli import arguments
 from tidelog.cli.open_database import warn
-from tidelog.cli.terminal import Interrupted, out, say
+from tidelog.cli.standard_streams import Interrupted, out, say
 from tidelog.control.terminal import is_terminal
 from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.pipeline.pipeline import Pipeline

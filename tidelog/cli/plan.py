@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tidelog.cli import arguments, goal_queries
 from tidelog.cli.functor_files import functors_of
 from tidelog.cli.open_database import facts_of, files_of
-from tidelog.cli.terminal import out, stdin
+from tidelog.cli.standard_streams import out, stdin
 from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.plan.accept import Accepted, accept, read_program
 from tidelog.plan.closures import paired

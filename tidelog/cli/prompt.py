@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidelog.cli.pending_update import PendingUpdate
-from tidelog.cli.terminal import Interrupted, fault, flush_stdout, out, say
+from tidelog.cli.standard_streams import Interrupted, fault, flush_stdout, out, say
 from tidelog.formats.term_cells import answer_text
 from tidelog.plan.query import is_complete
 from tidelog.program.changes import Change, Commit, FactChange, RuleChange

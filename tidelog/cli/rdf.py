@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tidelog.cli import arguments
-from tidelog.cli.terminal import Interrupted, Unread, fault, out, say, stdin, stdout
-from tidelog.control.limits import Limits, Watch, guarded
+from tidelog.cli.standard_streams import Interrupted, Unread, fault, out, say, stdin, stdout
+from tidelog.control.limits import Limits, LimitWatch, guarded
 from tidelog.control.progress import Progress
 from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.formats.line_reader import pieces_of, whole_lines
@@ -202,7 +202,7 @@ def _next(
 ) -> PatchUpdate | None:
     """The next update, if there is one; waiting for it takes no time from its limit."""
     memory = Limits(max_memory=arguments.limits(options).max_memory)
-    with guarded(Watch(memory, lambda: 0).look), during(f"changes were read from {file}"):
+    with guarded(LimitWatch(memory, lambda: 0).look), during(f"changes were read from {file}"):
         return next(updates, None)
 
 

@@ -15,8 +15,8 @@ from tidelog.cli import arguments, goal_queries
 from tidelog.cli.functor_files import functors_of
 from tidelog.cli.open_database import facts_of, files_of, place_of, write_all
 from tidelog.cli.run_files import Files, output_folder
-from tidelog.cli.terminal import Interrupted, out, say, stdin, stdout
-from tidelog.control.limits import Watch, guarded
+from tidelog.cli.standard_streams import Interrupted, out, say, stdin, stdout
+from tidelog.control.limits import LimitWatch, guarded
 from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.formats.directives import require_writable
 from tidelog.plan.accept import Accepted, accept, read_program
@@ -124,7 +124,7 @@ def _evaluate(
 ) -> tuple[Database, bool]:
     """Evaluate the program; also returns whether the result passes --check."""
     from tidelog.session.database import Database
-    from tidelog.session.demand import for_outputs
+    from tidelog.session.demand_queries import for_outputs
 
     functors = functors_of(accepted, options)
     asked = {each.relation.name for each in files.outputs}
@@ -154,7 +154,7 @@ def _evaluate(
         return database, True
     given = _explicit(database) if kept is None else kept
     names = sorted(asked) if narrowed else database.relations
-    with guarded(Watch(limits, lambda: 0).check), during("--check evaluated naively"):
+    with guarded(LimitWatch(limits, lambda: 0).check), during("--check evaluated naively"):
         return database, _check(whole, given, database, names, limits)
 
 

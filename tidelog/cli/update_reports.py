@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tidelog.cli.run_files import Files
-from tidelog.cli.terminal import WholeOutput, drop_stdout
+from tidelog.cli.standard_streams import WholeOutput, drop_stdout
 from tidelog.control.limits import Interrupts
 from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.formats.byte_source import FileFault

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tidelog.cli.terminal import flush_stdout, out
+from tidelog.cli.standard_streams import flush_stdout, out
 from tidelog.control.progress import Line
 from tidelog.program.diagnostics import TidelogError, plural
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tidelog.closure.digraph import HALF, Graph, Ways, turned
+from tidelog.closure.digraph import HALF, Digraph, Ways, turned
 from tidelog.closure.growing_arrays import NO_PAIRS, Pairs, as_pairs, grown, new
 from tidelog.closure.kernels import classes as kernels
 from tidelog.closure.row_arrays import Numbers, Scratch
@@ -66,7 +66,7 @@ class Components:
     """
 
     def __init__(self, tick: Callable[[int], None] | None = None) -> None:
-        self._graph = Graph()
+        self._graph = Digraph()
         self._classes = Classes(*(new(0, np.int32) for _ in range(3)))
         self._num: Numbers = new(0, np.int32)
         self._marks: Numbers = new(0, np.int32)

@@ -40,7 +40,7 @@ def _no_lists() -> Lists:
     return Lists(new(0, np.int64), new(0, np.int32), new(0, np.int32), new(0, np.int32))
 
 
-class Graph:
+class Digraph:
     """The edges. A node without edges keeps its number, and is counted in `asleep`."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tidelog.closure.digraph import HALF, Graph, Ways, turned
+from tidelog.closure.digraph import HALF, Digraph, Ways, turned
 from tidelog.closure.growing_arrays import NO_PAIRS, Pairs, as_pairs, new
 from tidelog.closure.kernels import (
     edge_deletion,
@@ -52,7 +52,7 @@ class Reachability:
     """
 
     def __init__(self, tick: Callable[[int], None] | None = None) -> None:
-        self._graph = Graph()
+        self._graph = Digraph()
         self._rows = Rows.none()
         self._queue = Queue.for_nodes(0)
         self._num: Numbers = new(0, np.int32)

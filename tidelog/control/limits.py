@@ -374,7 +374,7 @@ def _shown(stratum: Stratum) -> str:
 
 
 @dataclass(slots=True)
-class Watch:
+class LimitWatch:
     """Checks the limits of one evaluation, and shows its position, ten times a second."""
 
     limits: Limits

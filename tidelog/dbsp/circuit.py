@@ -20,7 +20,7 @@ from typing import Any, overload
 
 from tidelog.dbsp import operators
 from tidelog.dbsp.aggregates import Aggregate
-from tidelog.dbsp.clock import Clock, Node, Wire, delayed, eliminated, same
+from tidelog.dbsp.clock import Clock, OperatorNode, Wire, delayed, eliminated, same
 from tidelog.dbsp.delays import Future
 from tidelog.dbsp.operators import Operator, Plus
 from tidelog.dbsp.row_columns import Expansion, Function, Predicate
@@ -36,7 +36,7 @@ class Flow:
     fixpoint may be used inside: it is there from the first round on (δ₀, and I within).
     """
 
-    def __init__(self, circuit: Circuit, clock: Clock, node: Node) -> None:
+    def __init__(self, circuit: Circuit, clock: Clock, node: OperatorNode) -> None:
         self.circuit, self.clock, self.node = circuit, clock, node
 
     @property
@@ -58,7 +58,7 @@ class Flow:
         return self._into(operators.Select(self.width, predicate))
 
     def map(self, function: Function) -> Flow:
-        return self._into(operators.Map(self.width, function))
+        return self._into(operators.MapRows(self.width, function))
 
     def flat_map(self, function: Expansion, width: int) -> Flow:
         return self._into(operators.FlatMap(function, width))
@@ -216,9 +216,9 @@ class Circuit:
     def _source(self, width: int, clock: Clock) -> Flow:
         return Flow(self, clock, self._node(Plus(width), clock, [width]))
 
-    def _node(self, operator: Operator, clock: Clock, widths: Sequence[int]) -> Node:
+    def _node(self, operator: Operator, clock: Clock, widths: Sequence[int]) -> OperatorNode:
         self._check_whole(building=True)
-        node = Node(operator, widths)
+        node = OperatorNode(operator, widths)
         clock.parts.append(node)
         return node
 

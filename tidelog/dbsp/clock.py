@@ -39,7 +39,7 @@ class Wire:
     how: Callable[[Batch], Batch]
 
 
-class Node:
+class OperatorNode:
     """An operator, what waits at its inputs, and where its results go."""
 
     def __init__(self, operator: Operator, widths: Sequence[int]) -> None:
@@ -73,7 +73,7 @@ class Clock:
     def __init__(
         self, rounds: int | None = None, each_round: Callable[[], None] = lambda: None
     ) -> None:
-        self.parts: list[Node | Clock] = []
+        self.parts: list[OperatorNode | Clock] = []
         self.rounds = rounds  # a limit
         self.each_round = each_round
 

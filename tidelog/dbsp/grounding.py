@@ -69,7 +69,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class GroupFold:
     """An aggregate, as a table of its groups: their keys and values."""
 
     group: Group
@@ -85,7 +85,7 @@ class Fold:
 class Folded:
     """The value of a rewrite's group; the pattern is for keys and value."""
 
-    fold: Fold
+    fold: GroupFold
     pattern: tuple[Word, ...]
     default: int  # the word of a sum over nothing
 
@@ -160,7 +160,7 @@ def _step(
         step = Without if part.negated else Product
         return step(part.relation, pattern), list(found)
     if isinstance(part, Group):
-        fold = Fold(part, _keys(part, rule))
+        fold = GroupFold(part, _keys(part, rule))
         terms = (*fold.keys, part.result)
         pattern = tuple(_word(term, held, found, identify) for term in terms)
         default = identify(Constant(0, part.result.kind)) if fold.has_default else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from tidelog.dbsp.grounding import Fold, Where
+from tidelog.dbsp.grounding import GroupFold, Where
 from tidelog.dbsp.trace import Batch, Words
 from tidelog.program.rules import Rule
 from tidelog.program.syntax import Constant
@@ -21,7 +21,7 @@ class Host(Protocol):
         """Which rows pass, by number and several times if a range says so; and the values of what
         is bound, a column for each variable. The part is one of this rule's."""
 
-    def fold(self, fold: Fold, keys: Words | None) -> Words:
+    def fold(self, fold: GroupFold, keys: Words | None) -> Words:
         """Keys and values of these groups, or of all, as facts are now."""
 
     def settled(self, changes: Mapping[str, Batch]) -> None:

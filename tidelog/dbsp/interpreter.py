@@ -3,8 +3,8 @@
 de Lima, Kramer, Apinis and Micinski: Incremental Evaluation of Dynamic Datalog Programs as a
 Higher-order DBSP Program (2024), Figures 2 and 3. Their circuit, made of DBSP operators, is `dyre`:
 the specification, and the oracle of the tests. This does the same work, faster and for more
-programs. It is not made of those operators: it holds the same Z-sets in parts, a `Table` for each
-relation and a `Node` for each path of a rule, and changes them in rounds:
+programs. It is not made of those operators: it holds the same Z-sets in parts, a `FactTable` for
+each relation and a `PathNode` for each path of a rule, and changes them in rounds:
 
   gatekeep   rewrites go on along the directions of rules: from a node to its children
   product    rewrites meet facts that unify, by the index
@@ -31,10 +31,11 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from tidelog.dbsp.circuit_state import FactTable, Journal, PathNode, TraceSizes
 from tidelog.dbsp.grounding import (
     HELD,
-    Fold,
     GroundingKit,
+    GroupFold,
     Product,
     Signal,
     Stage,
@@ -46,7 +47,6 @@ from tidelog.dbsp.host import Host
 from tidelog.dbsp.kernels.cells import NEVER
 from tidelog.dbsp.product_join import matches
 from tidelog.dbsp.stage_products import StageProducts, changed_groups
-from tidelog.dbsp.state import Journal, Ledger, Node, Table
 from tidelog.dbsp.strata_layers import Layers
 from tidelog.dbsp.trace import (
     Batch,
@@ -63,7 +63,7 @@ from tidelog.program.rules import Rule
 
 FACTS, HEADS = 0, 1 << 30  # in a round facts go first, then nodes by depth, and heads last
 
-Target = Node | Table
+Target = PathNode | FactTable
 
 
 class Interpreter:
@@ -79,16 +79,16 @@ class Interpreter:
         self._pause = pause
         self._products = StageProducts(host, pause)
         self.layers = Layers()
-        self.tables: dict[str, Table] = {}
-        self._folds: dict[Fold, Table] = {}
-        self._roots: dict[int, Node] = {}
+        self.tables: dict[str, FactTable] = {}
+        self._folds: dict[GroupFold, FactTable] = {}
+        self._roots: dict[int, PathNode] = {}
         self._grounding_kits: dict[Rule, GroundingKit] = {}
         self._queues: dict[int, list[tuple[int, int, int, Target]]] = {}  # by layer
         self._waiting: dict[tuple[int, int], list[Batch]] = {}
-        self._touched: dict[Table, None] = {}  # tables with changes of this step
-        self._ledger = Ledger()
+        self._touched: dict[FactTable, None] = {}  # tables with changes of this step
+        self._ledger = TraceSizes()
         self._journal = Journal(self._ledger)
-        self._new_nodes: list[Node] = []
+        self._new_nodes: list[PathNode] = []
         self._restructured = False
         self._new = 0  # facts inserted in this step
         self.pairs = 0  # of joins, summed up where they are the same
@@ -225,7 +225,7 @@ class Interpreter:
                 self.rounds += 1
                 self._host.round(self._new)
             batches = self._waiting.pop((time, kind))
-            if isinstance(target, Node):
+            if isinstance(target, PathNode):
                 batch = gather(batches)
                 if len(batch):
                     self._gatekeep(target, batch)
@@ -234,7 +234,7 @@ class Interpreter:
             else:
                 self._distinct(target, time, batches)
 
-    def _spread(self, table: Table, layer: int, batch: Batch, shift: int) -> None:
+    def _spread(self, table: FactTable, layer: int, batch: Batch, shift: int) -> None:
         """The product of changed facts with existing rewrites. Facts of the layer itself are seen a
         round later."""
         for node in table.readers.get(layer, ()):
@@ -247,7 +247,7 @@ class Interpreter:
                 for found in match.pairs(batch, trace, shift=shift, late=self._pause, sign=sign):
                     self._found(node, found)
 
-    def _gatekeep(self, node: Node, batch: Batch) -> None:
+    def _gatekeep(self, node: PathNode, batch: Batch) -> None:
         """Pass changed rewrites on to the children; complete ones become facts."""
         if node.trace is not None:
             self._journal.add(node.trace, batch, rewrites=True)
@@ -257,7 +257,7 @@ class Interpreter:
         for signal in node.signals:
             self._ground(signal, batch)
 
-    def _found(self, node: Node, batch: Batch) -> None:
+    def _found(self, node: PathNode, batch: Batch) -> None:
         self.pairs += len(batch)
         self._host.tick(self._new, next(iter(node.rules)))
         if node.children:
@@ -278,7 +278,7 @@ class Interpreter:
         made[:, -1] = batch[:, -1] * sign
         self._put(self._table(signal.relation, len(signal.words)), HEADS, made)
 
-    def _distinct(self, table: Table, time: int, batches: Sequence[Batch]) -> None:
+    def _distinct(self, table: FactTable, time: int, batches: Sequence[Batch]) -> None:
         """Facts count once, from the first round on in which they are derived: what is derived in a
         round is derived in all later ones."""
         self._touched[table] = None
@@ -309,7 +309,7 @@ class Interpreter:
         if table.layer in table.readers:
             self._put_at(time + 1, FACTS, table, changed)
 
-    def _look_again(self, table: Table, rows: Batch, later: Words) -> None:
+    def _look_again(self, table: FactTable, rows: Batch, later: Words) -> None:
         """A row may have to change in each round in which it has anything."""
         which = later != NEVER
         if not which.any():
@@ -342,7 +342,7 @@ class Interpreter:
             self._host.settled(changes)
         return changes
 
-    def _refold(self, table: Table) -> None:
+    def _refold(self, table: FactTable) -> None:
         """Groups that changed facts belong to."""
         assert table.fold is not None
         if table.changes:
@@ -395,19 +395,21 @@ class Interpreter:
                 self._remove(node)
             node = node.parent
 
-    def _root(self, layer: int) -> Node:
+    def _root(self, layer: int) -> PathNode:
         """The empty rewrite, from which all paths of a layer start."""
         root = self._roots.get(layer)
         if root is None:
-            root = self._roots[layer] = Node(None, None, layer, 0, 0, trace=Trace(0), fresh=False)
+            root = self._roots[layer] = PathNode(
+                None, None, layer, 0, 0, trace=Trace(0), fresh=False
+            )
             assert root.trace is not None
             root.trace.add(np.array([[-self._pause, 1]], dtype=np.int64))
             self._ledger.note(root.trace, rewrites=True)
         return root
 
-    def _extend(self, parent: Node, stage: Stage) -> Node:
+    def _extend(self, parent: PathNode, stage: Stage) -> PathNode:
         """A path that no rule has taken so far."""
-        node = Node(stage, parent, parent.layer, parent.depth + 1, len(stage.result))
+        node = PathNode(stage, parent, parent.layer, parent.depth + 1, len(stage.result))
         if parent.trace is None:
             parent.trace = Trace(parent.width)
             if not parent.fresh:
@@ -427,7 +429,7 @@ class Interpreter:
         self._new_nodes.append(node)
         return node
 
-    def _remove(self, node: Node) -> None:
+    def _remove(self, node: PathNode) -> None:
         parent, stage = node.parent, node.stage
         assert parent is not None
         assert stage is not None
@@ -451,7 +453,7 @@ class Interpreter:
             self._ledger.drop(parent.trace)
             parent.trace = None
 
-    def _contents(self, node: Node, kept: bool = True) -> Iterator[Batch]:
+    def _contents(self, node: PathNode, kept: bool = True) -> Iterator[Batch]:
         """All rewrites of a node, as they were before the step."""
         if node.trace is not None and kept:
             yield node.trace.batch()
@@ -465,16 +467,16 @@ class Interpreter:
                 self._host.tick(self._new, next(iter(node.rules)))
                 yield found
 
-    def _table(self, name: str, width: int) -> Table:
+    def _table(self, name: str, width: int) -> FactTable:
         table = self.tables.get(name)
         if table is None:
             layer = self.layers.of(name)
-            table = self.tables[name] = Table(name, width, layer, Trace(width), Trace(width))
+            table = self.tables[name] = FactTable(name, width, layer, Trace(width), Trace(width))
             self._ledger.note(table.facts)
             self._ledger.note(table.inputs)
         return table
 
-    def _read(self, stage: Stage) -> Table | None:
+    def _read(self, stage: Stage) -> FactTable | None:
         """What the stage looks facts up in."""
         step = stage.step
         if isinstance(step, Product | Without):
@@ -484,7 +486,7 @@ class Interpreter:
         table = self._folds.get(step.fold)
         if table is None:
             width = len(step.fold.keys) + 1
-            table = Table("", width, -1, Trace(width), Trace(0), fold=step.fold)
+            table = FactTable("", width, -1, Trace(width), Trace(0), fold=step.fold)
             self._folds[step.fold] = table
             table.facts.index(tuple(range(width - 1)))
             table.facts.add(weighted(self._host.fold(step.fold, None), 1))

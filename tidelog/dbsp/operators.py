@@ -82,7 +82,7 @@ class Select(Linear):
         return change[of_columns.selected(self.predicate, change[:, :-2])]
 
 
-class Map(Linear):
+class MapRows(Linear):
     """Rows by a function of columns."""
 
     def __init__(self, width: int, function: Function) -> None:

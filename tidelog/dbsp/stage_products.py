@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidelog.dbsp.grounding import HELD, Fold, Folded, Where, Without, Word
+from tidelog.dbsp.circuit_state import FactTable, PathNode
+from tidelog.dbsp.grounding import HELD, Folded, GroupFold, Where, Without, Word
 from tidelog.dbsp.host import Host
 from tidelog.dbsp.product_join import default_rows
-from tidelog.dbsp.state import Node, Table
 from tidelog.dbsp.trace import Batch, Match, consolidated, gather, none, weighted
 from tidelog.program.rules import Range
 from tidelog.program.syntax import Constant, Variable
@@ -25,7 +25,7 @@ class StageProducts:
     host: Host
     pause: int  # rounds that a rewrite waits for each stage
 
-    def of(self, node: Node, batch: Batch) -> Iterator[Batch]:
+    def of(self, node: PathNode, batch: Batch) -> Iterator[Batch]:
         """Rewrites of its parent, one stage further."""
         assert node.stage is not None
         step = node.stage.step
@@ -57,7 +57,7 @@ class StageProducts:
         made[:, -1] = batch[:, -1]
         return _merged(made, batch, result)
 
-    def _where(self, where: Where, node: Node, batch: Batch) -> Batch:
+    def _where(self, where: Where, node: PathNode, batch: Batch) -> Batch:
         stage = node.stage
         assert stage is not None
         rows, values = self.host.where(where, next(iter(node.rules)), batch[:, where.columns])
@@ -79,7 +79,7 @@ def _merged(made: Batch, batch: Batch, result: Sequence[Word]) -> Batch:
     return made if len(held) == batch.shape[1] - 2 else consolidated(made)
 
 
-def changed_groups(table: Table, facts: Batch, host: Host) -> Batch:
+def changed_groups(table: FactTable, facts: Batch, host: Host) -> Batch:
     """How a table of groups changes with these facts."""
     assert table.fold is not None
     keys = _group_keys(table.fold, facts, host) if len(facts) else none(0)
@@ -93,7 +93,7 @@ def changed_groups(table: Table, facts: Batch, host: Host) -> Batch:
     return gather([now, *before])
 
 
-def _group_keys(fold: Fold, batch: Batch, host: Host) -> Batch:
+def _group_keys(fold: GroupFold, batch: Batch, host: Host) -> Batch:
     """The keys of the groups that these facts belong to."""
     places: dict[str, int] = {}
     passes = np.ones(len(batch), dtype=np.bool_)

@@ -15,7 +15,7 @@ from tidelog.engine.abilities import (
     Profiles,
     ProofSearch,
     Rounds,
-    Scratch,
+    TemporaryRelations,
     UpdateSets,
 )
 from tidelog.engine.engine import Counters, Engine, OverlapEngine, ValueIds
@@ -45,11 +45,11 @@ __all__ = [
     "RelationDelta",
     "Rounds",
     "Saved",
-    "Scratch",
     "Sets",
     "Split",
     "Store",
     "Taken",
+    "TemporaryRelations",
     "UpdateSets",
     "ValueIds",
     "View",

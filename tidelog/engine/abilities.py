@@ -132,7 +132,7 @@ class JoinOrders(Protocol):
         """How it would join the body now."""
 
 
-class Scratch(Protocol):
+class TemporaryRelations(Protocol):
     """Derives facts for a moment, beside those of the program, and forgets them."""
 
     def scope(self) -> AbstractContextManager[None]:

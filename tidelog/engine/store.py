@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tidelog.engine.abilities import JoinOrders, PartialCommits, Profiles, Scratch
+from tidelog.engine.abilities import JoinOrders, PartialCommits, Profiles, TemporaryRelations
 from tidelog.engine.engine import Engine, OverlapEngine
 from tidelog.engine.sets import FactSet, Saved, View
 from tidelog.program.changes import Op
@@ -51,7 +51,7 @@ class Store(Engine, Protocol):
     def join_orders(self) -> JoinOrders | None: ...
 
     @property
-    def scratch(self) -> Scratch | None: ...
+    def scratch(self) -> TemporaryRelations | None: ...
 
     # Work.
 

@@ -81,7 +81,7 @@ def by_key(rows: NDArray[np.uint32], key: Key) -> NDArray[np.int64]:
     return np.lexsort([rows[:, c] for c in key])
 
 
-class Tables:
+class RelationTable:
     """A line of numbers for every relation, and room for the ids of one fact."""
 
     def __init__(self) -> None:

@@ -10,13 +10,21 @@ from typing import NamedTuple
 import numpy as np
 
 from tidelog.local.dictionary import Dictionary
-from tidelog.local.store import Store
+from tidelog.local.row_store import RowStore
 from tidelog.local.string_functors import ALSO_IN_KERNEL, FUNCTORS
 from tidelog.program import builtin_functors
 from tidelog.program.builtin_functors import BUILTINS, is_declared
 from tidelog.program.formula_walk import variables
 from tidelog.program.kind_masks import bit
-from tidelog.program.rules import Constraint, Expression, Group, Literal, Range, Rule, Simple
+from tidelog.program.rules import (
+    Constraint,
+    Expression,
+    Group,
+    Literal,
+    Range,
+    Rule,
+    Simple,
+)
 from tidelog.program.syntax import Call, Cast, Constant, Kind, Variable, Wildcard
 from tidelog.program.terms import is_constructor
 
@@ -54,14 +62,14 @@ Part = Literal | Constraint | Range | Group | Outside
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class RuleShape:
     """A rule with its relations numbered in the order in which they occur."""
 
     key: tuple[object, ...]
     relations: tuple[tuple[str, int], ...]  # name and arity
 
     @classmethod
-    def of(cls, head: Literal, parts: Iterable[Part]) -> Shape | None:
+    def of(cls, head: Literal, parts: Iterable[Part]) -> RuleShape | None:
         """None if there are other parts than positive literals."""
         relations: dict[tuple[str, int], int] = {}
         names: dict[str, int] = {}
@@ -94,7 +102,7 @@ class Prepared:
     parts: tuple[Part, ...]
     outside: tuple[Outside, ...]
     changed: dict[int, Rule] = field(default_factory=dict)
-    shape: Shape | None = None
+    shape: RuleShape | None = None
 
     def around(self, delta: int) -> Prepared:
         """For instances that meet the change at this place and at none before it."""
@@ -136,7 +144,7 @@ class Use(NamedTuple):
 class Catalog:
     """What the planner must know of the engine."""
 
-    store: Store
+    store: RowStore
     dictionary: Dictionary
     relation: Callable[[str, int], int]  # name and arity to number
     index: Callable[[int, tuple[int, ...]], int]  # a relation's index on some columns
@@ -226,7 +234,7 @@ def prepare(rule: Rule) -> Prepared:
             parts.append(replace(part, terms=tuple(terms)))
         else:
             parts.append(part)
-    shape = Shape.of(rule.head, parts)
+    shape = RuleShape.of(rule.head, parts)
     return Prepared(rule, tuple(parts), tuple(outside), shape=shape)
 
 

@@ -11,12 +11,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.engine import FactSet, Ids, OverlapStore, RelationDelta, Scratch, Taken
+from tidelog.engine import FactSet, Ids, OverlapStore, RelationDelta, Taken, TemporaryRelations
 from tidelog.local.evaluators import Evaluators
 from tidelog.local.fact_sets import local
 from tidelog.local.net_changes import net
+from tidelog.local.row_store import Rows, RowStore
 from tidelog.local.sets import ALL, Journal, LocalSet, Saved, distinct
-from tidelog.local.store import Rows, Store
 from tidelog.program.changes import Op
 from tidelog.program.rules import Relation, Rule, Stratum
 from tidelog.program.syntax import Value
@@ -40,7 +40,7 @@ class Litter:
 
     def __init__(
         self,
-        store: Store,
+        store: RowStore,
         everything: LocalSet,
         explicit: LocalSet,
         pruned: Container[int],
@@ -154,7 +154,7 @@ class LocalEngine(Evaluators):
         return self
 
     @property
-    def scratch(self) -> Scratch:
+    def scratch(self) -> TemporaryRelations:
         return self
 
     # Changes.

@@ -25,10 +25,10 @@ from tidelog.local.body import Catalog, Mode
 from tidelog.local.executor import Alone, Budget, Reading, Runner, Views
 from tidelog.local.fact_sets import ROOM, FactSets, local, sets_of
 from tidelog.local.functor_calls import FunctorCalls
-from tidelog.local.plan_cache import Ask, Batch, Choice, PlanBook
+from tidelog.local.plan_cache import Ask, Choice, PlanBatch, PlanBook
 from tidelog.local.plan_steps import Request
+from tidelog.local.row_store import LAST_AGE, RowCounters
 from tidelog.local.sets import NOT_IN_ALL, LocalSet, key_of, listed
-from tidelog.local.store import LAST_AGE, RowCounters
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.functors import Functor
 from tidelog.program.rules import Rule
@@ -101,7 +101,7 @@ class Evaluators(FactSets):
         if self.profiles.record is not None or self.bits.spilled or not asked.rules:
             return None
         counter = asked.direct.which if isinstance(asked.direct, LocalCounter) else None
-        sets = proof_search.Sets(local(C), local(K), *fresh)
+        sets = proof_search.SearchSets(local(C), local(K), *fresh)
         checked = self._proofs.search(local(N), asked, sets, counter, each)
         if checked is not None:
             self.instances += checked.back + checked.forward + checked.lost
@@ -215,7 +215,7 @@ class Evaluators(FactSets):
         found = self.none()
         reading = Reading(within, guard, negative, new, None, *_change(add_to, take_from))
         seen: Views | None = None
-        last: Batch | None = None
+        last: PlanBatch | None = None
         choice: Choice | None = None
         touched: list[int] = []
         met: dict[int, None] = {}  # relations that had new facts in some round
@@ -345,7 +345,7 @@ class Evaluators(FactSets):
                     self._runner.run(batch, found, keys)
                     del found  # the rows stay
 
-    def _run(self, batch: Batch, result: LocalSet, reading: Reading) -> int:
+    def _run(self, batch: PlanBatch, result: LocalSet, reading: Reading) -> int:
         if self.bits.spilled:
             reading = self._ready(reading, result)
         for request in batch.requests:

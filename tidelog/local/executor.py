@@ -18,9 +18,18 @@ from tidelog.local.functor_calls import in_rule
 from tidelog.local.kernels import layout as at
 from tidelog.local.kernels.bits import give
 from tidelog.local.kernels.join import run
-from tidelog.local.plan_cache import Batch, Choice
-from tidelog.local.sets import MOST_TABLES, NO_ROWS, NOT_IN_ALL, Key, LocalSet, Truth, key_of, truth
-from tidelog.local.store import Rows, Store
+from tidelog.local.plan_cache import Choice, PlanBatch
+from tidelog.local.row_store import Rows, RowStore
+from tidelog.local.sets import (
+    MOST_TABLES,
+    NO_ROWS,
+    NOT_IN_ALL,
+    Key,
+    LocalSet,
+    TruthTable,
+    key_of,
+    truth,
+)
 from tidelog.local.table_growth import Paces
 from tidelog.program.builtin_functors import DIVISION_BY_ZERO, FLOAT_TOO_LARGE, ZERO_TO_NEGATIVE
 from tidelog.program.diagnostics import EvaluationError
@@ -54,11 +63,11 @@ class Reading(NamedTuple):
     sign: int = 0  # by how much
 
 
-class Tables(NamedTuple):
+class TruthTables(NamedTuple):
     """The truth tables of an evaluation, in the form that the kernel takes."""
 
-    guard: Truth
-    read: tuple[Truth, ...]  # by side and role
+    guard: TruthTable
+    read: tuple[TruthTable, ...]  # by side and role
     addresses: NDArray[np.int64]
     plain: NDArray[np.int64]
 
@@ -71,7 +80,7 @@ def tables(
     guard: Key | None,
     touching: Key | None,
     lost: Key | None,
-) -> Tables:
+) -> TruthTables:
     """Those of views with these keys; `outside` is None if the evaluation reads one view."""
     sides = []
     read = inside if negative is None else negative
@@ -83,7 +92,7 @@ def tables(
         if lost is not None:
             mine[at.ROLE_NEG_OLD] = truth(("or", read, lost))
         sides += mine
-    return Tables(
+    return TruthTables(
         truth(guard),
         tuple(sides),
         np.array([table.address for table in sides]),
@@ -98,7 +107,7 @@ class Views(NamedTuple):
     outside: View
     apart: Relations  # that are read in `inside`, if not all
     new: bool  # whether the guard lets all heads pass that are not in the materialisation
-    tables: Tables
+    tables: TruthTables
 
 
 def views(reading: Reading, numbers: Callable[[frozenset[str]], Relations]) -> Views:
@@ -161,7 +170,7 @@ class Runner:
 
     def __init__(
         self,
-        store: Store,
+        store: RowStore,
         dictionary: Dictionary,
         everything: LocalSet,
         numbers: Callable[[frozenset[str]], Relations],
@@ -184,7 +193,7 @@ class Runner:
         self._env_at: int = dictionary.env.ctypes.data
         self._fresh: dict[int, Bitmap] = {}
         self._used: set[int] = set()  # relations of which these bits are not all zero
-        self._read: Tables | None = None  # alive as long as the kernel may read them
+        self._read: TruthTables | None = None  # alive as long as the kernel may read them
         self._held: list[Rows] = []  # what the kernel reads by address stays alive here
 
     def _make_buffer(self, widest: int) -> None:
@@ -198,7 +207,7 @@ class Runner:
 
     def run(
         self,
-        batch: Batch,
+        batch: PlanBatch,
         result: LocalSet,
         reading: Reading,
         seen: Views | None = None,
@@ -249,7 +258,7 @@ class Runner:
                     result.adopt(r, listed, len(listed))
         return sum(batch.counts.tolist())
 
-    def _let_alone(self, batch: Batch, reading: Reading, alone: Alone) -> None:
+    def _let_alone(self, batch: PlanBatch, reading: Reading, alone: Alone) -> None:
         """Tell the kernel what it needs to go on with the next round."""
         new, choice = reading.touching, alone.choice
         assert new is not None
@@ -270,7 +279,7 @@ class Runner:
         self._dictionary.env[at.E_ROUNDS] = self._rounds_at
 
     def _end_alone(
-        self, batch: Batch, reading: Reading, alone: Alone, first: list[int]
+        self, batch: PlanBatch, reading: Reading, alone: Alone, first: list[int]
     ) -> list[int]:
         """Give the sets what the kernel put there; returns where the last round's rows begin."""
         self._dictionary.env[at.E_ROUNDS] = 0
@@ -301,7 +310,7 @@ class Runner:
             more, alone.passed = passed - alone.passed, passed
             alone.rounds.passed(more)
 
-    def _loop(self, batch: Batch, budget: Budget, alone: Alone | None) -> None:
+    def _loop(self, batch: PlanBatch, budget: Budget, alone: Alone | None) -> None:
         store, env, state = self._store, self._dictionary.env, self._state
         tables, paces = store.tables, None
         program, arguments, starts, registers, places, ends, stack, counts = batch.addresses
@@ -344,7 +353,7 @@ class Runner:
                 raise EvaluationError(in_rule(FAILURES[status], rule))
             self.tick(rule)
 
-    def _set_views(self, batch: Batch, reading: Reading, views: Views) -> None:
+    def _set_views(self, batch: PlanBatch, reading: Reading, views: Views) -> None:
         rels, env = self._store.tables.rels, self._dictionary.env
         touching, lost = reading.touching, reading.touching_negated
         tables = self._read = views.tables
@@ -374,7 +383,7 @@ class Runner:
         env[at.E_VIEWS : at.E_VIEWS + 2 * at.ROLES] = tables.addresses
         env[at.E_PLAIN : at.E_PLAIN + 2 * at.ROLES] = tables.plain
 
-    def _set_flags(self, batch: Batch, reading: Reading, views: Views) -> None:
+    def _set_flags(self, batch: PlanBatch, reading: Reading, views: Views) -> None:
         """Per relation and role, whether every row is in the view: then joins need no masks."""
         rels, negative = self._store.tables.rels, reading.negative
         inside, outside, apart = views.inside, views.outside, views.apart
@@ -406,7 +415,7 @@ class Runner:
             give(self._store.tables.rels_at, r, column, rows, 0, 0)
         return span
 
-    def _set_guard(self, reading: Reading, batch: Batch, guard: Truth) -> None:
+    def _set_guard(self, reading: Reading, batch: PlanBatch, guard: TruthTable) -> None:
         env = self._dictionary.env
         env[at.E_GUARD] = guard.address
         env[at.E_GUARD_NEW] = guard.of_nothing
@@ -417,7 +426,7 @@ class Runner:
             for r in batch.heads:
                 self._store.counters.of(r, reading.counter)
 
-    def _set_fresh(self, batch: Batch) -> None:
+    def _set_fresh(self, batch: PlanBatch) -> None:
         """Relations that the run both adds to and looks facts up in note what it adds."""
         for r in batch.both:
             bits = self._fresh.get(r)
@@ -428,7 +437,7 @@ class Runner:
                 self._used.remove(r)
             self._store.tables.rels[r, at.R_FRESH] = bits.address
 
-    def _fill(self, batch: Batch) -> None:
+    def _fill(self, batch: PlanBatch) -> None:
         """Row numbers are needed where single facts are looked up or masks are read."""
         rels = self._store.tables.rels
         for r in batch.used:

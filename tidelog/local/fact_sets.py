@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tidelog.engine import Combination, FactSet, Ids, Split, View
 from tidelog.local.dictionary import Dictionary, fits
+from tidelog.local.row_store import Rows, RowStore
 from tidelog.local.sets import ALL, EXPLICIT, Bits, LocalSet, Saved, distinct, key_of, truth
-from tidelog.local.store import Rows, Store
 from tidelog.local.term_dictionary import ABSENT
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind, Value
@@ -25,7 +25,7 @@ class RelationStore:
     """A relation has a number, under which the store has its rows and kernels know it."""
 
     def __init__(self) -> None:
-        self.store = Store()
+        self.store = RowStore()
         self.dictionary = Dictionary()
         self.kinds: dict[str, Relation] = {}
         self.numbers: dict[str, int] = {}

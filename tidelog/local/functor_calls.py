@@ -13,7 +13,7 @@ from tidelog.control.limits import guarded
 from tidelog.engine import Ids
 from tidelog.local.body import Outside
 from tidelog.local.dictionary import Dictionary, fits
-from tidelog.local.store import Store
+from tidelog.local.row_store import RowStore
 from tidelog.local.string_functors import compute
 from tidelog.program.diagnostics import EvaluationError, LimitError, doubt, during, plural
 from tidelog.program.functors import Functor
@@ -27,7 +27,7 @@ SHOWN = 80  # characters of an argument in a message
 class FunctorCalls:
     """Answers requests for functors, which rules read as relations of arguments and results."""
 
-    def __init__(self, store: Store, dictionary: Dictionary) -> None:
+    def __init__(self, store: RowStore, dictionary: Dictionary) -> None:
         self.functions: Mapping[str, Functor] = {}  # that programs call
         self.busy = False  # one of these is at work
         self._numbers = 0  # that `autoinc()` has given

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tidelog.local.body import Catalog, Mode, Prepared, Use, prepare, with_keys
 from tidelog.local.kernels import layout as at
 from tidelog.local.kernels.fold import ALL_BOUND
-from tidelog.local.plan_steps import Plan
+from tidelog.local.plan_steps import RulePlan
 from tidelog.local.planner import NO_BACK, Shapes, make_plan, supporting
-from tidelog.local.store import Store
+from tidelog.local.row_store import RowStore
 from tidelog.program.rules import Literal, Rule
 
 MOST_BATCHES = 4096
@@ -28,10 +28,10 @@ _READS = {at.OP_SCAN, at.OP_LOOKUP, at.OP_MEMBER, at.OP_GROUP}
 _MEMBERS = {at.OP_MEMBER, at.OP_SUPPORT, at.OP_OLDER}
 
 
-class Batch:
+class PlanBatch:
     """Plans put together, with the memory that a run of them needs."""
 
-    def __init__(self, plans: tuple[Plan, ...], store: Store, keys: Container[int]) -> None:
+    def __init__(self, plans: tuple[RulePlan, ...], store: RowStore, keys: Container[int]) -> None:
         self.plans = plans
         lengths = [len(plan.steps) for plan in plans]
         starts = np.cumsum([0, *lengths], dtype=np.int64)
@@ -83,14 +83,14 @@ class Choice:
     """A batch that serves while the sizes of these relations stay within bounds."""
 
     rules: Sequence[Rule]
-    batch: Batch | None  # None if no rule has to do with them
+    batch: PlanBatch | None  # None if no rule has to do with them
     relations: NDArray[np.int64]
     low: NDArray[np.int64]
     high: NDArray[np.int64]
     bounds: list[tuple[int, int, int]]  # the same: of a few, one by one is quicker
     roles: NDArray[np.int64] | None  # of the batch's relations, in rounds that go on by themselves
 
-    def serves(self, store: Store) -> bool:
+    def serves(self, store: RowStore) -> bool:
         """Would the same be chosen again?"""
         if len(self.bounds) > ONE_BY_ONE:
             now = store.sizes()[self.relations]
@@ -123,8 +123,8 @@ class PlanBook:
         self.keys: dict[int, Rule] = {}  # relations of changed keys, with the rules that collect
         self._shapes = Shapes(catalog)
         self._prepared: dict[tuple[int, bool], Prepared] = {}
-        self._plans: dict[tuple[object, ...], tuple[tuple[int, ...], Plan]] = {}
-        self._batches: dict[tuple[int, ...], Batch] = {}
+        self._plans: dict[tuple[object, ...], tuple[tuple[int, ...], RulePlan]] = {}
+        self._batches: dict[tuple[int, ...], PlanBatch] = {}
         self._choices: dict[tuple[object, ...], Choice] = {}
         self._places: dict[object, tuple[Sequence[Rule], _Places]] = {}
         self._keys: dict[int, list[Any]] = {}  # where something is known of a rule
@@ -233,7 +233,7 @@ class PlanBook:
             self._prepared[id(rule), change] = prepared
         return prepared
 
-    def plan(self, rule: Rule, ask: Ask, delta: int) -> Plan:
+    def plan(self, rule: Rule, ask: Ask, delta: int) -> RulePlan:
         """The plan for the sizes of now: it is made again when they have changed much."""
         prepared = self.prepare(rule, ask.mode == "change")
         sizes = tuple(
@@ -252,13 +252,13 @@ class PlanBook:
         self._plans[key] = (sizes, plan)
         return plan
 
-    def batch(self, plans: tuple[Plan, ...]) -> Batch:
+    def batch(self, plans: tuple[RulePlan, ...]) -> PlanBatch:
         key = tuple(map(id, plans))
         batch = self._batches.get(key)
         if batch is None:
             if len(self._batches) > MOST_BATCHES:
                 self._batches.clear()
-            batch = self._batches[key] = Batch(plans, self._store, self.keys)
+            batch = self._batches[key] = PlanBatch(plans, self._store, self.keys)
         return batch
 
     def forget(self, rules: Iterable[Rule]) -> None:

@@ -52,7 +52,7 @@ Steps = Sequence[list[int]]
 
 
 @dataclass(slots=True)
-class Plan:
+class RulePlan:
     """Steps with arguments, places relative to the plan's own start."""
 
     rule: Rule
@@ -71,7 +71,7 @@ class Request:
     """A prefix of a plan that collects the arguments of a functor."""
 
     outside: Outside
-    plan: Plan
+    plan: RulePlan
 
 
 class Generator(NamedTuple):
@@ -369,9 +369,9 @@ class Builder:
         self.fact(at.OP_EMIT, head)
         fuse(self.steps, self.args, self.back, len(head.terms))
 
-    def finish(self, requests: Iterable[Request] = ()) -> Plan:
+    def finish(self, requests: Iterable[Request] = ()) -> RulePlan:
         prefetch(self.steps, self.args, self.arities)
-        return Plan(
+        return RulePlan(
             self.rule,
             np.array(self.steps, dtype=np.int64).reshape(-1, at.P_WIDTH),
             np.array(self.args or [0], dtype=np.int64),

@@ -14,7 +14,7 @@ from tidelog.local.body import (
     Catalog,
     Outside,
     Prepared,
-    Shape,
+    RuleShape,
     Use,
     binds,
     may_fail,
@@ -23,23 +23,25 @@ from tidelog.local.body import (
 )
 from tidelog.local.join_order import order_parts
 from tidelog.local.kernels import layout as at
-from tidelog.local.plan_steps import Builder, Plan, Request
+from tidelog.local.plan_steps import Builder, Request, RulePlan
 from tidelog.program.rules import Group, Literal, Range
 from tidelog.program.syntax import Variable
 
 NO_BACK = -(1 << 40)  # stays negative when plans are put together
 MOST_TEMPLATES = 4096  # templates; the rules of few programs have as many shapes
-Build = Callable[[Catalog, Prepared, Use], Plan]
+Build = Callable[[Catalog, Prepared, Use], RulePlan]
 
 
-def make_plan(catalog: Catalog, prepared: Prepared, use: Use, shapes: Shapes | None = None) -> Plan:
+def make_plan(
+    catalog: Catalog, prepared: Prepared, use: Use, shapes: Shapes | None = None
+) -> RulePlan:
     """The plan of a rule. Plans of rules that are alike are taken from `shapes`."""
     prepared = prepared.around(use.delta)
     order = _order(catalog, prepared, use)
     if shapes is None or prepared.shape is None:
         return _build(catalog, prepared, use, order)
 
-    def build(catalog: Catalog, prepared: Prepared, use: Use) -> Plan:
+    def build(catalog: Catalog, prepared: Prepared, use: Use) -> RulePlan:
         return _build(catalog, prepared, use, order)
 
     return shapes.plan(prepared, prepared.shape, use, tuple(order), build)
@@ -61,7 +63,7 @@ def _order(catalog: Catalog, prepared: Prepared, use: Use) -> list[int]:
     return min(orders, key=itemgetter(0))[1]
 
 
-def _build(catalog: Catalog, prepared: Prepared, use: Use, order: list[int]) -> Plan:
+def _build(catalog: Catalog, prepared: Prepared, use: Use, order: list[int]) -> RulePlan:
     requests: list[Request] = []
     for place, i in enumerate(order):
         part = prepared.parts[i]
@@ -166,7 +168,7 @@ def _steps(
 class _Template:
     """A plan whose relations and indexes are numbers of its own."""
 
-    plan: Plan
+    plan: RulePlan
     indexes: list[tuple[int, tuple[int, ...]]]  # relation and columns of each
     relation_at: list[tuple[int, int, int]]  # row and column of the steps, and the number there
     index_at: list[tuple[int, int, int]]
@@ -186,8 +188,8 @@ class Shapes:
         self._templates: dict[tuple[object, ...], _Template] = {}
 
     def plan(
-        self, prepared: Prepared, shape: Shape, use: Use, order: tuple[int, ...], build: Build
-    ) -> Plan:
+        self, prepared: Prepared, shape: RuleShape, use: Use, order: tuple[int, ...], build: Build
+    ) -> RulePlan:
         """What `build` would make of the rule, with its parts in this order."""
         if (among := use.among) is not None:
             marks = (_mark(i) for i, (name, _) in enumerate(shape.relations) if name in among)
@@ -208,7 +210,7 @@ def _mark(number: int) -> str:
 
 
 def _template(
-    catalog: Catalog, prepared: Prepared, shape: Shape, use: Use, build: Build
+    catalog: Catalog, prepared: Prepared, shape: RuleShape, use: Use, build: Build
 ) -> _Template:
     marks = {about: _mark(i) for i, about in enumerate(shape.relations)}
     numbers = {mark: i for i, mark in enumerate(marks.values())}
@@ -240,7 +242,9 @@ def _template(
     return template
 
 
-def _filled(template: _Template, catalog: Catalog, prepared: Prepared, shape: Shape) -> Plan:
+def _filled(
+    template: _Template, catalog: Catalog, prepared: Prepared, shape: RuleShape
+) -> RulePlan:
     """The template's plan with the relations of this rule."""
     numbers = [catalog.relation(name, arity) for name, arity in shape.relations]
     indexes = [catalog.index(numbers[r], columns) for r, columns in template.indexes]
@@ -258,7 +262,7 @@ def _filled(template: _Template, catalog: Catalog, prepared: Prepared, shape: Sh
     )
 
 
-def _named(text: str, shape: Shape) -> str:
+def _named(text: str, shape: RuleShape) -> str:
     for number, (name, _) in enumerate(shape.relations):
         text = text.replace(_mark(number), name)
     return text

@@ -15,9 +15,9 @@ from tidelog.local.fact_sets import local
 from tidelog.local.functor_calls import in_rule
 from tidelog.local.kernels import layout as at
 from tidelog.local.kernels import proofs
-from tidelog.local.plan_cache import Ask, Batch, PlanBook
+from tidelog.local.plan_cache import Ask, PlanBatch, PlanBook
+from tidelog.local.row_store import Rows, RowStore
 from tidelog.local.sets import LocalSet
-from tidelog.local.store import Rows, Store
 from tidelog.program.diagnostics import EvaluationError
 from tidelog.program.rules import Rule
 
@@ -34,7 +34,7 @@ _WIDTHS = (2, 2, 2, 2, 2, proofs.F_WIDTH, 2, 1)  # of the lists' entries
 class _Plans(NamedTuple):
     """The plans of one reading."""
 
-    batch: Batch
+    batch: PlanBatch
     groups: NDArray[np.int64]  # by the relation of the given fact: the first plan, and how many
     counts: NDArray[np.int64]
 
@@ -47,7 +47,7 @@ class _About(NamedTuple):
     calls: bool  # whether there are string functors
 
 
-class Sets(NamedTuple):
+class SearchSets(NamedTuple):
     """Sets whose bits a search uses, in the kernel's order. V, O, N, what is touched and what
     is found are empty before and after."""
 
@@ -66,7 +66,7 @@ class ProofSearch:
 
     def __init__(
         self,
-        store: Store,
+        store: RowStore,
         dictionary: Dictionary,
         runner: Runner,
         book: PlanBook,
@@ -87,7 +87,7 @@ class ProofSearch:
         self._known: dict[tuple[int, int], _Plans] = {}  # by reading and batch
         # Of the search under way.
         self._asked: Checking
-        self._sets: Sets
+        self._sets: SearchSets
         self._ready: list[int]  # relations whose facts have plans
         self._plans: list[_Plans | None]  # by reading
         self._masked: set[int]  # relations of which some rows are not in view
@@ -97,7 +97,7 @@ class ProofSearch:
         self,
         N: LocalSet,
         asked: Checking,
-        sets: Sets,
+        sets: SearchSets,
         counter: int | None,
         each: Callable[[], bool],
     ) -> Checked | None:
@@ -166,7 +166,7 @@ class ProofSearch:
         self._choose()
         self._see()
 
-    def _grouped(self, which: int, batch: Batch) -> _Plans:
+    def _grouped(self, which: int, batch: PlanBatch) -> _Plans:
         known = self._known.get((which, id(batch)))
         size = 2 * len(self._store.tables.rels)
         if known is not None and len(known.groups) == size:
@@ -379,7 +379,7 @@ def _list(which: int) -> NDArray[np.int64]:
     return np.zeros(entries * _WIDTHS[which], dtype=np.int64)
 
 
-def _readings(asked: Checking, sets: Sets) -> tuple[Reading, ...]:
+def _readings(asked: Checking, sets: SearchSets) -> tuple[Reading, ...]:
     """In the order of the kernel's numbers for them."""
     I, inside, now = asked.I, asked.inside, sets.now
     guard = (I - sets.C) - sets.N

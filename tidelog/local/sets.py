@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from tidelog.engine import Combination, FactSet, View
 from tidelog.local.kernels.bits import turn
-from tidelog.local.store import Rows, Store
+from tidelog.local.row_store import Rows, RowStore
 
 Move = Literal["came", "went", "taken"]
 Saved = dict[int, NDArray[np.uint32]]  # facts by relation, as ids: row numbers may change
@@ -39,7 +39,7 @@ Key = int | tuple[object, ...]  # a set's bit, or how others are combined
 NOT_IN_ALL: Key = ("not", ALL)
 
 
-class Truth(NamedTuple):
+class TruthTable(NamedTuple):
     """A view's truth table. Kernels know it by address: it must live as long as they run."""
 
     holds: NDArray[np.uint8]  # not to be changed
@@ -49,29 +49,29 @@ class Truth(NamedTuple):
     some_plain: int  # whether some of those are: explicit ones, or the others
 
     @classmethod
-    def of(cls, holds: NDArray[np.bool_]) -> Truth:
+    def of(cls, holds: NDArray[np.bool_]) -> TruthTable:
         table = holds.view(np.uint8)
         plain = int(table[ALL]), int(table[ALL | EXPLICIT])
         return cls(table, table.ctypes.data, int(table[0]), min(plain), max(plain))
 
 
 @lru_cache(MOST_TABLES)
-def truth(key: Key | None) -> Truth:
+def truth(key: Key | None) -> TruthTable:
     """The truth table of a view with this key; of one that has all facts, if there is none."""
     if key is None:
-        return Truth.of(np.ones(len(MASKS), dtype=np.bool_))
+        return TruthTable.of(np.ones(len(MASKS), dtype=np.bool_))
     if isinstance(key, int):
-        return Truth.of((MASKS & np.uint16(key)) != 0)
+        return TruthTable.of((MASKS & np.uint16(key)) != 0)
     sides = [truth(side).holds.view(np.bool_) for side in key[1:]]
     if key[0] == "not":
-        return Truth.of(~sides[0])
-    return Truth.of(sides[0] | sides[1] if key[0] == "or" else sides[0] & sides[1])
+        return TruthTable.of(~sides[0])
+    return TruthTable.of(sides[0] | sides[1] if key[0] == "or" else sides[0] & sides[1])
 
 
 class Pool(Protocol):
     """What sets need of the engine."""
 
-    store: Store
+    store: RowStore
     bits: Bits
 
     def members(self, view: View) -> Iterable[tuple[int, slice | Rows]]:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.local.kernels import layout as at
-from tidelog.local.plan_cache import Batch
-from tidelog.local.store import Store
+from tidelog.local.plan_cache import PlanBatch
+from tidelog.local.row_store import RowStore
 
 COPIES = 16  # times as many rows, at most, that a look ahead makes room for
 
@@ -26,7 +26,7 @@ class Pace(NamedTuple):
 class Paces:
     """The paces of relations in one run."""
 
-    def __init__(self, store: Store, batch: Batch) -> None:
+    def __init__(self, store: RowStore, batch: PlanBatch) -> None:
         self._store = store
         self._batch = batch
         self._last: dict[int, Pace] = {}

@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from tidelog.dbsp.grounding import Fold, Where
+from tidelog.dbsp.grounding import GroupFold, Where
 from tidelog.dbsp.trace import Batch, Words
 from tidelog.engine import FactSet, Ids
 from tidelog.maintain.update import Update
@@ -30,7 +30,7 @@ class EngineHost:
         self.silent = False
         self.given = 0  # explicit facts inserted by this update
         self.again = False  # a second step, which may undo changes of the first
-        self._rules: dict[tuple[Where, str] | Fold, tuple[Rule, ...]] = {}
+        self._rules: dict[tuple[Where, str] | GroupFold, tuple[Rule, ...]] = {}
 
     def leave(self) -> None:
         """The update has ended: let go of its sets."""
@@ -132,7 +132,7 @@ class EngineHost:
 
     # Aggregates.
 
-    def fold(self, fold: Fold, keys: Words | None) -> Words:
+    def fold(self, fold: GroupFold, keys: Words | None) -> Words:
         engine, I = self.u.engine, self.u.I
         grouping, folding = self._rules.get(fold) or self._fold_rules(fold)
         if keys is None:
@@ -143,7 +143,7 @@ class EngineHost:
         ids: Ids = engine.ids(found, folding.head.relation)
         return ids.astype(np.int64)
 
-    def _fold_rules(self, fold: Fold) -> tuple[Rule, ...]:
+    def _fold_rules(self, fold: GroupFold) -> tuple[Rule, ...]:
         """From facts to keys of groups, and from keys to values."""
         group = fold.group
         keys = self._literal("keys", fold.keys)

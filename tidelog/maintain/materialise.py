@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from tidelog.engine import Engine, FactSet
-from tidelog.maintain import closure_seeds, mat_mod, subsumption
+from tidelog.maintain import closure_seeds, mat_mod, pruned_strata
 from tidelog.maintain.closure_modules import edges
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.seminaive import Watch
@@ -46,7 +46,7 @@ def evaluate(
     other rules at first, and become modules if that takes long, must take long, or did before.
     """
     if stratum.pruned:
-        subsumption.evaluate(engine, stratum, I, watch, E)
+        pruned_strata.evaluate(engine, stratum, I, watch, E)
         memory.keep(stratum)
         return
     if stratum.recursive and not memory.limits.keys().isdisjoint(stratum.relations):

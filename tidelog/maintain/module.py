@@ -183,7 +183,7 @@ def apart(modules: Iterable[Module], inside: frozenset[str]) -> list[list[Module
     return [group for _, group in groups]
 
 
-class Group(Module):
+class ModuleGroup(Module):
     """Modules with no relation in common, as one."""
 
     def __init__(self, each: Sequence[Module]) -> None:
@@ -227,5 +227,5 @@ def parts(
     found: list[Module] = []
     for stateful in (True, False):
         mine = [module for module in modules if module.stateful == stateful]
-        found += map(Group, apart(mine, inside))
+        found += map(ModuleGroup, apart(mine, inside))
     return [*found, Module(generic)] if generic else found

@@ -64,7 +64,7 @@ TICK = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class RoundRules:
     """The rules of a stratum with rounds, and rules that lead from facts to rounds and back."""
 
     inside: frozenset[str]
@@ -82,7 +82,7 @@ class Rounds:
     facts: tuple[Rule, ...]  # the fact that has a first round
 
     @classmethod
-    def of(cls, stratum: Stratum, kinds: Mapping[str, Relation]) -> Rounds:
+    def of(cls, stratum: Stratum, kinds: Mapping[str, Relation]) -> RoundRules:
         inside = frozenset(stratum.relations)
         relations = [kinds[name] for name in stratum.relations]
         fields = [[Variable(f"x{i}", kind=k) for i, k in enumerate(r.kinds)] for r in relations]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tidelog.engine import FactSet, View
-from tidelog.maintain.round_rules import ROUND, START, TICK, Rounds, timed
+from tidelog.maintain.round_rules import ROUND, START, TICK, RoundRules, timed
 from tidelog.maintain.steps import kept
 from tidelog.maintain.update import Context, StratumChange, Update
 from tidelog.program.rules import Relation, Rule, Stratum
@@ -25,7 +25,7 @@ from tidelog.program.rules import Relation, Rule, Stratum
 def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     u.work.algorithm = "counting"
     engine, I, C, old = u.engine, u.I, u.engine.nonrecursive, u.old
-    rounds = u.memory.once(Rounds.of, stratum, engine.kinds)
+    rounds = u.memory.once(RoundRules.of, stratum, engine.kinds)
 
     def with_rounds(rules: Iterable[Rule]) -> tuple[Rule, ...]:
         return tuple(timed(rule, rounds.inside) for rule in rules)
@@ -50,7 +50,7 @@ def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequen
 
 
 def build(
-    u: Context, rounds: Rounds, rules: Sequence[Rule], stratum: Stratum, change: StratumChange
+    u: Context, rounds: RoundRules, rules: Sequence[Rule], stratum: Stratum, change: StratumChange
 ) -> None:
     """The trace of the state before the change."""
     engine, I, C = u.engine, u.I, u.engine.nonrecursive
@@ -68,7 +68,7 @@ def build(
 
 def follow(
     u: Context,
-    rounds: Rounds,
+    rounds: RoundRules,
     rules: Sequence[Rule],
     T: FactSet,
     X: FactSet,
@@ -93,7 +93,7 @@ def follow(
 
 def one_round(
     u: Context,
-    rounds: Rounds,
+    rounds: RoundRules,
     rules: Sequence[Rule],
     present: FactSet,
     T: FactSet,

@@ -34,7 +34,7 @@ Names = frozenset[str]
 NONE: Names = frozenset()
 
 
-class Literal(NamedTuple):
+class FlatLiteral(NamedTuple):
     """A literal without nested expressions: ranges and aggregates only occur in `x = …`."""
 
     formula: Atom | Comparison
@@ -43,7 +43,7 @@ class Literal(NamedTuple):
 
 
 class Body(NamedTuple):
-    literals: list[Literal]
+    literals: list[FlatLiteral]
     terms: tuple[Term, ...]  # of the head, or the target of an aggregate
 
     def later(self, i: int) -> Names:
@@ -111,15 +111,15 @@ _counter = itertools.count()
 
 def bodies_of(formula: Formula, terms: tuple[Term, ...], outer: Names = NONE) -> list[Body]:
     """The alternatives of the formula, each with the terms in simple form."""
-    more: list[Literal] = []
+    more: list[FlatLiteral] = []
     simple = tuple(_simple(term, more) for term in terms)
     return [Body(_plan(a + more, simple, outer), simple) for a in _alternatives(formula)]
 
 
-def _alternatives(formula: Formula, wanted: bool = True) -> list[list[Literal]]:
+def _alternatives(formula: Formula, wanted: bool = True) -> list[list[FlatLiteral]]:
     """The formula, negated unless `wanted`, as a disjunction of conjunctions."""
     named: tuple[type, ...]
-    more: list[Literal] = []
+    more: list[FlatLiteral] = []
     match formula:
         case Not(part):
             return _alternatives(part, not wanted)
@@ -134,21 +134,21 @@ def _alternatives(formula: Formula, wanted: bool = True) -> list[list[Literal]]:
             # A negated `_` stands for any value; other wildcards are variables.
             named = (Call, Cast, Aggregate, *([Wildcard] if wanted else []))
             simple = tuple(_pattern(term, more, named) for term in terms)
-            return [[Literal(Atom(name, simple), wanted), *more]]
+            return [[FlatLiteral(Atom(name, simple), wanted), *more]]
         case Comparison(op, left, right):
             if not wanted and op in _INVERSE:
                 op, wanted = _INVERSE[op], True
             if op == "=" and (is_pattern(left) or is_pattern(right)):
                 left, right = (_pattern(t, more, (Call, Cast, Wildcard)) for t in (left, right))
-                return [[Literal(Comparison(op, left, right), wanted), *more]]
+                return [[FlatLiteral(Comparison(op, left, right), wanted), *more]]
             if op == "=" and isinstance(right, Variable):
                 left, right = right, left
             named = () if op == "=" and isinstance(left, Variable) else (Aggregate,)
             left, right = _simple(left, more), _simple(right, more, named)
-            return [[Literal(Comparison(op, left, right), wanted), *more]]
+            return [[FlatLiteral(Comparison(op, left, right), wanted), *more]]
 
 
-def _simple(term: Term, more: list[Literal], named: tuple[type, ...] = (Aggregate,)) -> Term:
+def _simple(term: Term, more: list[FlatLiteral], named: tuple[type, ...] = (Aggregate,)) -> Term:
     """Replace ranges and terms of `named` types by variables, and add equations to `more`.
 
     No program can spell these variables; `=` marks those that other variables determine.
@@ -162,7 +162,7 @@ def _simple(term: Term, more: list[Literal], named: tuple[type, ...] = (Aggregat
     mark = "#" if isinstance(term, Wildcard) or _is_range(term) else "="
     variable = Variable(f"{mark}{next(_counter)}", kind=term.kind)
     if not isinstance(term, Wildcard):
-        more.append(Literal(Comparison("=", variable, term)))
+        more.append(FlatLiteral(Comparison("=", variable, term)))
     return variable
 
 
@@ -170,14 +170,14 @@ def is_pattern(term: Any) -> bool:
     return isinstance(term, Call) and term.functor[0] in "[$"
 
 
-def _pattern(term: Term, more: list[Literal], named: tuple[type, ...]) -> Term:
+def _pattern(term: Term, more: list[FlatLiteral], named: tuple[type, ...]) -> Term:
     """Keep records and branches in place, and simplify other terms."""
     if isinstance(term, Call) and is_pattern(term):
         return replace(term, args=tuple(_pattern(arg, more, named) for arg in term.args))
     return _simple(term, more, named)
 
 
-def _plan(literals: list[Literal], terms: tuple[Term, ...], outer: Names) -> list[Literal]:
+def _plan(literals: list[FlatLiteral], terms: tuple[Term, ...], outer: Names) -> list[FlatLiteral]:
     """The literals in evaluation order, with plans for their aggregates."""
     scope = outer.union(*map(names_in, terms), *(names_in(literal.formula) for literal in literals))
     # A name that stays unbound although every aggregate has a value must be a witness.
@@ -195,7 +195,7 @@ def _plan(literals: list[Literal], terms: tuple[Term, ...], outer: Names) -> lis
         if isinstance(a := getattr(formula, "right", None), Aggregate):
             for inner in _inner(a, unbound):
                 variable = Variable(f"={next(_counter)}", kind=inner.kind)
-                literals.append(Literal(Comparison("=", variable, inner)))
+                literals.append(FlatLiteral(Comparison("=", variable, inner)))
                 scope |= {variable.name}
             bodies = bodies_of(a.body, (a.target or Constant(1, "number"),), needs(a))
             literals[i] = literals[i]._replace(fold=Fold(bodies, needs(a), witnesses(a)))
@@ -229,14 +229,14 @@ def _outermost(node: Any) -> Iterator[Aggregate]:
 
 
 def _ordered(
-    literals: list[Literal], scope: Names, bound: Names, needs: Callable[[Term], Names]
-) -> tuple[list[Literal], Names]:
+    literals: list[FlatLiteral], scope: Names, bound: Names, needs: Callable[[Term], Names]
+) -> tuple[list[FlatLiteral], Names]:
     """Order literals: tests as early as possible, then facts, ranges, and what can fail.
 
     Also returns the names of the scope that stay unbound.
     """
 
-    def ready(literal: Literal) -> bool:
+    def ready(literal: FlatLiteral) -> bool:
         formula, wanted, _ = literal
         if isinstance(formula, Atom):
             return wanted or names_in(formula) <= bound
@@ -263,7 +263,7 @@ def _unifiable(a: Term, b: Term, bound: Names) -> bool:
     return names_in(a) <= bound or names_in(b) <= bound
 
 
-def _rank(literal: Literal) -> int:
+def _rank(literal: FlatLiteral) -> int:
     formula, wanted, _ = literal
     functors = {getattr(n, "functor", "as" if isinstance(n, Cast) else "") for n in walk(formula)}
     if functors & {"as", *CAN_FAIL} or any(name.startswith("@") for name in functors):

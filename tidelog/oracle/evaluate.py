@@ -25,8 +25,8 @@ from typing import Any
 
 from tidelog.oracle.clause_bodies import (
     Body,
+    FlatLiteral,
     Fold,
-    Literal,
     Rule,
     bodies_of,
     closure,
@@ -300,7 +300,7 @@ class _Step:
             envs = [extended for env in envs for extended in self.satisfy(literal, env)]
         return envs
 
-    def satisfy(self, literal: Literal, env: Env) -> Iterable[Env]:
+    def satisfy(self, literal: FlatLiteral, env: Env) -> Iterable[Env]:
         match literal.formula:
             case Atom(name, terms):
                 found = _matching(terms, self.known(name, terms, env), env)

@@ -26,7 +26,7 @@ from tidelog.pipeline.batches import Ledger, fold, insertions, of_facts, signed
 from tidelog.pipeline.materialisation import AppliedBatch, Materialisation, bare
 from tidelog.pipeline.settings import Settings
 from tidelog.pipeline.sinks import Sinks
-from tidelog.pipeline.spark_sources import Batch, SourceReader
+from tidelog.pipeline.spark_sources import SourceBatch, SourceReader
 from tidelog.pipeline.versions import SourceOffset, VersionDraft, VersionRecord, VersionStore
 from tidelog.plan.accept import Accepted
 from tidelog.program.diagnostics import TidelogError, plural
@@ -276,7 +276,7 @@ class Run:
             f"--adopt {name} to read the source from the beginning"
         )
 
-    def _apply(self, batch: Batch) -> EffectiveChanges:
+    def _apply(self, batch: SourceBatch) -> EffectiveChanges:
         facts = {
             name: self._ledger.effective(name, pa.concat_tables(tables))
             for name, tables in batch.facts.items()

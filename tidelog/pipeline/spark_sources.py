@@ -36,7 +36,7 @@ _COMPATIBLE: dict[Kind, tuple[str, ...]] = {
 
 
 @dataclass(slots=True)
-class Batch:
+class SourceBatch:
     """The changes in a batch of a source, in order."""
 
     facts: dict[str, list[pa.Table]] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class SourceReader:
                     advice = "convert it in `columns`: cast(… as …)"
                     raise self._error(f"{what}, but the source has {types[f'c{i}']}", advice)
 
-    def batch(self, frame: DataFrame, schema: Mapping[str, Relation]) -> Batch:
+    def batch(self, frame: DataFrame, schema: Mapping[str, Relation]) -> SourceBatch:
         """Collect the changes of a frame."""
         rows = self._rows(frame)
         if len(self.source.maps) > 1:
@@ -98,8 +98,8 @@ class SourceReader:
             if len(self.source.maps) > 1:
                 rows.unpersist()
 
-    def _batch(self, rows: DataFrame, schema: Mapping[str, Relation]) -> Batch:
-        found, source = Batch(), self.source
+    def _batch(self, rows: DataFrame, schema: Mapping[str, Relation]) -> SourceBatch:
+        found, source = SourceBatch(), self.source
         if source.format == "changes":
             table = _in_order(rows.toArrow())
             pairs = zip(*(table.column(c).to_pylist() for c in ("__file", "value")), strict=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tidelog.plan.aggregate_targets import name_targets
 from tidelog.plan.desugar import desugar
 from tidelog.plan.draft import Draft
+from tidelog.plan.functor_signatures import resolve_functors
 from tidelog.plan.inline import choose_inline, unfold
 from tidelog.plan.loose_records import solve_loose_records
 from tidelog.plan.lower_subsumption import lower_subsumptions, raised
@@ -23,7 +24,6 @@ from tidelog.plan.strata import stratify
 from tidelog.plan.subtypes import check_subtypes
 from tidelog.plan.type_names import resolve_types
 from tidelog.plan.types import infer_types
-from tidelog.plan.user_functors import resolve_functors
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.garbage import uncollected
 from tidelog.program.rules import CheckedProgram

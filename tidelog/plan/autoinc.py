@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from tidelog.plan.core_program import Core
+from tidelog.plan.core_program import CoreProgram
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.formula_walk import aggregates, everything, rebuilt
 from tidelog.program.rules import BodyLiteral, Constraint, Expression, Literal, Range, Rule, Stratum
@@ -19,7 +19,7 @@ NAME = "autoinc"
 Filled = Callable[[Expression], Expression]
 
 
-def refuse_inside(core: Core, clause: Clause) -> None:
+def refuse_inside(core: CoreProgram, clause: Clause) -> None:
     """Refuse `autoinc()` in an aggregate, which has no instances to number."""
     for aggregate in aggregates(*clause.heads, clause.body):
         for node in everything(aggregate):
@@ -44,7 +44,7 @@ def faults(strata: Iterable[Stratum]) -> Iterator[Diagnostic]:
                         yield Diagnostic(message, node.at, advice)
 
 
-def numbered(core: Core, rule: Rule) -> Rule:
+def numbered(core: CoreProgram, rule: Rule) -> Rule:
     """The rule with arguments for every `autoinc()` in it."""
     before = len(core.numbered)
     given: dict[str, Variable] = {}

@@ -25,7 +25,7 @@ Pair = Callable[[Variable, Variable], Literal]
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class BoundClosure:
     """Rules for a closure with one end bound, and those of the relations that they need."""
 
     rules: tuple[Rule, ...]
@@ -36,7 +36,9 @@ def is_closure(relation: str, stratum: Stratum) -> bool:
     return any(closure.relation == relation for closure in modules(stratum).closures)
 
 
-def reach(relation: Relation, forward: bool, stratum: Stratum, has_facts: bool) -> Reach | None:
+def reach(
+    relation: Relation, forward: bool, stratum: Stratum, has_facts: bool
+) -> BoundClosure | None:
     """How to find the facts of a closure from a value of its first column, or backward from one
     of its second; None if its own rules do that."""
     closures = [c for c in modules(stratum).closures if c.relation == relation.name]
@@ -47,14 +49,14 @@ def reach(relation: Relation, forward: bool, stratum: Stratum, has_facts: bool) 
     return found and _told(found, closures[0].rules[0])
 
 
-def _told(found: Reach, written: Rule) -> Reach:
+def _told(found: BoundClosure, written: Rule) -> BoundClosure:
     """The rules, with the text of the rule that the user wrote."""
 
     def with_text(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
         return tuple(r if r.text else replace(r, text=written.text, at=written.at) for r in rules)
 
     parts = tuple((relation, with_text(rules)) for relation, rules in found.parts)
-    return Reach(with_text(found.rules), parts)
+    return BoundClosure(with_text(found.rules), parts)
 
 
 def _reach(
@@ -63,7 +65,7 @@ def _reach(
     rules: Sequence[Rule],
     forward: bool,
     has_facts: bool,
-) -> Reach | None:
+) -> BoundClosure | None:
     if closures[0].base is None:
         return _square(relation, closures[0], rules, forward, has_facts)
     other = _others(rules, closures)
@@ -71,7 +73,7 @@ def _reach(
     if len(bases) == 1 and not has_facts:
         base, swapped = bases.pop()
         if base is not None and other and copies(other, base, swapped):
-            return Reach(_along(relation, _read(base, swapped), forward))
+            return BoundClosure(_along(relation, _read(base, swapped), forward))
     side = "right-linear" if forward else "left-linear"
     growing = [closure for closure in closures if closure.kind == side]
     return _star(relation, growing, rules, forward, has_facts) if growing else None
@@ -79,18 +81,18 @@ def _reach(
 
 def _square(
     relation: Relation, closure: Closure, rules: Sequence[Rule], forward: bool, has_facts: bool
-) -> Reach:
+) -> BoundClosure:
     other = _others(rules, [closure])
     step, part = _rest(relation, other, has_facts)
     if closure.kind == "transitive":
-        return Reach(_along(relation, step, forward), part)
+        return BoundClosure(_along(relation, step, forward), part)
     either = replace(relation, name=f"%either:{relation.name}", qualifiers=frozenset())
     x, y, _ = _variables(relation)
     both = (
         _rule(_pair(either.name)(x, y), step(x, y)),
         _rule(_pair(either.name)(y, x), step(x, y)),
     )
-    return Reach(_along(relation, _pair(either.name), forward), (*part, (either, both)))
+    return BoundClosure(_along(relation, _pair(either.name), forward), (*part, (either, both)))
 
 
 def _star(
@@ -99,7 +101,7 @@ def _star(
     rules: Sequence[Rule],
     forward: bool,
     facts: bool,
-) -> Reach:
+) -> BoundClosure:
     """B* from the bound end, then what the other rules derive."""
     rest, part = _rest(relation, _others(rules, growing), facts)
     kind = relation.kinds[0 if forward else 1]
@@ -117,7 +119,7 @@ def _star(
     first, last = (Variable(n, relation.at, k) for n, k in zip("xz", relation.kinds, strict=True))
     body = (path(first, y), rest(y, last)) if forward else (rest(first, y), path(y, last))
     rule = _rule(_pair(relation.name)(first, last), *body)
-    return Reach((rule,), (*part, (star, tuple(rows))))
+    return BoundClosure((rule,), (*part, (star, tuple(rows))))
 
 
 def _along(relation: Relation, step: Pair, forward: bool) -> tuple[Rule, ...]:

@@ -8,7 +8,14 @@ from typing import NamedTuple
 from tidelog.plan.bound_variables import follow
 from tidelog.program.builtin_functors import can_fail
 from tidelog.program.formula_walk import everything, own_names
-from tidelog.program.rules import BodyLiteral, Constraint, Expression, Group, Literal, Range
+from tidelog.program.rules import (
+    BodyLiteral,
+    Constraint,
+    Expression,
+    Group,
+    Literal,
+    Range,
+)
 from tidelog.program.syntax import Call, Variable
 from tidelog.program.terms import is_constructor
 

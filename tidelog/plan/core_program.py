@@ -38,7 +38,7 @@ Columns = Sequence[Simple]
 Body = tuple[BodyLiteral, ...]
 
 
-class Core:
+class CoreProgram:
     def __init__(self) -> None:
         self.relations: dict[str, Relation] = {}
         self.rules: dict[Rule, Rule] = {}  # in order, and each once

@@ -22,10 +22,10 @@ from itertools import chain
 
 from tidelog.plan.alternatives import NOTHING, alternatives
 from tidelog.plan.autoinc import numbered, refuse_inside
-from tidelog.plan.components import components
-from tidelog.plan.core_program import Core
+from tidelog.plan.core_program import CoreProgram
 from tidelog.plan.draft import Draft
-from tidelog.plan.lower_body import Body, Setting, can_hold
+from tidelog.plan.lower_body import BodyLowering, Setting, can_hold
+from tidelog.plan.strongly_connected import components
 from tidelog.plan.thresholds import with_steps
 from tidelog.program.formula_walk import everything, flat, has_aggregate
 from tidelog.program.functors import calls
@@ -47,7 +47,7 @@ from tidelog.text.writer import to_text
 def desugar(draft: Draft) -> Draft:
     """Bring all clauses and facts to the core form."""
     program = draft.program
-    core = Core()
+    core = CoreProgram()
     under = {decl.name for decl in program.relations if decl.name.startswith(UNDER)}
     for decl in program.relations:
         if decl.name not in draft.doubtful and decl.name not in draft.unfolded:
@@ -135,7 +135,9 @@ def _plain_body(clause: Clause) -> tuple[BodyLiteral, ...] | None:
     return tuple(found)
 
 
-def _add(core: Core, clause: Clause, recursive: frozenset[str], states: bool) -> Iterator[Rule]:
+def _add(
+    core: CoreProgram, clause: Clause, recursive: frozenset[str], states: bool
+) -> Iterator[Rule]:
     text = to_text(clause)
     if plain := _plain_body(clause):
         for head in clause.heads:
@@ -147,7 +149,7 @@ def _add(core: Core, clause: Clause, recursive: frozenset[str], states: bool) ->
     for heads, parts, scope in chain.from_iterable(
         with_steps(core, text, each, recursive) for each in satisfiable
     ):
-        body = Body(Setting(core, text, recursive), scope, parts)
+        body = BodyLowering(Setting(core, text, recursive), scope, parts)
         body.resolve()
         shared = list(body.items)
         for head in heads:

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
-from tidelog.plan.components import components
 from tidelog.plan.draft import Draft
 from tidelog.plan.safety import check_safety, is_safe
+from tidelog.plan.strongly_connected import components
 from tidelog.plan.substitution import MAX_NODES, ExpansionTooLong, Unfolding
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.formula_walk import all_names, clause_nodes, relations, relations_of

@@ -17,9 +17,17 @@ from tidelog.plan.core_body import (
     literal_item,
     range_item,
 )
-from tidelog.plan.core_program import Core
+from tidelog.plan.core_program import CoreProgram
 from tidelog.program.formula_walk import all_names, own, own_names, parts, rebuilt, variables
-from tidelog.program.rules import BodyLiteral, Constraint, Expression, Group, Literal, Range, Simple
+from tidelog.program.rules import (
+    BodyLiteral,
+    Constraint,
+    Expression,
+    Group,
+    Literal,
+    Range,
+    Simple,
+)
 from tidelog.program.syntax import (
     Aggregate,
     Atom,
@@ -41,7 +49,7 @@ from tidelog.program.terms import RECORD, TermKind, is_constructor
 class Setting:
     """What all conjunctions of one rule share."""
 
-    def __init__(self, core: Core, text: str, recursive: frozenset[str]) -> None:
+    def __init__(self, core: CoreProgram, text: str, recursive: frozenset[str]) -> None:
         self.core = core
         self.text = text
         self.recursive = recursive  # relations on a cycle with the rule's heads
@@ -60,7 +68,7 @@ class PendingAggregate:
         self.aggregate = aggregate
 
 
-class Body:
+class BodyLowering:
     """`scope` are the variables of the conjunction and around it; `outside` only the latter.
 
     Inside an aggregate each `_` and each range is a variable to count, so it gets a name.
@@ -149,7 +157,7 @@ class Body:
         kept: list[Variable] = []
         given: list[Simple] = []
         pattern = tuple([self.gaps(term, kept, given) for term in terms])
-        body = Body(self.setting, frozenset(), (Atom(relation, pattern, at),))
+        body = BodyLowering(self.setting, frozenset(), (Atom(relation, pattern, at),))
         kinds = tuple([variable.kind or "number" for variable in kept])
         rules = [(kept, body.parts())]
         name = self.setting.core.assignments(kinds, rules, self.setting.text, at, "%not")
@@ -257,7 +265,9 @@ class Body:
         made: list[tuple[list[Variable], tuple[BodyLiteral, ...]]] = []
         lent_by: set[str] = set()
         for written in bodies:
-            body = Body(setting, self.scope | own_names(*parts(aggregate)), written, self.scope)
+            body = BodyLowering(
+                setting, self.scope | own_names(*parts(aggregate)), written, self.scope
+            )
             if target is not None and value is not None and results:
                 equal = Constraint("=", value, body.expression(target), target.at)
                 body.items.append(constraint_item(equal))

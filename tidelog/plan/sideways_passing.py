@@ -14,7 +14,15 @@ from typing import NamedTuple
 
 from tidelog.program.builtin_functors import BUILTINS, PARTIAL
 from tidelog.program.formula_walk import everything, names_of, own_names
-from tidelog.program.rules import BodyLiteral, Constraint, Expression, Group, Literal, Range, Rule
+from tidelog.program.rules import (
+    BodyLiteral,
+    Constraint,
+    Expression,
+    Group,
+    Literal,
+    Range,
+    Rule,
+)
 from tidelog.program.syntax import Call, Constant, Variable
 
 

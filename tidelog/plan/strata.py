@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from tidelog.plan import autoinc, lower_subsumption
-from tidelog.plan.components import components, shortest_path
 from tidelog.plan.draft import Draft, place
+from tidelog.plan.strongly_connected import components, shortest_path
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.rules import Group, Literal, Pruning, Rule, Stratum
 from tidelog.program.syntax import UNDER

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 from tidelog.plan.alternatives import INVERSE, Alternative, conjunctions
 from tidelog.plan.bound_variables import bound_by
 from tidelog.plan.conjunction import Parts
-from tidelog.plan.core_program import Core
-from tidelog.plan.lower_body import Body, Setting
+from tidelog.plan.core_program import CoreProgram
+from tidelog.plan.lower_body import BodyLowering, Setting
 from tidelog.program.builtin_functors import can_fail
 from tidelog.program.formula_walk import (
     aggregates,
@@ -79,7 +79,7 @@ class _Threshold(NamedTuple):
 
 
 def with_steps(
-    core: Core, text: str, found: Alternative, recursive: frozenset[str], done: int = 0
+    core: CoreProgram, text: str, found: Alternative, recursive: frozenset[str], done: int = 0
 ) -> list[Alternative]:
     """The alternative, with a look-up of steps for each aggregate that needs one."""
     for aggregate in aggregates(*found.heads, *found.body) if recursive else ():
@@ -214,7 +214,7 @@ def _is_special(node: object) -> bool:
 class _Steps:
     """The hidden relations of one aggregate, and what replaces it."""
 
-    def __init__(self, core: Core, text: str, threshold: _Threshold, prefix: str) -> None:
+    def __init__(self, core: CoreProgram, text: str, threshold: _Threshold, prefix: str) -> None:
         self.core = core
         self.text = text
         self.of = threshold
@@ -240,7 +240,7 @@ class _Steps:
         rules = []
         for body in bodies:
             scope = own_names(*columns, *body)
-            lowered = Body(Setting(self.core, self.text, frozenset()), scope, body)
+            lowered = BodyLowering(Setting(self.core, self.text, frozenset()), scope, body)
             lowered.resolve()
             rules.append((columns, lowered.parts()))
         kinds = tuple([column.kind or "number" for column in columns])

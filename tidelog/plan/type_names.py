@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tidelog.plan.components import components
 from tidelog.plan.draft import Draft, Type, place
+from tidelog.plan.strongly_connected import components
 from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.suggestions import did_you_mean
 from tidelog.program.syntax import KINDS, Attribute, Kind, TypeDecl

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tidelog.control.limits import Limits, Show, Watch, guarded
+from tidelog.control.limits import Limits, LimitWatch, Show, guarded
 from tidelog.formats.byte_source import Source, is_path
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.suggestions import suggestion
@@ -194,7 +194,7 @@ class Graph:
                 f"error: unknown option {unknown[0]!r}\n    {suggestion(unknown[0], known)}"
             )
         reader = Reader(**options, sources=self._reader.sources)
-        with guarded(Watch(self._limits, lambda: 0).look):
+        with guarded(LimitWatch(self._limits, lambda: 0).look):
             yield reader
         self._reader.sources = max(self._reader.sources, reader.sources)
         self.prefixes.update(reader.prefixes)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 from tidelog.changes.apply import apply_changes
 from tidelog.changes.stream import Stream
-from tidelog.control.limits import Interrupts, Limits, Show, Watch, guarded
+from tidelog.control.limits import Interrupts, Limits, LimitWatch, Show, guarded
 from tidelog.engine import Store
 from tidelog.formats.change_files import Format
 from tidelog.formats.row_order import sorted_table
@@ -24,7 +24,7 @@ from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Relation, Rule
 from tidelog.program.table import Table
 from tidelog.session.backends import EngineChoice
-from tidelog.session.demand import by_demand, can_narrow
+from tidelog.session.demand_queries import by_demand, can_narrow
 from tidelog.session.evaluation import Evaluation, Stats
 from tidelog.session.program_and_facts import (
     declare_given,
@@ -95,7 +95,7 @@ class Database:
     ) -> None:
         began = time.perf_counter()
         limits = limits or Limits()
-        with guarded(Watch(limits, lambda: 0).check):
+        with guarded(LimitWatch(limits, lambda: 0).check):
             given = facts_by_relation(facts, limits.max_facts)
         parsed = parse_program(program, allow_paths, include, macros)
         accepted = accept(parsed, declare_given(parsed.program, given))
@@ -285,7 +285,7 @@ class Database:
             if not demand or not can_narrow(strata, [asked.relation.name], limits):
                 scratch = None
             engine = self._engine if scratch is None else self._loaded.store
-            watch = Watch(self._evaluation.options.limits, engine.facts, None, interrupts)
+            watch = LimitWatch(self._evaluation.options.limits, engine.facts, None, interrupts)
             engine.watch(watch.tick)
             try:
                 if scratch is not None:

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidelog.control.limits import Interrupts, Show, Watch
+from tidelog.control.limits import Interrupts, LimitWatch, Show
 from tidelog.engine import Measure, Store
 from tidelog.transaction.backend import Backend
 from tidelog.transaction.core import Options
@@ -73,7 +73,7 @@ class Evaluation:
         began = time.perf_counter()
         self.loaded.warm()
         with Interrupts() as interrupts:
-            watch = Watch(self.options.limits, engine.facts, self.progress, interrupts)
+            watch = LimitWatch(self.options.limits, engine.facts, self.progress, interrupts)
             watch.began -= reading
             engine.watch(watch.tick)
             profiles = engine.profiles if self.profile else None
@@ -92,7 +92,7 @@ class Evaluation:
 
 
 def _recorder(
-    stats: Stats, watch: Watch, stratum_of: Mapping[str, int]
+    stats: Stats, watch: LimitWatch, stratum_of: Mapping[str, int]
 ) -> Callable[[Measure], None]:
     """Notes what each rule did, under the stratum and round in which it did it."""
     from tidelog.report.profile import RuleRound

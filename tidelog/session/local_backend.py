@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import BinaryIO
 
-from tidelog.control.limits import Limits, Watch, guarded
+from tidelog.control.limits import Limits, LimitWatch, guarded
 from tidelog.engine import Store
 from tidelog.formats import directives
 from tidelog.formats.directives import Input, Output
@@ -52,7 +52,7 @@ class LocalBackend:
     def warm(self) -> None:
         kernel_group.compile_largest()
 
-    def materialise(self, strata: Sequence[Stratum], watch: Watch, memory: Memory) -> None:
+    def materialise(self, strata: Sequence[Stratum], watch: LimitWatch, memory: Memory) -> None:
         engine = self._engine
         materialise(engine, strata, engine.all, watch, memory, engine.explicit)
         if any(stratum.pruned for stratum in strata):
@@ -70,7 +70,7 @@ class LocalBackend:
 
     def load(self, tables: Iterable[tuple[str, Table]], limits: Limits) -> float:
         engine = self._engine
-        watch, reading = Watch(limits, engine.facts), iter(tables)
+        watch, reading = LimitWatch(limits, engine.facts), iter(tables)
         while True:
             with guarded(watch.check):
                 found = next(reading, None)

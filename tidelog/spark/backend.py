@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from tidelog.control.limits import Limits, Watch
+from tidelog.control.limits import Limits, LimitWatch
 from tidelog.engine import Store
 from tidelog.formats.directives import Input, Output
 from tidelog.local import kernel_group
@@ -20,7 +20,7 @@ from tidelog.program.rules import Rule, Stratum
 from tidelog.spark import errors, inputs, outputs
 from tidelog.spark.engine import SparkEngine
 from tidelog.spark.jobs import Jobs
-from tidelog.spark.placement import DRIVER_FACTS, Everything, Options
+from tidelog.spark.placement import DRIVER_FACTS, Everything, SparkOptions
 from tidelog.spark.session import session
 from tidelog.spark.sets import Extent
 from tidelog.spark.unsupported import (
@@ -57,7 +57,7 @@ class SparkBackend:
         check_program(accepted.typed.types, accepted.checked, accepted.sources)
         spark = spark or session()
         most = DRIVER_FACTS if driver_facts is None else driver_facts
-        self._engine = SparkEngine(spark, Options(strategy, most), modules)
+        self._engine = SparkEngine(spark, SparkOptions(strategy, most), modules)
 
     @property
     def store(self) -> Store:
@@ -87,7 +87,7 @@ class SparkBackend:
     def warm(self) -> None:
         kernel_group.compile_largest()
 
-    def materialise(self, strata: Sequence[Stratum], watch: Watch, memory: Memory) -> None:
+    def materialise(self, strata: Sequence[Stratum], watch: LimitWatch, memory: Memory) -> None:
         self._engine.placement.materialise(strata, watch, memory)
 
     def read_inputs(

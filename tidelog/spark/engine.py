@@ -27,7 +27,7 @@ from tidelog.program.syntax import Value
 from tidelog.program.table import Table
 from tidelog.spark.algebra import SMALL, spark_set
 from tidelog.spark.frame_engine import FrameEngine, Saved
-from tidelog.spark.placement import Options, Placement
+from tidelog.spark.placement import Placement, SparkOptions
 from tidelog.spark.sets import Extent, SparkSet
 
 
@@ -35,11 +35,11 @@ class SparkEngine(FrameEngine):
     """An engine with transactions, which places each stratum."""
 
     def __init__(
-        self, spark: SparkSession, options: Options | None = None, modules: ModuleKinds = True
+        self, spark: SparkSession, options: SparkOptions | None = None, modules: ModuleKinds = True
     ) -> None:
         super().__init__(spark)
         self._begun: tuple[dict[str, Extent], dict[str, Extent]] | None = None
-        self.placement = Placement(self, options or Options(), modules)
+        self.placement = Placement(self, options or SparkOptions(), modules)
         self.own_evaluation = self.placement
 
     def call(self, functions: Mapping[str, Functor]) -> None:

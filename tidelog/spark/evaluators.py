@@ -14,19 +14,19 @@ from tidelog.program.syntax import Variable
 from tidelog.spark.algebra import SMALL, Algebra, Found, parts_of, spark_set
 from tidelog.spark.counters import Counts, SparkCounter
 from tidelog.spark.packed_frames import union
-from tidelog.spark.rule_joins import Reads, Source, group_keys, join, named
+from tidelog.spark.rule_joins import LiteralFacts, Reads, group_keys, join, named
 from tidelog.spark.sets import Extent, SparkSet
 
 
 @dataclass(slots=True)
-class Reading:
+class FrameReading:
     """The inputs of an evaluation: views, as extents and sources of relations, built on demand."""
 
     engine: Algebra
     within: View
     negative: View | None
     _extents: dict[tuple[int, str], Extent]
-    _sources: dict[int, Source]
+    _sources: dict[int, LiteralFacts]
 
     def view(self, name: str, complete: bool) -> View:
         view = self.within if not complete or self.negative is None else self.negative
@@ -41,10 +41,10 @@ class Reading:
             self._extents[key] = self.engine.extent(view, name)
         return self._extents[key]
 
-    def source(self, name: str, extent: Extent) -> Source:
+    def source(self, name: str, extent: Extent) -> LiteralFacts:
         if id(extent) not in self._sources:
             self._extents[id(extent), ""] = extent  # so that no other rule gets its id
-            self._sources[id(extent)] = Source(self.engine.frame(name, extent), extent.most)
+            self._sources[id(extent)] = LiteralFacts(self.engine.frame(name, extent), extent.most)
         return self._sources[id(extent)]
 
 
@@ -91,7 +91,7 @@ class Evaluators(Algebra):
         add_to: Counter | None = None,
         take_from: Counter | None = None,
     ) -> SparkSet:
-        reading = Reading(self, within, negative, {}, {})
+        reading = FrameReading(self, within, negative, {}, {})
         delta, lost = spark_set(touching), None
         if touching_negated is not None:
             lost = spark_set(touching_negated)
@@ -113,7 +113,7 @@ class Evaluators(Algebra):
         add_to: Counter | None = None,
         take_from: Counter | None = None,
     ) -> SparkSet:
-        reading = Reading(self, within, negative, {}, {})
+        reading = FrameReading(self, within, negative, {}, {})
         found = Found({}, [])
         large = False
         for rule in rules:
@@ -167,7 +167,7 @@ class Evaluators(Algebra):
     ) -> SparkSet:
         assert older is None, "the Spark engine keeps no ages of facts"
         mine = spark_set(facts)
-        reading = Reading(self, within, negative, {}, {})
+        reading = FrameReading(self, within, negative, {}, {})
         found = Found({}, [])
         for rule in rules:
             extents = None if mine.of(rule.head.relation).empty else self._extents(rule, reading)
@@ -188,7 +188,7 @@ class Evaluators(Algebra):
         among: Sequence[str] | None = None,
     ) -> SparkSet:
         mine = spark_set(facts)
-        reading = Reading(self, within, negative, {}, {})
+        reading = FrameReading(self, within, negative, {}, {})
         found = Found({}, [])
         for rule in map(named, rules):
             extents = None if mine.of(rule.head.relation).empty else self._extents(rule, reading)
@@ -208,7 +208,7 @@ class Evaluators(Algebra):
         heads = joined.frame.select(*joined.terms(rule.head.terms))
         found.add(rule, rule.head.relation, heads, joined.faults)
 
-    def _extents(self, rule: Rule, reading: Reading) -> dict[int, Extent] | None:
+    def _extents(self, rule: Rule, reading: FrameReading) -> dict[int, Extent] | None:
         """The sources of the body's literals; None if there are no instances."""
         extents: dict[int, Extent] = {}
         for place, part in enumerate(rule.body):
@@ -220,8 +220,8 @@ class Evaluators(Algebra):
         return extents
 
     def _sources(
-        self, rule: Rule, reading: Reading, extents: Mapping[int, Extent]
-    ) -> dict[int, Source]:
+        self, rule: Rule, reading: FrameReading, extents: Mapping[int, Extent]
+    ) -> dict[int, LiteralFacts]:
         found = {}
         for place, extent in extents.items():
             part = rule.body[place]
@@ -232,7 +232,7 @@ class Evaluators(Algebra):
     def _variants(
         self,
         rule: Rule,
-        reading: Reading,
+        reading: FrameReading,
         delta: SparkSet,
         lost: SparkSet | None,
         exact: bool,
@@ -242,7 +242,7 @@ class Evaluators(Algebra):
         extents = self._extents(rule, reading)
         if extents is None:
             return
-        spared: dict[int, Source] = {}
+        spared: dict[int, LiteralFacts] = {}
         for place, part in enumerate(rule.body):
             if isinstance(part, Literal) and not part.negated:
                 change = delta.of(part.relation)
@@ -348,9 +348,9 @@ class Evaluators(Algebra):
         self.settled(facts)
 
 
-def _touched(part: Group, keys: Sequence[Variable], source: Source) -> Source:
+def _touched(part: Group, keys: Sequence[Variable], source: LiteralFacts) -> LiteralFacts:
     """The distinct keys of the groups that the facts belong to."""
     rule = Rule(Literal("%keys", tuple(keys)), (Literal(part.relation, part.terms),))
     joined = join(rule, Reads({0: source}))
     frame = joined.frame.select(*joined.terms(tuple(keys))).distinct()
-    return Source(frame if keys else frame.limit(1).select(F.col("c0")), source.size)
+    return LiteralFacts(frame if keys else frame.limit(1).select(F.col("c0")), source.size)

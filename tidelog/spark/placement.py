@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tidelog.control.limits import Watch as Clock
+from tidelog.control.limits import LimitWatch
 from tidelog.formats import spark_columns
 from tidelog.maintain import bf, dred, recompute
 from tidelog.maintain.driver import auto
@@ -48,7 +48,7 @@ HUGE = 50_000_000  # facts: deriving them anew takes longer than the dozens of j
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SparkOptions:
     """The user's options for the Spark engine."""
 
     strategy: str = "auto"
@@ -67,7 +67,7 @@ class Options:
 
 
 @dataclass(slots=True)
-class Kept:
+class DerivedStratum:
     """A stratum derived by a strategy: blobs, from which slices can be fetched."""
 
     strategy: Strategy
@@ -82,14 +82,14 @@ class Kept:
 class Placement:
     """Chooses the placement of each stratum of one database."""
 
-    def __init__(self, engine: FrameEngine, options: Options, modules: ModuleKinds) -> None:
+    def __init__(self, engine: FrameEngine, options: SparkOptions, modules: ModuleKinds) -> None:
         self.engine = engine
         self.options = options
         most = options.driver_facts if options.strategy in ("auto", "driver") else 0
         self.driver = Driver(engine, most, modules)
         self.places: dict[tuple[str, ...], str] = {}  # the choice for each stratum, and the reason
-        self._kept: dict[tuple[str, ...], Kept] = {}
-        self._of: dict[str, Kept] = {}  # by relation: the part that holds its facts
+        self._kept: dict[tuple[str, ...], DerivedStratum] = {}
+        self._of: dict[str, DerivedStratum] = {}  # by relation: the part that holds its facts
 
     # From scratch.
 
@@ -143,7 +143,7 @@ class Placement:
             wanted = None  # a requested strategy applies to the strata that it fits
         chosen = strategies.choose(stratum, engine.kinds, wanted, sizes=sizes)
         results = strategies.materialise(chosen, self._inputs(stratum, watch))
-        if isinstance(watch, Clock):
+        if isinstance(watch, LimitWatch):
             watch.outside = 0
         self._put(stratum, chosen, results)
         self._note(stratum, f"{chosen.name}: {chosen.why}")
@@ -167,8 +167,8 @@ class Placement:
                 tables[name] = extent.held
             elif _is_blobs(self._of, name, extent):
                 blobs[name] = self._of[name].results[name].blobs
-        options = strategies.Options(sizes=self._sizes(stratum), tables=tables, blobs=blobs)
-        if isinstance(watch, Clock):
+        options = strategies.StrategyOptions(sizes=self._sizes(stratum), tables=tables, blobs=blobs)
+        if isinstance(watch, LimitWatch):
             clock = watch
 
             def show(done: Round) -> None:
@@ -196,7 +196,7 @@ class Placement:
         }
         for name, extent in extents.items():
             self.engine.all.put(name, extent.copy())
-        kept = Kept(strategy, results, extents)
+        kept = DerivedStratum(strategy, results, extents)
         self._kept[stratum.relations] = kept
         self._of.update(dict.fromkeys(extents, kept))
 
@@ -245,7 +245,7 @@ class Placement:
         algorithm: Algorithm,
         u: Update,
         stratum: Stratum,
-        kept: Kept,
+        kept: DerivedStratum,
         deltas: Mapping[str, pa.Table],
         overlays: Mapping[str, Overlay],
     ) -> bool:
@@ -276,7 +276,7 @@ class Placement:
         self,
         u: Update,
         stratum: Stratum,
-        kept: Kept,
+        kept: DerivedStratum,
         deltas: Mapping[str, pa.Table],
         overlays: Mapping[str, Overlay],
     ) -> bool:
@@ -322,7 +322,7 @@ class Placement:
                 found[name] = spark_columns.as_arrow(self.engine.kinds[name], rows)
         return found
 
-    def _overlays(self, stratum: Stratum, kept: Kept) -> dict[str, Overlay] | None:
+    def _overlays(self, stratum: Stratum, kept: DerivedStratum) -> dict[str, Overlay] | None:
         """Changes since the blobs were written; None if the blobs are of another state."""
         from tidelog.spark.strategies import slices
 
@@ -447,7 +447,7 @@ def _reached(names: Sequence[str], readers: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
-def _is_blobs(of: Mapping[str, Kept], name: str, extent: Extent) -> bool:
+def _is_blobs(of: Mapping[str, DerivedStratum], name: str, extent: Extent) -> bool:
     """Whether these facts are blobs and nothing else."""
     kept = of.get(name)
     return (
@@ -459,7 +459,7 @@ def _is_blobs(of: Mapping[str, Kept], name: str, extent: Extent) -> bool:
     )
 
 
-def _blobs(of: Mapping[str, Kept], names: Sequence[str]) -> list[DataFrame]:
+def _blobs(of: Mapping[str, DerivedStratum], names: Sequence[str]) -> list[DataFrame]:
     """The distinct frames of blobs that contain facts of these relations."""
     found = {id(of[name]): of[name].results[name].blobs for name in names}
     return list(found.values())

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Relation, Stratum
-from tidelog.spark.placement import DRIVER_FACTS, Options
+from tidelog.spark.placement import DRIVER_FACTS, SparkOptions
 from tidelog.spark.strategies import Strategy, choose
 
 
-def planned(stratum: Stratum, relations: Mapping[str, Relation], options: Options) -> str:
+def planned(stratum: Stratum, relations: Mapping[str, Relation], options: SparkOptions) -> str:
     """Where the stratum would run, and why."""
     driver = options.driver_facts if options.strategy in ("auto", "driver") else 0
     beyond = _beyond(stratum, relations, options)
     return f"driver up to {plural(driver, 'fact')}; beyond, {beyond}" if driver else beyond
 
 
-def _beyond(stratum: Stratum, relations: Mapping[str, Relation], options: Options) -> str:
+def _beyond(stratum: Stratum, relations: Mapping[str, Relation], options: SparkOptions) -> str:
     if not stratum.recursive:
         return "frames: no recursion"
     if options.strategy == "frames":
@@ -40,6 +40,6 @@ def placement_of(places: Mapping[tuple[str, ...], str], stratum: Stratum) -> str
     return next((what for names, what in places.items() if mine <= set(names)), "nothing to do")
 
 
-def options_of(strategy: str | None, driver_facts: int | None) -> Options:
+def options_of(strategy: str | None, driver_facts: int | None) -> SparkOptions:
     most = DRIVER_FACTS if driver_facts is None else driver_facts
-    return Options(strategy or "auto", most)
+    return SparkOptions(strategy or "auto", most)

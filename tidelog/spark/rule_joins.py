@@ -30,7 +30,7 @@ from tidelog.program.rules import (
 )
 from tidelog.program.syntax import Constant, Kind, Variable, Wildcard
 from tidelog.spark import scalar_functions as scalar
-from tidelog.spark.expressions import (
+from tidelog.spark.column_expressions import (
     Maker,
     can_fail,
     flipped,
@@ -44,7 +44,7 @@ FEW = 100_000  # rows of a frame that may be broadcast
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LiteralFacts:
     """The facts that a literal reads, and an upper bound of their number."""
 
     frame: DataFrame
@@ -60,10 +60,10 @@ class Source:
 class Reads:
     """The inputs of a rule's body."""
 
-    literals: Mapping[int, Source]  # by position in the body
+    literals: Mapping[int, LiteralFacts]  # by position in the body
     # changes that groups and negated literals must not meet, either
-    spared: Mapping[int, Source] = field(default_factory=dict)
-    head: Source | None = None  # facts to which heads are restricted
+    spared: Mapping[int, LiteralFacts] = field(default_factory=dict)
+    head: LiteralFacts | None = None  # facts to which heads are restricted
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class _Join:
             chosen += [F.col(c) for c in frame.columns]
         return frame.select(*chosen)
 
-    def _match(self, terms: Sequence[Simple], source: Source) -> None:
+    def _match(self, terms: Sequence[Simple], source: LiteralFacts) -> None:
         before = set(self.columns)
         found = self._pattern(terms, source.frame)
         mine = dict.fromkeys(t.name for t in terms if isinstance(t, Variable))
@@ -217,7 +217,7 @@ class _Join:
         if self.frame is None:
             self.frame = found
         else:
-            found = Source(found, source.size).shared
+            found = LiteralFacts(found, source.size).shared
             shared = [self.columns[name] for name in mine if name in before]
             self.frame = (
                 self.frame.join(found, on=shared) if shared else self.frame.crossJoin(found)
@@ -230,7 +230,7 @@ class _Join:
     def _so_far(self) -> DataFrame:
         return self.frame if self.frame is not None else _one_row()
 
-    def _meets_none(self, terms: Sequence[Simple], source: Source) -> None:
+    def _meets_none(self, terms: Sequence[Simple], source: LiteralFacts) -> None:
         """Instances whose variables match no fact of the source."""
         frame = self._so_far()
         known = set(self.columns)
@@ -242,7 +242,7 @@ class _Join:
         )
         self.columns = {name: c for name, c in self.columns.items() if name in known}
         if shared:
-            found = Source(found.select(*shared).distinct(), source.size).shared
+            found = LiteralFacts(found.select(*shared).distinct(), source.size).shared
             self.frame = frame.join(found, on=shared, how="left_anti")
         else:
             found = found.select(F.lit(1).alias("any")).limit(1)

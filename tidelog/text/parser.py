@@ -15,7 +15,7 @@ from tidelog.program.garbage import uncollected
 from tidelog.program.suggestions import closest
 from tidelog.program.syntax import Atom, Program, Span
 from tidelog.text import includes
-from tidelog.text.components import expand
+from tidelog.text.component_expansion import expand
 from tidelog.text.cursor import Cursor
 from tidelog.text.expressions import Expressions
 from tidelog.text.lexer import DIRECTIVES, Fault, Lexer, SourceText, Token

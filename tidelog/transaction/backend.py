@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, BinaryIO, Protocol
 
-from tidelog.control.limits import Limits, Watch
+from tidelog.control.limits import Limits, LimitWatch
 from tidelog.engine import Store
 from tidelog.formats.directives import Input, Output
 from tidelog.maintain.memory import Memory
@@ -63,7 +63,7 @@ class Backend(Protocol):
     def warm(self) -> None:
         """Load what evaluation needs, which may take long; Ctrl-C may end it at once."""
 
-    def materialise(self, strata: Sequence[Stratum], watch: Watch, memory: Memory) -> None:
+    def materialise(self, strata: Sequence[Stratum], watch: LimitWatch, memory: Memory) -> None:
         """Derive all that follows from the explicit facts."""
 
     # Files and frames.

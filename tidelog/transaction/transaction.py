@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Self
 
-from tidelog.control.limits import Interrupts, Watch, guarded, naming
+from tidelog.control.limits import Interrupts, LimitWatch, guarded, naming
 from tidelog.engine import FactSet, Saved
 from tidelog.formats.byte_source import DistinctFacts
 from tidelog.formats.frames import rereadable, to_table
@@ -97,7 +97,7 @@ class Transaction:
         self.report = Report()
         self.seconds = 0.0
         self.reading_seconds = 0.0  # spent reading changes; they count towards the limit
-        self._reading = Watch(options.limits, lambda: 0, began=math.inf)
+        self._reading = LimitWatch(options.limits, lambda: 0, began=math.inf)
         self._inserted = DistinctFacts(options.limits.max_facts)
         self._number = 0  # of facts that changed one by one
         self.committed = False
@@ -333,7 +333,7 @@ class Transaction:
             with self.reading("the changes were read"):
                 self._flush()
             self._book = self._book.settled()
-            watch = Watch(
+            watch = LimitWatch(
                 self._options.limits, self._engine.facts, self._options.progress, interrupts
             )
             watch.began -= self.reading_seconds
@@ -348,7 +348,7 @@ class Transaction:
         with self._state.lock, Interrupts(whole=True):
             self._back()
 
-    def _maintain(self, watch: Watch) -> list[tuple[Saved, Saved]]:
+    def _maintain(self, watch: LimitWatch) -> list[tuple[Saved, Saved]]:
         """What each phase deleted and inserted: removed rules and facts first, then added rules.
         Without removed rules, one phase does all."""
         restated: list[str] = []
@@ -372,7 +372,7 @@ class Transaction:
 
     def _phase(
         self,
-        watch: Watch,
+        watch: LimitWatch,
         X: FactSet,
         book: Rulebook,
         removed: Sequence[Rule],

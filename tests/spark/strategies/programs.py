@@ -10,7 +10,7 @@ from tidelog.formats import spark_columns
 from tidelog.plan import analyse
 from tidelog.program.rules import CheckedProgram, Stratum
 from tidelog.program.table import Table
-from tidelog.spark.strategies import Inputs, Options, RelationBlobs, choose, materialise
+from tidelog.spark.strategies import Inputs, RelationBlobs, StrategyOptions, choose, materialise
 from tidelog.text import parse
 
 Rows = Iterable[tuple[Any, ...]]
@@ -38,7 +38,7 @@ def run(
     text: str,
     facts: Mapping[str, Rows],
     forced: str | None = None,
-    options: Options | None = None,
+    options: StrategyOptions | None = None,
     strata: Iterable[Stratum] | None = None,
 ) -> tuple[dict[str, set[tuple[Any, ...]]], list[str]]:
     """Facts of all derived relations, and the strategies that were taken. Strata before the first
@@ -61,7 +61,9 @@ def run(
         taken.append(strategy.name)
         made = materialise(
             strategy,
-            Inputs(spark, stratum, program.relations, known.__getitem__, options or Options()),
+            Inputs(
+                spark, stratum, program.relations, known.__getitem__, options or StrategyOptions()
+            ),
         )
         for name, one in made.items():
             known[name] = one.frame

@@ -15,7 +15,7 @@ from tidelog import Database, Limits
 from tidelog.formats import spark_columns
 from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.program.table import Table
-from tidelog.spark.strategies import Inputs, Options, choose, materialise, shuffle
+from tidelog.spark.strategies import Inputs, StrategyOptions, choose, materialise, shuffle
 from tidelog.spark.strategies.fuse import fuse
 
 EDGE = ".decl edge(x: number, y: number) "
@@ -85,7 +85,7 @@ def test_equals_local(
 
 def test_large_relations_meet_at_home(spark: Any) -> None:
     """Nothing is small enough to be broadcast, so that longer bodies are divided."""
-    same(spark, KIN, {"edge": graph(30, 40)}, options=Options(small=0))
+    same(spark, KIN, {"edge": graph(30, 40)}, options=StrategyOptions(small=0))
 
 
 def test_few_facts_go_everywhere(spark: Any) -> None:
@@ -93,7 +93,7 @@ def test_few_facts_go_everywhere(spark: Any) -> None:
     facts = {(random.randrange(30), random.randrange(5), random.randrange(30)) for _ in range(150)}
     expected = local(TRIPLES, {"triple": facts})["holds"]
     for small in (0, 40):
-        found, _ = run(spark, TRIPLES, {"triple": facts}, options=Options(small=small))
+        found, _ = run(spark, TRIPLES, {"triple": facts}, options=StrategyOptions(small=small))
         assert found["holds"] == expected
 
 
@@ -123,7 +123,7 @@ def test_ontology(spark: Any) -> None:
 
     (stratum,) = fuse(program.strata)
     strategy = choose(stratum, program.relations)
-    options = Options(tables=tables, small=0)
+    options = StrategyOptions(tables=tables, small=0)
     made = materialise(strategy, Inputs(spark, stratum, program.relations, read, options))
     assert {name: one.count for name, one in made.items()} == {
         name: len(expected[name]) for name in made
@@ -194,7 +194,7 @@ def test_endless(spark: Any, forced: str) -> None:
     text = ".decl n(x: number, y: number) n(1, 1). n(x, y + 1) :- n(x, y)."
     limits = Limits(max_facts=1000)
     with pytest.raises(LimitError) as caught:
-        run(spark, text, {}, forced, Options(limits=limits))
+        run(spark, text, {}, forced, StrategyOptions(limits=limits))
     assert str(caught.value) == message(text, {}, limits)
 
 
@@ -203,13 +203,13 @@ def test_limits_count_the_facts_of_all_parts(spark: Any, forced: str) -> None:
     rules = SQUARE if forced == "pivot" else EDGE + SYMMETRIC + " r(x, y) :- edge(x, y)."
     chain = [(i, i + 1) for i in range(30)]
     with pytest.raises(LimitError, match="stopped at more than 400 facts, in") as caught:
-        run(spark, rules, {"edge": chain}, forced, Options(limits=Limits(max_facts=400)))
+        run(spark, rules, {"edge": chain}, forced, StrategyOptions(limits=Limits(max_facts=400)))
     assert "a larger limit is set by --max-facts" in str(caught.value)
 
 
 def test_rounds_are_shown(spark: Any) -> None:
     rounds: list[Any] = []
-    run(spark, SQUARE, {"edge": graph(20, 40)}, "shuffle", Options(show=rounds.append))
+    run(spark, SQUARE, {"edge": graph(20, 40)}, "shuffle", StrategyOptions(show=rounds.append))
     assert [one.round for one in rounds] == list(range(1, len(rounds) + 1))
     assert {one.relation for one in rounds} == {"path"}
     assert sum(one.facts for one in rounds) == len(local(SQUARE, {"edge": graph(20, 40)})["path"])
@@ -218,7 +218,7 @@ def test_rounds_are_shown(spark: Any) -> None:
 def test_time_is_up_between_rounds(spark: Any) -> None:
     limits = Limits(max_seconds=0.0)
     with pytest.raises(LimitError, match="stopped at more than 0 seconds, in round 1 of path"):
-        run(spark, SQUARE, {"edge": EDGES}, "shuffle", Options(limits=limits))
+        run(spark, SQUARE, {"edge": EDGES}, "shuffle", StrategyOptions(limits=limits))
 
 
 def test_many_rounds(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,5 +227,5 @@ def test_many_rounds(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds: list[Any] = []
     text = EDGE + "seen(0). seen(y) :- seen(x), edge(x, y)."
     chain = {"edge": [(i, i + 1) for i in range(14)]}
-    same(spark, text, chain, "shuffle", options=Options(small=0, show=rounds.append))
+    same(spark, text, chain, "shuffle", options=StrategyOptions(small=0, show=rounds.append))
     assert len(rounds) > 4

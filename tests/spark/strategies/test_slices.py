@@ -11,7 +11,7 @@ import pytest
 from tests.spark.strategies.programs import Rows, checked, local
 from tidelog.formats import spark_columns
 from tidelog.program.rules import CheckedProgram
-from tidelog.spark.strategies import Inputs, Options, RelationBlobs, choose, materialise
+from tidelog.spark.strategies import Inputs, RelationBlobs, StrategyOptions, choose, materialise
 from tidelog.spark.strategies.blob_changes import patched
 from tidelog.spark.strategies.rederive import Renewed, renewed
 from tidelog.spark.strategies.slices import Overlay, affected
@@ -46,7 +46,7 @@ class Stored:
             pytest.fail(f"{name} was read")
 
         names = self.program.relations
-        return Inputs(self.spark, self.stratum, names, read, Options(tables=tables))
+        return Inputs(self.spark, self.stratum, names, read, StrategyOptions(tables=tables))
 
     def arrow(self, name: str, rows: Rows) -> Any:
         return spark_columns.as_arrow(self.program.relations[name], rows)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from tidelog.changes.policies.policy import Changes
-from tidelog.control.limits import Interrupts, Watch
+from tidelog.control.limits import Interrupts, LimitWatch
 from tidelog.engine import FactSet
 from tidelog.formats.frames import to_table
 from tidelog.maintain.driver.algorithms import WHOLE
@@ -39,7 +39,9 @@ class Overlap(Transaction):
         self._overlapping = engine
         E, I = self._engine.explicit, self._engine.all
         self._interrupts = Interrupts(whole=True, quiet=True)
-        self._watch = Watch(options.limits, self._engine.facts, options.progress, self._interrupts)
+        self._watch = LimitWatch(
+            options.limits, self._engine.facts, options.progress, self._interrupts
+        )
         self.spell = SPELL
         self.working = 0.0  # seconds
         shared = (engine, E, I, self._watch, state.memory)

@@ -6,7 +6,7 @@ from tidelog.engine import FactSet, Saved, View
 from tidelog.maintain.derivation_counters import recount
 from tidelog.maintain.driver.overlap import LowerChange, OverlappingUpdates
 from tidelog.maintain.driver.overlap_at_once import WithExplicit, held
-from tidelog.maintain.round_rules import START, TICK, Rounds
+from tidelog.maintain.round_rules import START, TICK, RoundRules
 from tidelog.maintain.round_trace import build, note, one_round
 from tidelog.maintain.update import Context, StratumChange
 from tidelog.program.rules import Stratum
@@ -105,11 +105,11 @@ class CountingByRounds(WithExplicit):
         self.T, self.present = engine.save(T), None
         u.note("counts")
 
-    def built(self, updates: OverlappingUpdates, lower: LowerChange | None) -> Rounds:
+    def built(self, updates: OverlappingUpdates, lower: LowerChange | None) -> RoundRules:
         """The rules by rounds, with the trace of the lower facts followed so far."""
         u, engine = updates.u, updates.engine
         u.work.algorithm = "counting"
-        rounds = u.memory.once(Rounds.of, self.stratum, engine.kinds)
+        rounds = u.memory.once(RoundRules.of, self.stratum, engine.kinds)
         if not u.memory.has("trace", self.stratum):
             X, none = held(engine, self.X), engine.none()
             change = StratumChange(none, none, X) if lower is None else lower.change(X)
@@ -143,7 +143,7 @@ class CountingByRounds(WithExplicit):
             self.settle(updates, rounds)
         return True
 
-    def settle(self, updates: OverlappingUpdates, rounds: Rounds) -> None:
+    def settle(self, updates: OverlappingUpdates, rounds: RoundRules) -> None:
         """Insert facts that have a first round, and delete those that have none."""
         engine, I = updates.engine, updates.I
         pairs = engine.hold(self.F)

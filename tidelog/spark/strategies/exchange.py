@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tidelog.program.diagnostics import TidelogError
 from tidelog.spark.strategies.blobs import chunks, pack
-from tidelog.spark.strategies.executor_errors import Fault, TaskReport
+from tidelog.spark.strategies.executor_errors import TaskFault, TaskReport
 from tidelog.spark.strategies.partition_engine import Cargo, Share, Tables, gathered, relation_of
 
 ENGINES = 4  # that a worker keeps
@@ -30,12 +30,12 @@ class Piece(NamedTuple):
 Sent = tuple[int, Piece]  # with the part that it is sent to
 
 
-class Kept(NamedTuple):
+class KeptShare(NamedTuple):
     round: int
     share: Share
 
 
-_kept: dict[tuple[str, int], Kept] = {}  # by run and part: this worker's engines
+_kept: dict[tuple[str, int], KeptShare] = {}  # by run and part: this worker's engines
 
 
 def step(
@@ -47,7 +47,7 @@ def step(
         yield from _leave(cargo, share, number, report)
         _keep(cargo, part, number, share)
     except TidelogError as error:
-        report.fault = Fault.of(error)
+        report.fault = TaskFault.of(error)
 
 
 def result(
@@ -60,7 +60,7 @@ def result(
             for piece in chunks(table):
                 yield name, piece.size, pack(relation_of(cargo, name), piece)
     except TidelogError as error:
-        report.fault = Fault.of(error)
+        report.fault = TaskFault.of(error)
     forget()
 
 
@@ -72,7 +72,7 @@ def _followed(cargo: Cargo, part: int, number: int, pieces: Iterable[Piece], new
     done = -1 if kept is None else kept.round
     mine = [piece for piece in pieces if piece.round > done]
     if kept is None:
-        kept, done = Kept(0, Share(cargo, part)), 0
+        kept, done = KeptShare(0, Share(cargo, part)), 0
         kept.share.begin(_sent(cargo, mine, range(1)))
     for rounds in (range(done + 1, number), range(max(number, done + 1), number + 1)):
         if rounds:
@@ -106,4 +106,4 @@ def _keep(cargo: Cargo, part: int, number: int, share: Share) -> None:
         del _kept[key]
     while len(_kept) >= ENGINES:
         del _kept[next(iter(_kept))]
-    _kept[cargo.run, part] = Kept(number, share)
+    _kept[cargo.run, part] = KeptShare(number, share)

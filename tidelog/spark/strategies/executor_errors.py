@@ -16,12 +16,12 @@ _KINDS: dict[str, type[TidelogError]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class TaskFault:
     kind: str
     message: str
 
     @classmethod
-    def of(cls, error: TidelogError) -> Fault:
+    def of(cls, error: TidelogError) -> TaskFault:
         kind = type(error).__name__
         return cls(kind if kind in _KINDS else "TidelogError", str(error))
 
@@ -36,4 +36,4 @@ class TaskReport:
     facts: dict[str, int] = field(default_factory=dict)  # new facts, by relation
     sent: int = 0  # facts for other parts
     instances: int = 0
-    fault: Fault | None = None
+    fault: TaskFault | None = None

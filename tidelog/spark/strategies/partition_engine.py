@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tidelog.control.limits import Limits, Watch
+from tidelog.control.limits import Limits, LimitWatch
 from tidelog.formats import spark_columns
 from tidelog.local.engine import LocalEngine
 from tidelog.plan.closures import Closure
@@ -50,7 +50,7 @@ class Share:
         self.part = part
         self.only: Any = None  # of the facts at home here, an Arrow array of the pivots that matter
         self.engine = engine = LocalEngine()
-        self.watch = Watch(cargo.limits, engine.facts)
+        self.watch = LimitWatch(cargo.limits, engine.facts)
         engine.watch(self.watch.tick)
         for name in {**cargo.relations, **cargo.whole}:
             engine.declare(cargo.relations[name])

@@ -24,7 +24,7 @@ from tidelog.program.rules import Relation, Stratum
 from tidelog.program.table import Table
 from tidelog.spark.packed_frames import union
 from tidelog.spark.strategies.blobs import CHUNK, chunks, pack, unpack_arrow
-from tidelog.spark.strategies.executor_errors import Fault, TaskReport
+from tidelog.spark.strategies.executor_errors import TaskFault, TaskReport
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -47,7 +47,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class StrategyOptions:
     """How a stratum is materialised; the defaults suit a session with few, large parts."""
 
     parts: int | None = None  # by default as many as the session has cores
@@ -107,7 +107,7 @@ class Inputs:
     stratum: Stratum
     relations: Mapping[str, Relation]
     read: Read
-    options: Options = field(default_factory=Options)
+    options: StrategyOptions = field(default_factory=StrategyOptions)
 
     @property
     def parts(self) -> int:
@@ -245,7 +245,7 @@ def check(
     if len(tally) != parts:
         raise RuntimeError(f"{len(tally)} of {parts} parts reported")
     counts: dict[str, int] = {}
-    faults: list[Fault] = []
+    faults: list[TaskFault] = []
     for one in tally.values():
         if one.fault is not None:
             faults.append(one.fault)

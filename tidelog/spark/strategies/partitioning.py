@@ -20,7 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.program.formula_walk import names_of
-from tidelog.program.rules import BodyLiteral, Constraint, Group, Literal, Relation, Rule, Stratum
+from tidelog.program.rules import (
+    BodyLiteral,
+    Constraint,
+    Group,
+    Literal,
+    Relation,
+    Rule,
+    Stratum,
+)
 from tidelog.program.syntax import Constant, Value, Variable
 from tidelog.program.table import Table
 from tidelog.spark.strategies.blobs import Mask, Parts, equal, home, select

@@ -18,7 +18,7 @@ from tidelog.program.rules import Rule, Stratum
 from tidelog.program.table import Table
 from tidelog.spark.strategies.blobs import chunks
 from tidelog.spark.strategies.choose import Strategy, apart, whole
-from tidelog.spark.strategies.executor_errors import Fault, TaskReport
+from tidelog.spark.strategies.executor_errors import TaskFault, TaskReport
 from tidelog.spark.strategies.partition_engine import Cargo, Share, Tables, gathered
 from tidelog.spark.strategies.partition_state import (
     BLOBS,
@@ -93,7 +93,7 @@ def _fixpoint(sent: Any, tally: Any) -> Any:
                     for piece in chunks(table):
                         yield blob_row(part, cargo.relations[name], piece)
             except TidelogError as error:
-                report.fault = Fault.of(error)
+                report.fault = TaskFault.of(error)
             tally.add({part: report})
 
     return run

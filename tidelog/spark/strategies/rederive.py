@@ -23,7 +23,7 @@ from tidelog.program.table import Table
 from tidelog.spark.strategies.blob_changes import SMALL
 from tidelog.spark.strategies.blobs import chunks, concat, from_bytes, pack, select, to_bytes
 from tidelog.spark.strategies.choose import Strategy
-from tidelog.spark.strategies.executor_errors import Fault, TaskReport
+from tidelog.spark.strategies.executor_errors import TaskFault, TaskReport
 from tidelog.spark.strategies.partition_engine import Cargo, Share, gathered
 from tidelog.spark.strategies.partition_state import (
     BLOBS,
@@ -35,7 +35,7 @@ from tidelog.spark.strategies.partition_state import (
 )
 from tidelog.spark.strategies.pivot import placed
 from tidelog.spark.strategies.search import reached
-from tidelog.spark.strategies.slices import Facts, Reach, led_to, plain, reached_by
+from tidelog.spark.strategies.slices import Facts, SliceReach, led_to, plain, reached_by
 
 INSERTED, DELETED = "+", "-"  # before the names of relations, in blobs of the difference
 
@@ -56,7 +56,7 @@ class Change:
     cargo: Cargo
     explicit: dict[str, list[bytes]]  # current facts of the stratum
     strategy: Strategy
-    reach: Reach
+    reach: SliceReach
     direct: Any
 
 
@@ -115,7 +115,7 @@ def facts(
     return found
 
 
-def _change(strategy: Strategy, inputs: Inputs, reach: Reach, parts: int) -> Change:
+def _change(strategy: Strategy, inputs: Inputs, reach: SliceReach, parts: int) -> Change:
     stratum, relations = inputs.stratum, inputs.relations
     lower = {n for rule in stratum.rules for n, _ in rule.reads()} - {*stratum.relations}
     names = [*sorted(lower), *stratum.relations]
@@ -152,7 +152,7 @@ def _renewer(sent: Any, tally: Any) -> Any:
                     report.facts[name] = report.facts.get(name, 0) + size
                 yield batch(part, name, size, blob)
         except TidelogError as error:
-            report.fault = Fault.of(error)
+            report.fault = TaskFault.of(error)
         tally.add({part: report})
 
     return renew

@@ -51,7 +51,7 @@ class Scan:
 
 
 @dataclass(slots=True)
-class Reach:
+class SliceReach:
     """Where a change can matter: values of the pivot, and facts that lead to more of them."""
 
     values: list[Any] = field(default_factory=list)  # Arrow arrays
@@ -114,9 +114,9 @@ def reached_by(
     relations: Mapping[str, Relation],
     deltas: Mapping[str, pa.Table],
     lower: Mapping[str, pa.Table],
-) -> Reach | None:
+) -> SliceReach | None:
     """Where the change can matter, as far as the driver can tell; None if anywhere."""
-    found = Reach()
+    found = SliceReach()
     for name in stratum.relations:
         if name in deltas:
             found.values.append(_column(deltas[name], strategy.pivots[name]))
@@ -143,7 +143,7 @@ class _Lead:
     relations: Mapping[str, Relation]
     lower: Mapping[str, pa.Table]
     inside: frozenset[str]
-    found: Reach
+    found: SliceReach
 
     def follow(self, part: Atom, table: pa.Table, behind: tuple[Atom, ...]) -> bool:
         """Note where these facts lead; False if that is unknown."""
@@ -236,7 +236,7 @@ def _none(relation: Relation) -> pa.Table:
 # Inside executors.
 
 
-def _finder(strategy: Strategy, reach: Reach, direct: Any, most: int) -> Any:
+def _finder(strategy: Strategy, reach: SliceReach, direct: Any, most: int) -> Any:
     def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held = [row for rows in batches for row in rows.to_pylist()]
         tables = [(row["part"], row["name"], plain(from_bytes(row["blob"]))) for row in held]

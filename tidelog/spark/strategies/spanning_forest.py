@@ -21,7 +21,7 @@ from tidelog.program.syntax import Variable
 from tidelog.spark.packed_frames import union
 from tidelog.spark.strategies import graph_loops
 from tidelog.spark.strategies.blobs import from_bytes, to_bytes, unpack_arrow
-from tidelog.spark.strategies.executor_errors import Fault
+from tidelog.spark.strategies.executor_errors import TaskFault
 from tidelog.spark.strategies.partition_engine import Cargo, Share
 from tidelog.spark.strategies.partition_state import Inputs
 from tidelog.spark.strategies.partitioning import Partitioning
@@ -65,7 +65,7 @@ def forests(inputs: Inputs) -> pa.Table:
 
 def _opened(kind: str | None, blob: bytes) -> pa.Table:
     if kind is not None:
-        raise Fault(kind, blob.decode()).error()
+        raise TaskFault(kind, blob.decode()).error()
     return from_bytes(blob)
 
 
@@ -92,7 +92,7 @@ def _forest(sent: Any, names: list[str]) -> Any:
         try:
             yield _row(None, to_bytes(spanning(edges(sent.value, tables))))
         except TidelogError as error:
-            fault = Fault.of(error)
+            fault = TaskFault.of(error)
             yield _row(fault.kind, fault.message.encode())
 
     return run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tidelog.engine import Scratch, Store
+from tidelog.engine import Store, TemporaryRelations
 from tidelog.maintain.materialise import materialise
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.seminaive import Watch
@@ -20,7 +20,7 @@ from tidelog.session.stated_facts import stated
 
 
 def by_demand(
-    engine: Store, scratch: Scratch, book: Rulebook, asked: Question, watch: Watch
+    engine: Store, scratch: TemporaryRelations, book: Rulebook, asked: Question, watch: Watch
 ) -> Table:
     """The answer, from the engine's explicit facts; the engine is left as it was.
 

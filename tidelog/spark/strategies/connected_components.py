@@ -41,7 +41,7 @@ def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, RelationBlobs]:
 
     stratum, limits, parts = inputs.stratum, inputs.options.limits, inputs.parts
     relation = inputs.relations[stratum.relations[0]]
-    classes = Classes.of(forests(inputs))
+    classes = SortedComponents.of(forests(inputs))
     if limits.max_facts is not None and classes.pairs > limits.max_facts:
         raise too_many(limits.max_facts, stratum)
     context = inputs.spark.sparkContext
@@ -56,7 +56,7 @@ def materialise(strategy: Strategy, inputs: Inputs) -> dict[str, RelationBlobs]:
     return frames(blobs, counts, stratum.relations, inputs.relations)
 
 
-class Classes:
+class SortedComponents:
     """Nodes ordered by component: each stands beside those that it is connected with."""
 
     def __init__(self, nodes: Any, bounds: Numbers) -> None:
@@ -66,7 +66,7 @@ class Classes:
         self.pairs = int(self.sizes.sum())  # each node with each of its component
 
     @classmethod
-    def of(cls, edges: pa.Table) -> Classes:
+    def of(cls, edges: pa.Table) -> SortedComponents:
         nodes, pairs = numbered(edges)
         parent = np.arange(len(nodes), dtype=np.int64)
         graph_loops.unite(parent, pairs, np.empty(len(pairs), dtype=np.int64))
@@ -88,7 +88,7 @@ class Classes:
 # Pairs.
 
 
-def pack_nodes(relation: Relation, classes: Classes) -> bytes:
+def pack_nodes(relation: Relation, classes: SortedComponents) -> bytes:
     one = Relation("nodes", ("x",), relation.kinds[:1])
     table = pa.table([classes.nodes], schema=spark_columns.arrow_schema(one))
     return pack(one, spark_columns.from_arrow(one, table))

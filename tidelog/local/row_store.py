@@ -18,7 +18,7 @@ from tidelog.local.arrays import (
     IndexArrays,
     Key,
     RelationArrays,
-    Tables,
+    RelationTable,
     by_key,
     larger,
     zeros,
@@ -56,7 +56,7 @@ Numbers = NDArray[np.int32]
 class Indexes:
     """Indexes by number, made when plans need them; they lag behind until a run reads them."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: RelationTable) -> None:
         self.table: NDArray[np.int64] = np.zeros((16, at.X_WIDTH), dtype=np.int64)  # for kernels
         self.table_at: int = self.table.ctypes.data
         self._tables = tables
@@ -173,7 +173,7 @@ class Indexes:
 class RowCounters:
     """Counters by relation. An age is a number, too: when the row came to the materialisation."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: RelationTable) -> None:
         self.now = 1  # the age of the next row
         self._tables = tables
         self._of: defaultdict[int, dict[int, Numbers]] = defaultdict(dict)
@@ -257,7 +257,7 @@ class DirtyRows:
     """Rows that are not just in the materialisation, so that joins look at the masks of no others:
     a bit for each, by a hash of its values, where an update has begun to note them."""
 
-    def __init__(self, tables: Tables, rows: Callable[[int], NDArray[np.uint32]]) -> None:
+    def __init__(self, tables: RelationTable, rows: Callable[[int], NDArray[np.uint32]]) -> None:
         self.too_many: set[int] = set()  # relations of which too many rows are dirty
         self._tables = tables
         self._rows = rows
@@ -299,11 +299,11 @@ class DirtyRows:
         self._tables.rels[slice(None) if r is None else r, at.R_ODD] = 0
 
 
-class Store:
+class RowStore:
     """Relations by number. Row numbers stay as they are until rows are removed."""
 
     def __init__(self) -> None:
-        self.tables = Tables()
+        self.tables = RelationTable()
         self.indexes = Indexes(self.tables)
         self.counters = RowCounters(self.tables)
         self.dirty = DirtyRows(self.tables, self.rows)

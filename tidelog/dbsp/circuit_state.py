@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tidelog.dbsp.grounding import Fold, Signal, Stage
+from tidelog.dbsp.grounding import GroupFold, Signal, Stage
 from tidelog.dbsp.trace import Batch, Match, Trace, Words, check, consolidated, none
 from tidelog.program.rules import Rule
 
 
 @dataclass(slots=True, eq=False)
-class Table:
+class FactTable:
     """Facts of a relation, or groups of an aggregate: those that go into distinct, with the times
     of their derivations, and those that come out of it."""
 
@@ -21,10 +21,10 @@ class Table:
     layer: int
     facts: Trace
     inputs: Trace
-    readers: dict[int, list[Node]] = field(default_factory=dict)  # by layer
+    readers: dict[int, list[PathNode]] = field(default_factory=dict)  # by layer
     changes: list[Batch] = field(default_factory=list)  # of this step
     again: dict[int, list[Words]] = field(default_factory=dict)  # rows to look at, by time
-    fold: Fold | None = None
+    fold: GroupFold | None = None
     signals: int = 0  # rules that derive it
 
     def net(self) -> Batch:
@@ -42,25 +42,25 @@ class Table:
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class PathNode:
     """Rewrites of one provenance: what a path of stages has found."""
 
     stage: Stage | None
-    parent: Node | None
+    parent: PathNode | None
     layer: int
     depth: int
     width: int
-    table: Table | None = None
+    table: FactTable | None = None
     forward: tuple[tuple[Match, int], ...] = ()  # rewrites meet facts, with a sign each
     backward: tuple[tuple[Match, int], ...] = ()  # facts meet rewrites
     trace: Trace | None = None  # kept where something follows
-    children: dict[Stage, Node] = field(default_factory=dict)
+    children: dict[Stage, PathNode] = field(default_factory=dict)
     signals: dict[Signal, int] = field(default_factory=dict)
     rules: dict[Rule, None] = field(default_factory=dict)  # whose paths go through it
     fresh: bool = True  # in this step: what it holds is still to come
 
 
-class Ledger:
+class TraceSizes:
     """What traces hold, without going through all of them: only those are asked again that have
     changed since."""
 
@@ -103,7 +103,7 @@ class Ledger:
 class Journal:
     """Batches that a step has added to traces, so that they can be taken back."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: TraceSizes) -> None:
         self._ledger = ledger
         self._added: list[tuple[Trace, Batch, bool]] = []
 
