@@ -89,7 +89,7 @@ def test_what_comes_is_looked_for_when_something_goes(
     world, random = history.world, history.random
     world.change("dredc-mod", insert=[("e", (8, 9))])
     assert history.closed().pending
-    monkeypatch.setattr(modular, "TIMES", random.choice((1, 3, 32)))
+    monkeypatch.setattr(modular, "PENDING_UPDATES", random.choice((1, 3, 32)))
     for _ in range(6):
         for _ in range(random.randrange(5)):
             world.change("dredc-mod", insert=[history.fact()])

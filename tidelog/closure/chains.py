@@ -23,7 +23,7 @@ from tidelog.closure.growing_arrays import NO_PAIRS, Pairs, grown, new
 from tidelog.closure.kernels import chains as kernels
 
 SPREAD, SPARE = 16, 1 << 16  # so many nodes for each fact, and more: ids may be so far apart
-MOST = 1 << 30
+MOST_NODES = 1 << 30  # twice as many fit 32-bit numbers
 ROOM = 1 << 16  # ids of pairs that are listed
 WORK = 1 << 24  # facts that are followed between two looks at limits
 
@@ -111,7 +111,7 @@ def _laid(chains: Sequence[Sequence[Step]]) -> list[Laid] | None:
             first += inner[-1].size
         laid.append(Laid(chain, (ends, *inner, ends)))
     facts = sum(len(step.pairs) for chain in whole for step in chain)
-    fits = max(chain.nodes for chain in laid) <= min(MOST, SPREAD * facts + SPARE)
+    fits = max(chain.nodes for chain in laid) <= min(MOST_NODES, SPREAD * facts + SPARE)
     return laid if fits else None
 
 

@@ -14,7 +14,7 @@ from tidelog.program.diagnostics import LimitError
 
 Ways = NDArray[np.uint64]  # edges as packed pairs of node numbers, sorted, each once
 HALF = np.uint64(32)
-MOST_NODES = 1 << 30
+MOST_NODES = 1 << 30  # twice as many fit 32-bit numbers
 STEP_DOWN = 1 << 16  # from here on memory matters more than time
 FEW = 64  # nodes whose numbers are close together anyway
 SLACK = 6  # times what is needed, before lists are moved together

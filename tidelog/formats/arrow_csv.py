@@ -18,7 +18,7 @@ from tidelog.program.table import DTYPES, Column, SymbolColumn, Table
 from tidelog.program.terms import TermKind
 
 LEAST_BYTES = 2**18  # below this, importing Arrow costs more than it saves
-_BLOCK = 2**23
+_BLOCK = 2**23  # bytes that Arrow parses at a time
 BOM = b"\xef\xbb\xbf"
 
 

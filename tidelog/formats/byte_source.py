@@ -18,7 +18,7 @@ MAX_RATIO = 200  # decompressed to compressed; files of facts stay below 50
 FREE_BYTES = 64 * 2**20  # bytes of output before the ratio is checked
 
 GZIP_MAGIC = b"\x1f\x8b"  # never valid UTF-8, so no plain file of facts starts so
-_PIECE = 2**20
+_PIECE = 2**20  # bytes read at a time, between two checks of the limits
 
 Source = str | os.PathLike[str] | BinaryIO
 

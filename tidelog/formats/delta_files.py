@@ -20,7 +20,7 @@ from tidelog.program.changes import Change, Commit, FactChange
 from tidelog.program.rules import Relation
 
 _IN_MEMORY = 2**24  # bytes of text; more than that waits in a temporary file
-_PIECE = 2**20
+_PIECE = 2**20  # bytes copied at a time
 
 
 class DeltaWriter(Protocol):

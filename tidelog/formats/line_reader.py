@@ -13,8 +13,8 @@ from tidelog.program.diagnostics import DataError, Diagnostic, render
 from tidelog.program.syntax import Span
 from tidelog.text.change_notation import Excerpt
 
-MAX_LINE = 2**26  # bytes
-_PIECE = 2**16
+MAX_LINE = 2**26  # bytes; a longer line is no fact but a file of another format
+_PIECE = 2**16  # bytes read at a time
 _BOM = b"\xef\xbb\xbf"
 
 

@@ -16,7 +16,7 @@ from tidelog.program.diagnostics import LimitError
 LOAD = 0.7  # of a hash table's slots, at most
 STEP_DOWN = 1 << 18  # from four times this on, tables grow by half: memory matters more
 LARGE = 1 << 22  # bytes of an array that gets large pages
-MOST_ROWS = (1 << 32) - 2
+MOST_ROWS = (1 << 32) - 2  # row numbers have 32 bits
 Key = tuple[int, ...]  # columns of an index
 
 

@@ -21,7 +21,7 @@ from tidelog.local.kernels.join import run
 from tidelog.local.plan_cache import Choice, PlanBatch
 from tidelog.local.row_store import Rows, RowStore
 from tidelog.local.sets import (
-    MOST_TABLES,
+    CACHED_TABLES,
     NO_ROWS,
     NOT_IN_ALL,
     Key,
@@ -72,7 +72,7 @@ class TruthTables(NamedTuple):
     plain: NDArray[np.int64]
 
 
-@lru_cache(MOST_TABLES)
+@lru_cache(CACHED_TABLES)
 def tables(
     inside: Key,
     outside: Key | None,

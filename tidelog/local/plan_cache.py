@@ -18,8 +18,8 @@ from tidelog.local.planner import NO_BACK, Shapes, make_plan, supporting
 from tidelog.local.row_store import RowStore
 from tidelog.program.rules import Literal, Rule
 
-MOST_BATCHES = 4096
-ONE_BY_ONE = 8  # relations
+CACHED_BATCHES = 4096  # then all are dropped: chosen, not measured
+ONE_BY_ONE = 8  # relations whose sizes Python compares; for more, NumPy does
 FEW = 64  # rules that are looked up one by one; more must come as the same sequence each time
 
 
@@ -147,7 +147,7 @@ class PlanBook:
         buckets = [_bucket(int(n)) for n in self._store.sizes()[relations]]
         low = np.array([_floor(bucket) for bucket in buckets], dtype=np.int64)
         high = np.array([_floor(bucket + 1) for bucket in buckets], dtype=np.int64)
-        if len(self._choices) > MOST_BATCHES:
+        if len(self._choices) > CACHED_BATCHES:
             self._choices.clear()
         if choice is None:
             self._note(rules, key)
@@ -178,7 +178,7 @@ class PlanBook:
                 elif isinstance(part, Literal):
                     kind = "negated" if part.negated else "positive"
                     places[kind, number(part)].append((rule, place))
-        if len(self._places) > MOST_BATCHES:
+        if len(self._places) > CACHED_BATCHES:
             self._places.clear()
         self._places[about, change] = rules, places
         self._note(rules, (about, change))
@@ -256,7 +256,7 @@ class PlanBook:
         key = tuple(map(id, plans))
         batch = self._batches.get(key)
         if batch is None:
-            if len(self._batches) > MOST_BATCHES:
+            if len(self._batches) > CACHED_BATCHES:
                 self._batches.clear()
             batch = self._batches[key] = PlanBatch(plans, self._store, self.keys)
         return batch

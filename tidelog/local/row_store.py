@@ -47,7 +47,7 @@ MANY = 1 << 20  # rows between two looks at the clock
 MOST_DIRTY = 1 << 19  # rows; of more, too many others would share a bit with one
 AGAIN = 2  # times as many notes, as rows are noted again for every set that they enter
 AGE = at.R_AGE - at.R_COUNT  # the counter that has ages
-LAST_AGE = (1 << 31) - 1
+LAST_AGE = (1 << 31) - 1  # ages have 32 bits with a sign
 
 Rows = NDArray[np.uint32]  # row numbers
 Numbers = NDArray[np.int32]

@@ -30,9 +30,9 @@ Saved = dict[int, NDArray[np.uint32]]  # facts by relation, as ids: row numbers 
 # By relation, in order; with the ages of what went.
 Journal = list[tuple[Move, int, NDArray[np.uint32], NDArray[np.int32] | None]]
 BITS = 16  # of a row's mask: so many sets are not spilled
-MANY = 1 << 14  # rows
+MANY = 1 << 14  # new rows, from which on a list of them is avoided: chosen, not measured
 NO_ROWS: Rows = np.empty(0, dtype=np.uint32)
-MOST_TABLES = 512
+CACHED_TABLES = 512  # truth tables of 64 KiB each: 32 MiB at most
 MASKS = np.arange(1 << 16, dtype=np.uint16)
 EXPLICIT, ALL = 1, 2  # the bits of the two sets that stay
 Key = int | tuple[object, ...]  # a set's bit, or how others are combined
@@ -55,7 +55,7 @@ class TruthTable(NamedTuple):
         return cls(table, table.ctypes.data, int(table[0]), min(plain), max(plain))
 
 
-@lru_cache(MOST_TABLES)
+@lru_cache(CACHED_TABLES)
 def truth(key: Key | None) -> TruthTable:
     """The truth table of a view with this key; of one that has all facts, if there is none."""
     if key is None:

@@ -6,7 +6,7 @@ import json
 from typing import Any, BinaryIO
 
 MAX_BYTES = 256 * 2**20  # bytes of one message
-CHUNK = 2**20
+CHUNK = 2**20  # bytes read at a time, so that a false length allocates no more
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

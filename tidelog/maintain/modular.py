@@ -26,9 +26,10 @@ from tidelog.plan.closures import Closure
 from tidelog.program.rules import Rule, Stratum
 
 REFORMED = "the modules have changed"
-# Lower facts that were inserted, and insertions, whose instances need not be known yet
-# (docs/decisions/014-closure-modules.md).
-PENDING, TIMES = 2048, 32
+# Insertions whose instances may stay unknown until the next deletion, which then searches for all
+# of them (docs/decisions/014-closure-modules.md).
+PENDING_FACTS = 2048  # lower facts
+PENDING_UPDATES = 32
 
 
 def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
@@ -188,7 +189,8 @@ def may_postpone(
     known: Closed = u.memory.closed[stratum.relations][0]
     if known.connects:
         return True
-    return len(known.pending) < TIMES and sum(n for n, _ in known.pending) + len(u.A) <= PENDING
+    facts = sum(n for n, _ in known.pending) + len(u.A)
+    return len(known.pending) < PENDING_UPDATES and facts <= PENDING_FACTS
 
 
 def exact(

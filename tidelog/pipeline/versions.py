@@ -29,7 +29,7 @@ from tidelog.pipeline.batches import fold, from_bytes, to_bytes
 from tidelog.pipeline.durable_files import Lock, Stamp, stamp_of
 from tidelog.program.diagnostics import TidelogError
 
-FORMAT = 1
+FORMAT = 1  # of the state folder; a higher number is of a newer version
 MAX_VERSIONS = 64  # between two snapshots, however small they are
 _BACKUP = "restore it from a backup, or remove the state folder and the sinks to start over"
 

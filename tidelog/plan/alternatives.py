@@ -43,7 +43,7 @@ from tidelog.program.syntax import (
 )
 from tidelog.program.terms import is_constructor
 
-MOST = 10_000
+MOST = 10_000  # rules that one clause may become: chosen, not measured
 MOST_RULES = 100_000  # of all clauses, beyond those that are written
 INVERSE = {
     "=": "!=",

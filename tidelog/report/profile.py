@@ -214,7 +214,7 @@ def _html_table(
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-_MAX_BARS = 60
+_MAX_BARS = 60  # rounds drawn one by one; more would be thinner than a character
 
 
 def _bars(by_round: Sequence[tuple[int, float, int]]) -> str:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tidelog.spark.strategies.partition_state import Round
     from tidelog.spark.strategies.slices import Overlay
 
-DRIVER_FACTS = 2_000_000
+DRIVER_FACTS = 2_000_000  # of a stratum and what it reads (docs/decisions/018-the-spark-engine.md)
 STRATEGIES = ("auto", "driver", "pivot", "components", "shuffle", "frames")
 MANY_RULES = 40  # of a stratum: too many plans for Spark's own planner
 MANY_STRATA = 8  # too many to be maintained one by one

@@ -25,7 +25,7 @@ from tidelog.text.souffle_only import refused
 from tidelog.text.subsumption_clauses import ADVICE as SUBSUMPTION
 from tidelog.text.subsumption_clauses import Subsumption
 
-MAX_DEPTH = 256
+MAX_DEPTH = 256  # levels of brackets and operators: later passes recurse over them
 
 Node = Term | Formula | Subsumption
 

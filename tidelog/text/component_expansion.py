@@ -38,10 +38,10 @@ from tidelog.text.lexer import Fault, Report
 from tidelog.text.statements import Component, Instance, Reference, Statements
 
 FILE_ENDINGS = ("facts", "csv", "tsv", "txt", "gz")
-MAX_DEPTH = 100
+MAX_DEPTH = 100  # components within components: their expansion recurses
 MAX_INSTANCES = 10_000  # with bases: two instances inside each other make 2 ** depth
 MAX_RULES = 200_000  # with relations, of all instances; inside of others they are copied again
-MAX_FACTS = 2_000_000
+MAX_FACTS = 2_000_000  # of all instances, which are held as statements: chosen, not measured
 
 Names = Mapping[str, str]
 Home = tuple[Mapping[str, "KnownComponent"], ...]  # the components in scope, innermost first

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from tidelog.program.syntax import Span
 
-MAX_INCLUDES = 10_000
-MAX_NESTING = 256
+MAX_INCLUDES = 10_000  # files: includes of includes can multiply
+MAX_NESTING = 256  # files that are open at the same time
 
 
 class Unreadable(Exception):

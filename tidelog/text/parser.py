@@ -23,7 +23,7 @@ from tidelog.text.literal_values import unescape
 from tidelog.text.preprocessor import macros_of, source_of
 from tidelog.text.statements import Component, Statements, clause, component, directive
 
-MAX_ERRORS = 50
+MAX_ERRORS = 50  # reported; more of them would hide the first
 GIVE_UP = 10_000  # after so many errors the text is not worth reading on
 
 
