@@ -16,7 +16,7 @@ from typing import Protocol
 
 from tidelog.formats.change_files import read_notation
 from tidelog.maintain.report import Report
-from tidelog.program.changes import Change, Commit
+from tidelog.program.changes import Change, Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import Sources
 from tidelog.program.rules import Relation
 from tidelog.text.change_notation import Relations
@@ -26,6 +26,7 @@ from tidelog.transaction.transaction import Transaction
 Update = Callable[[Transaction], object]  # makes its changes, and leaves the commit to the loop
 Begin = Callable[[], Transaction]
 Given = tuple[Change, Sources | None]  # a change, and the text that messages about it show
+MadeChange = tuple[FactChange | RuleChange, Sources | None]  # the same, without the ends of updates
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,17 @@ def apply(updates: Iterable[Update], begin: Begin) -> Iterator[Applied]:
             raise KeyboardInterrupt
 
 
+def make(
+    transaction: Transaction,
+    changes: Iterable[MadeChange],
+    reading: str = "the changes were read",
+) -> None:
+    """Make changes as they are read; `reading` says what was being done when a limit stops it."""
+    with transaction.reading(reading):
+        for change, sources in changes:
+            transaction.change(change, sources)
+
+
 class HasSchema(Protocol):
     @property
     def schema(self) -> Mapping[str, Relation]: ...
@@ -108,12 +120,11 @@ def changes_in(text: str, file: str, relations: Relations) -> Iterator[Given]:
 def _updates_of(changes: Iterable[Given]) -> Iterator[Update]:
     rest = iter(changes)
     for first in rest:
-        yield partial(_make, chain([first], rest))
+        yield partial(make, changes=_up_to_commit(chain([first], rest)))
 
 
-def _make(changes: Iterable[Given], transaction: Transaction) -> None:
-    with transaction.reading("the changes were read"):
-        for change, sources in changes:
-            if isinstance(change, Commit):
-                return
-            transaction.change(change, sources)
+def _up_to_commit(changes: Iterable[Given]) -> Iterator[MadeChange]:
+    for change, sources in changes:
+        if isinstance(change, Commit):
+            return
+        yield change, sources

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidelog.changes.apply import apply, changes_in
+from tidelog.changes.apply import Given, MadeChange, apply, changes_in, make
 from tidelog.control.limits import Limits
 from tidelog.formats.frames import to_arrow
 from tidelog.pipeline.batches import deleted, frame, inserted, names, nothing, signed
@@ -78,6 +78,13 @@ class Materialisation:
         """Apply a batch as one transaction: all of it, or nothing and an error."""
         said: dict[str, list[FactChange]] = {}
 
+        def noted(changes: Iterable[Given]) -> Iterator[MadeChange]:
+            for change, sources in changes:
+                if isinstance(change, FactChange):
+                    said.setdefault(change.relation, []).append(change)
+                if not isinstance(change, Commit):  # the batch is the update
+                    yield change, sources
+
         def batch(tx: Transaction) -> None:
             for op, rule in rules:
                 if op == "+":
@@ -85,12 +92,7 @@ class Materialisation:
                 else:
                     tx.remove_rule(rule)
             for file, text in texts:
-                for change, sources in changes_in(text, file, lambda: tx.schema):
-                    if isinstance(change, Commit):
-                        continue  # the batch is the update
-                    tx.change(change, sources)
-                    if isinstance(change, FactChange):
-                        said.setdefault(change.relation, []).append(change)
+                make(tx, noted(changes_in(text, file, lambda: tx.schema)))
             for name, changes in facts.items():
                 relation = tx.schema[name]
                 tx.delete(name, frame(relation, deleted(changes)))

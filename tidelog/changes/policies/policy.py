@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Protocol
 
 from tidelog.changes import NAMES
+from tidelog.changes.apply import make
 from tidelog.maintain.report import Report
 from tidelog.program.changes import FactChange, Op, RuleChange
 from tidelog.program.diagnostics import Sources, TidelogError
@@ -45,9 +46,8 @@ class Arrived:
     def make(self, transaction: Transaction) -> None:
         """Make its changes, and set its explicit facts."""
         transaction.reading_seconds = self.seconds
+        make(transaction, self.changes, self.text)
         with transaction.reading(self.text):
-            for change, sources in self.changes:
-                transaction.change(change, sources)
             transaction.flush()
 
     def last_changes(self) -> Changes:
