@@ -21,8 +21,7 @@ from bench.updates.play import state
 from bench.workloads import recorded as program_of
 from tidelog import Database
 from tidelog.changes.policies.look_ahead import LookAhead
-from tidelog.changes.policies.policy import Arrived, Finished
-from tidelog.changes.policies.sequential import Sequential
+from tidelog.changes.policies.policy import Arrived, Finished, Sequential
 from tidelog.transaction.core import Options
 
 ALGORITHMS = ("bf", "dred")

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from tidelog.formats import line_reader as lines_module
+from tidelog.formats import byte_source as lines_module
 from tidelog.formats.atomic_files import Staged
 from tidelog.formats.change_files import Format, Place, place_of, read_changes
 from tidelog.formats.delta_files import delta_writer

@@ -21,11 +21,10 @@ from tidelog.formats import fact_files
 from tidelog.formats.atomic_files import Staged
 from tidelog.formats.fact_files import fact_lines
 from tidelog.formats.field_values import float_text
-from tidelog.formats.row_order import sorted_table
 from tidelog.program.diagnostics import DataError, Diagnostic, render
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import KINDS, Kind, Value
-from tidelog.program.table import SymbolColumn, Table
+from tidelog.program.table import SymbolColumn, Table, sorted_table
 
 VALUES: dict[Kind, st.SearchStrategy[Value]] = {
     "number": st.integers(-(2**63), 2**63 - 1) | st.integers(-5, 5),

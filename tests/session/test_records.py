@@ -10,9 +10,9 @@ from tests.law.adapters import typed
 from tidelog import Branch, Database, DataError, EvaluationError, LimitError, Limits, ProgramError
 from tidelog.formats.atomic_files import Staged
 from tidelog.formats.byte_source import Bounds
-from tidelog.formats.row_order import sorted_table
 from tidelog.formats.sqlite import read_sqlite, write_sqlite
 from tidelog.oracle.evaluate import check
+from tidelog.program.table import sorted_table
 from tidelog.program.terms import MOST_DEEP
 
 PROGRAM = """

@@ -14,8 +14,14 @@ from typing import Any, NoReturn, Self
 
 from tidelog.changes.arrivals import Arrivals
 from tidelog.changes.metrics import Metrics
-from tidelog.changes.policies.policy import POLICIES, Arrived, Finished, Policy, check_policy
-from tidelog.changes.policies.sequential import Sequential
+from tidelog.changes.policies.policy import (
+    POLICIES,
+    Arrived,
+    Finished,
+    Policy,
+    Sequential,
+    check_policy,
+)
 from tidelog.control.limits import Interrupts, waiting
 from tidelog.formats.change_files import Format
 from tidelog.program.diagnostics import TidelogError

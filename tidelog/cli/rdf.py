@@ -16,7 +16,7 @@ from tidelog.cli.standard_streams import Interrupted, Unread, fault, out, say, s
 from tidelog.control.limits import Limits, LimitWatch, guarded
 from tidelog.control.progress import Progress
 from tidelog.formats.atomic_files import Staged, check_target
-from tidelog.formats.line_reader import pieces_of, whole_lines
+from tidelog.formats.byte_source import pieces_of, whole_lines
 from tidelog.program.diagnostics import TidelogError, during, plural
 from tidelog.rdf import writers
 from tidelog.rdf.change_text import Form, PatchReader, PatchUpdate, form_of, text_of

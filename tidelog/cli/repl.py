@@ -12,7 +12,7 @@ from tidelog.cli import arguments, completion
 from tidelog.cli.open_database import files_of, open_database, refuse_stdin, warn
 from tidelog.cli.standard_streams import Interrupted, say, stdin
 from tidelog.control.terminal import is_terminal
-from tidelog.formats.line_reader import pieces_of, whole_lines
+from tidelog.formats.byte_source import pieces_of, whole_lines
 from tidelog.plan.accept import accept, read_program
 from tidelog.program.diagnostics import TidelogError, plural
 

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Literal, NamedTuple, get_args
 
-from tidelog.formats.byte_source import MAX_BYTES, FileFault, read_bytes
+from tidelog.formats.byte_source import MAX_BYTES, FileFault, pieces_of, read_bytes, whole_lines
 from tidelog.formats.change_rows import ChangeRows, parquet_rows, text_rows
 from tidelog.formats.change_tables import read_parquet, read_table
 from tidelog.formats.json_changes import jsonl_text, read_jsonl
-from tidelog.formats.line_reader import pieces_of, whole_lines
 from tidelog.formats.sockets import TCP, address_of
 from tidelog.program.changes import Change
 from tidelog.program.diagnostics import Sources

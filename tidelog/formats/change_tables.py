@@ -16,10 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidelog.formats.byte_source import MAX_BYTES, FileFault
+from tidelog.formats.byte_source import MAX_BYTES, FileFault, whole_lines
 from tidelog.formats.field_values import CellFault, shown
 from tidelog.formats.frames import to_table
-from tidelog.formats.line_reader import whole_lines
 from tidelog.formats.term_cells import cells_of, parser_of
 from tidelog.program.changes import Change, Commit, FactChange, Op
 from tidelog.program.diagnostics import DataError, Diagnostic, Sources, plural, render

@@ -38,12 +38,11 @@ from tidelog.formats.byte_source import (
     read_bytes,
 )
 from tidelog.formats.field_values import CellFault, float_text, shown
-from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import cells_of, in_text, parser_of
 from tidelog.program.diagnostics import DataError, Diagnostic, render
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind, Span
-from tidelog.program.table import DTYPES, Column, SymbolColumn, Table
+from tidelog.program.table import DTYPES, Column, SymbolColumn, Table, sorted_table
 from tidelog.program.terms import TermKind
 from tidelog.text.change_notation import Excerpt
 

@@ -26,12 +26,11 @@ from tidelog.formats.byte_source import Bounds, Source, name_of, read_bytes
 from tidelog.formats.fact_files import ROWS, FieldReader, check_encodable
 from tidelog.formats.field_values import shown
 from tidelog.formats.parameters import Shape
-from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import in_text
 from tidelog.program.diagnostics import DataError
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Value
-from tidelog.program.table import SymbolColumn, Table
+from tidelog.program.table import SymbolColumn, Table, sorted_table
 from tidelog.program.terms import TermKind
 from tidelog.text.fact_rows import fitting, signature
 

@@ -22,11 +22,10 @@ from tidelog.formats.fact_files import (
     texts_of,
 )
 from tidelog.formats.field_values import CellFault, shown
-from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import in_text
 from tidelog.program.diagnostics import DataError
 from tidelog.program.rules import Relation
-from tidelog.program.table import Column, SymbolColumn, Table
+from tidelog.program.table import Column, SymbolColumn, Table, sorted_table
 
 Record = tuple[int, list[str]]  # the line that it starts on, counted from 0, and its fields
 

@@ -25,12 +25,11 @@ from tidelog.formats.atomic_files import Staged
 from tidelog.formats.byte_source import Bounds, DistinctFacts, FileFault, Source, opened
 from tidelog.formats.fact_files import check_encodable, count
 from tidelog.formats.field_values import CellFault, shown
-from tidelog.formats.row_order import sorted_table
 from tidelog.formats.term_cells import in_text, parser_of
 from tidelog.program.diagnostics import plural
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import Kind
-from tidelog.program.table import DTYPES, SymbolColumn, Table
+from tidelog.program.table import DTYPES, SymbolColumn, Table, sorted_table
 from tidelog.text.fact_rows import signature
 
 SYMBOLS = "__SymbolTable"

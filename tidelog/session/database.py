@@ -15,14 +15,13 @@ from tidelog.changes.stream import Stream
 from tidelog.control.limits import Interrupts, Limits, LimitWatch, Show, guarded
 from tidelog.engine import Store
 from tidelog.formats.change_files import Format
-from tidelog.formats.row_order import sorted_table
 from tidelog.maintain.module import Module, chosen
 from tidelog.plan.accept import Accepted, accept
 from tidelog.plan.query import compile_question
 from tidelog.program.changes import Change
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Relation, Rule
-from tidelog.program.table import Table
+from tidelog.program.table import Table, sorted_table
 from tidelog.session.backends import EngineChoice
 from tidelog.session.demand_queries import by_demand, can_narrow
 from tidelog.session.evaluation import Evaluation, Stats

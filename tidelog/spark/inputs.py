@@ -17,11 +17,10 @@ import pyarrow as pa
 
 from tidelog.formats import directives, json_changes, spark_columns
 from tidelog.formats.arrow_csv import BOM
-from tidelog.formats.byte_source import GZIP_MAGIC, FileFault, read_bytes
+from tidelog.formats.byte_source import GZIP_MAGIC, FileFault, read_bytes, whole_lines
 from tidelog.formats.directives import Input, placed
 from tidelog.formats.fact_files import read_lines
 from tidelog.formats.fact_formats import Text
-from tidelog.formats.line_reader import whole_lines
 from tidelog.formats.spark_formats import SparkFormat
 from tidelog.program.diagnostics import DataError, Sources, TidelogError
 from tidelog.program.rules import Relation

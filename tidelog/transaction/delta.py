@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.engine import RelationDelta
 from tidelog.formats.frames import to_arrow, to_pandas, to_polars
-from tidelog.formats.row_order import sorted_table
 from tidelog.program.changes import FactChange, Op
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Relation
 from tidelog.program.suggestions import suggestion
 from tidelog.program.syntax import Value
-from tidelog.program.table import Table
+from tidelog.program.table import Table, sorted_table
 from tidelog.program.terms import order_key
 from tidelog.text.change_notation import change_text
 

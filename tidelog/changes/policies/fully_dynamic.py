@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import perf_counter
 
-from tidelog.changes.policies.policy import Arrived, Finished, Look, finished
-from tidelog.changes.policies.sequential import Sequential
+from tidelog.changes.policies.policy import Arrived, Finished, Look, Sequential, finished
 from tidelog.changes.policies.shared_transaction import Overlap
 from tidelog.changes.policies.update_queue import PORTION, StartedUpdate, UpdateQueue
 from tidelog.maintain.report import Report

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter, thread_time
 
 from tidelog.changes.apply import apply
-from tidelog.changes.policies.policy import Arrived, Finished, Look, finished
-from tidelog.changes.policies.sequential import Sequential
+from tidelog.changes.policies.policy import Arrived, Finished, Look, Sequential, finished
 from tidelog.engine import FactSet
 from tidelog.maintain.driver.marking import Marks, Next
 from tidelog.program.changes import Op

@@ -1,5 +1,5 @@
 """Policies: how updates are applied as they arrive. This is the interface between the stream, which
-knows sources, order and readers, and the policies, which do the work.
+knows sources, order and readers, and the policies, which do the work. `Sequential` is the simplest.
 """
 
 from __future__ import annotations
@@ -7,11 +7,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Protocol
 
 from tidelog.changes import NAMES
-from tidelog.changes.apply import make
+from tidelog.changes.apply import apply, make
 from tidelog.maintain.report import Report
 from tidelog.program.changes import FactChange, Op, RuleChange
 from tidelog.program.diagnostics import Sources, TidelogError
@@ -127,7 +128,7 @@ def _of(module: str, name: str) -> Make:
 
 
 _HOMES = (
-    ("tidelog.changes.policies.sequential", "Sequential"),
+    (__name__, "Sequential"),
     ("tidelog.changes.policies.look_ahead", "LookAhead"),
     ("tidelog.changes.policies.fully_dynamic", "FullyDynamic"),
 )
@@ -166,3 +167,33 @@ def finished(
         first_effect=effect - update.at,
         together=together,
     )
+
+
+class Sequential:
+    """Begins an update when the one before is finished."""
+
+    def __init__(self, core: Core, look: Look, options: Options) -> None:
+        self._begin = partial(Transaction, core, options)
+        self._update: Arrived | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._update is not None
+
+    def wants(self) -> bool:
+        return self._update is None
+
+    def take(self, update: Arrived) -> None:
+        self._update = update
+
+    def step(self) -> Sequence[Finished]:
+        update = self._update
+        if update is None:
+            return ()
+        began = perf_counter()
+        done = next(apply([update.make], self._begin))
+        self._update = None
+        return [finished(update, done.delta, done.report, began=began, effect=done.made)]
+
+    def give_up(self) -> None:
+        self._update = None  # a failed step has rolled back its transaction
