@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # loaded when it is first used
 
 
 @dataclass(frozen=True, slots=True)
-class Dbsp:
+class DbspAlgorithm:
     """The algorithm, with join orders as an index or without."""
 
     name: str

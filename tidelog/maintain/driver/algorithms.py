@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidelog.maintain import aged, bf, bfc, counting, dred, dredc, modular, recompute
-from tidelog.maintain.dbsp import Dbsp
+from tidelog.maintain.dbsp import DbspAlgorithm
 from tidelog.maintain.driver import auto
 from tidelog.maintain.dyre import DyreAlgorithm
 from tidelog.maintain.update import Algorithm, WholeAlgorithm
@@ -64,12 +64,12 @@ REGISTRY: dict[str, ByStratum | Whole] = {
         modular.maintain_bf, "Backward/Forward with counters and modules for closures"
     ),
     "dbsp": Whole(
-        Dbsp("dbsp"),
+        DbspAlgorithm("dbsp"),
         "interprets the program [incrementally, with rules as data](dbsp.md), in both clocks of "
         "nested streams",
     ),
     "dbsp-no-index": Whole(
-        Dbsp("dbsp-no-index", indexed=False), "`dbsp` without join orders, for comparison"
+        DbspAlgorithm("dbsp-no-index", indexed=False), "`dbsp` without join orders, for comparison"
     ),
     "dyre": Whole(
         DyreAlgorithm(),
