@@ -279,7 +279,7 @@ def test_a_format_is_given_where_no_name_tells_it(tmp_path: Path, format: Any, t
         (
             io.BytesIO(b""),
             "csv",
-            "error: the name of <stream> does not give the relation of a table\n"
+            "error: the name of <stream> does not name the relation of a table\n"
             "    give a Path named after the relation, such as edge.csv",
         ),
         (
@@ -485,7 +485,7 @@ def _then(*items: object) -> Iterator[object]:
         ),
         (_then([], []), 2, "the source is broken"),
         ([[], 7], 1, "error: expected an update (a list of changes, or text), got 7"),
-        ([[], [7]], 1, "error: a change is a FactChange or a RuleChange; 7 is neither"),
+        ([[], [7]], 1, "error: expected a FactChange or a RuleChange, got 7"),
         (
             [[], [FactChange("+", "egde", (1, 2))]],
             1,

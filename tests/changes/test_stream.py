@@ -270,7 +270,7 @@ def test_an_error_that_is_not_ours() -> None:
 
 def test_strict_mode() -> None:
     db = reach((1, 2))
-    with pytest.raises(ProgramError, match="the fact is there already"):
+    with pytest.raises(ProgramError, match="the fact already exists"):
         db.stream("+edge(1, 2).", strict=True).run()
     strict = Database("p(1).", strict=True)
     with pytest.raises(TidelogError, match=r"there is no such fact: -p\(2\)"):

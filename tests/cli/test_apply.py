@@ -254,7 +254,7 @@ def test_a_limit_rolls_back(cli: Cli) -> None:
 
 def test_strict(cli: Cli) -> None:
     for change, why in [
-        ("+edge(1, 2).", "the fact is there already: +edge(1, 2)."),
+        ("+edge(1, 2).", "the fact already exists: +edge(1, 2)."),
         ("-edge(1, 3).", "there is no such fact: -edge(1, 3)."),
         ("-path(1, 2).", "the fact is derived, not explicit: -path(1, 2)."),
     ]:
@@ -316,7 +316,7 @@ def test_dry_run(cli: Cli, folder: Path) -> None:
             ("reach.dl", "a.changes", "--deltas", "pth.csv"),
             "error: unknown relation pth of the table pth.csv\n"
             "    did you mean path?\n"
-            "    a table is given as RELATION=FILE\n",
+            "    write a table as RELATION=FILE\n",
         ),
         (
             ("reach.dl", "a.changes", "--deltas", "no/d.changes"),
@@ -420,7 +420,7 @@ def test_dry_run_writes_no_deltas(cli: Cli) -> None:
 # Live, with real processes.
 
 UNREAD = (
-    "error: the reader of the deltas has gone\n"
+    "error: the reader of the deltas has closed its input\n"
     "    note: 2 updates were applied; no outputs were written\n"
 )
 

@@ -61,11 +61,13 @@ def test_a_closed_standard_input(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("facts", [5, [(1,)], {"n": [(1,), ("a",)]}, {"n": []}])
 def test_facts_that_tell_nothing(facts: object) -> None:
-    with pytest.raises(tl.TidelogError, match=r"facts are given by relation|do not show the types"):
+    with pytest.raises(
+        tl.TidelogError, match=r"expected facts as a mapping by relation|do not show the types"
+    ):
         tl.Database("m(x) :- n(x).", facts=facts)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("program", [None, b"a(1)."])
 def test_programs_are_text(program: object) -> None:
-    with pytest.raises(tl.TidelogError, match="a program is a path or text"):
+    with pytest.raises(tl.TidelogError, match="expected a program as a path or text"):
         tl.Database(program)  # type: ignore[arg-type]

@@ -74,7 +74,7 @@ def test_recursion_ends_at_a_limit(cli: Cli, folder: Path) -> None:
     text = (folder / "l.dl").read_text()
     assert Database(text.replace("=11", "=9")).size("path") == 10
     assert Database(text.replace("=11", "=1000")).size("path") == 55
-    with pytest.raises(TidelogError, match="path early, but what subsumes or chooses there"):
+    with pytest.raises(TidelogError, match="path early, but subsumption and choice"):
         Database(text + "path(x, y) <= path(x, z) :- z < y.")
     with pytest.raises(TidelogError, match="which Spark does not support"):
         Database(text, engine="spark")

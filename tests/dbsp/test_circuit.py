@@ -242,7 +242,7 @@ def endless(circuit: Circuit) -> Flow:
 def test_a_fixpoint_without_an_end_is_given_up() -> None:
     circuit = Circuit(rounds=1000)
     circuit.output("path", endless(circuit))
-    with pytest.raises(LimitError, match="not come to an end in 1,000 rounds; `distinct` in it"):
+    with pytest.raises(LimitError, match="not ended after 1,000 rounds; `distinct` in it"):
         circuit.step(edge=ZSet.of([(1, 1)]))
     with pytest.raises(ValueError, match="something failed here before: build the circuit anew"):
         circuit.step(edge=ZSet.of([(1, 1)]))
@@ -307,7 +307,7 @@ WRONG: list[tuple[Callable[[Building], object], str]] = [
     (lambda b: b.circuit.feedback(2), "a feedback is part of a fixpoint's body"),
     (lambda b: b.circuit.fixpoint(3, lambda p: b.edge), "connected once, to a flow of its width"),
     (lambda b: b.circuit.fixpoint((2, 2), lambda p, q: [p]), "takes 2 flows, and gives 1"),
-    (lambda b: b.circuit.input("edge", 2), "there is an input edge already"),
+    (lambda b: b.circuit.input("edge", 2), "the input edge already exists"),
     (lambda b: b.circuit.step(edges=ZSet.zero(2)), "unknown input edges; known: edge"),
     (lambda b: b.circuit.step(edge=ZSet.zero(3)), "edge has 2 columns, and its change 3"),
     (lambda b: b.edge.project((2,)), "column 2 is out of range"),
@@ -328,6 +328,6 @@ def test_a_refused_step_changes_nothing(building: Building) -> None:
     building.circuit.output("edges", building.edge)
     with pytest.raises(ValueError, match="unknown input other"):
         building.circuit.step(edge=ZSet.of([(1, 2)]), other=ZSet.zero(1))
-    with pytest.raises(TypeError, match="the change of edge is no Z-set"):
+    with pytest.raises(TypeError, match="the change of edge is not a Z-set"):
         building.circuit.step(edge={(1, 2): 1})  # type: ignore[arg-type]
     assert building.circuit.step()["edges"] == ZSet.zero(2)

@@ -119,7 +119,7 @@ def test_a_file_is_what_its_whole_name_says_if_it_is_there(here: Path) -> None:
             None,
             "error: unknown relation egde of a table\n"
             "    did you mean edge?\n"
-            "    a table is given as RELATION=FILE",
+            "    write a table as RELATION=FILE",
         ),
         (
             "no.changes",

@@ -358,7 +358,7 @@ def test_a_compression_bomb(folder: Path) -> None:
     started = time.process_time()
     assert message("edge.facts.gz") == (
         "error: file edge.facts.gz decompresses to more than 200 times its size\n"
-        "    if it is no compression bomb, decompress it first or raise max_ratio"
+        "    if it is not a compression bomb, decompress it first or raise max_ratio"
     )
     assert message("edge.facts.gz", bounds=Bounds(1_000_000, 10_000)) == (
         "error: edge.facts.gz holds more than 1,000,000 bytes of facts\n"

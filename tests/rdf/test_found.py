@@ -242,7 +242,7 @@ def test_strict_about_triples_before_their_axiom() -> None:
         g.parse(HEAD + ":A rdfs:subClassOf :B . :p rdfs:domain :A .")
         assert g.explicit().count(triple) == 1
         with (
-            pytest.raises(TidelogError, match="the fact is there already"),
+            pytest.raises(TidelogError, match="the fact already exists"),
             g.transaction(strict=True) as tx,
         ):
             tx.add(triple)

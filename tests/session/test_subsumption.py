@@ -36,7 +36,7 @@ def test_dominated_facts_stay_explicit_and_come_back() -> None:
             "recompute",
             "subsumption and choice are not maintained",
         )
-    with pytest.raises(tl.DataError, match="the fact is there already"):
+    with pytest.raises(tl.DataError, match="the fact already exists"):
         db.transaction(strict=True).insert("best", [(5,)])
     with db.transaction() as tx:
         tx.insert("best", [(3,), (-1,)])

@@ -72,10 +72,10 @@ def test_a_rule_that_never_holds_comes_and_goes() -> None:
     ("changes", "message"),
     [
         (None, "error: expected changes, as text or as values, got None"),
-        ([1], "error: a change is a FactChange or a RuleChange; 1 is neither"),
+        ([1], "error: expected a FactChange or a RuleChange, got 1"),
         (
             [tl.FactChange("*", "n", (1,))],  # type: ignore[arg-type]
-            "error: a change has the sign + or -; '*' is neither",
+            "error: expected the sign + or - of a change, got '*'",
         ),
         (
             [tl.FactChange("+", "n", [1])],  # type: ignore[arg-type]

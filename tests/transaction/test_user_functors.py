@@ -113,7 +113,7 @@ def test_a_functor_without_arguments_is_called_once() -> None:
 
 
 WRONG: list[tuple[Callable[..., Any], str]] = [
-    (lambda x: 1, r"functor g\(2\) gave 1, of type int, which is no value of type symbol, in"),
+    (lambda x: 1, r"functor g\(2\) gave 1, of type int, which is not a value of type symbol, in"),
     (lambda x: "\ud800", r"functor g\(\d\) gave a string with half of a surrogate pair"),
     (lambda x: 1 // 0, r"functor g\(\d\) raised ZeroDivisionError: "),
     (lambda: "", r"functor g\(\d\) raised TypeError: "),

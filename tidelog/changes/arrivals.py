@@ -122,7 +122,7 @@ class Arrivals:
         return None
 
     def _next(self, at: OpenSource) -> Any:
-        """The next change, None if it is not there yet, or END."""
+        """The next change, None if it has not arrived yet, or END."""
         if not at.at_once:
             return next(at.changes, END)
         # What is read at once does not come back here until it is done.

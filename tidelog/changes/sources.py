@@ -120,7 +120,7 @@ def _nameless(name: str, format: Format | None) -> Place:
     place = Place(name, format or "changes", "")
     if place.is_table:
         advice = "give a Path named after the relation, such as edge.csv"
-        raise FileFault(f"the name of {name} does not give the relation of a table", advice)
+        raise FileFault(f"the name of {name} does not name the relation of a table", advice)
     return place
 
 

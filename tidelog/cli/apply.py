@@ -170,7 +170,9 @@ def _reporting(stream: Stream, reports: Reports, files: Files) -> Iterator[None]
             if not files.written and not reports.filed:
                 raise  # `| head` has read enough
             note = _applied(reports.updates)
-            raise Unread(f"error: the reader of the deltas has gone\n    note: {note}") from None
+            raise Unread(
+                f"error: the reader of the deltas has closed its input\n    note: {note}"
+            ) from None
         except TidelogError as error:
             stream.close()
             note = _applied(reports.updates, " before")

@@ -68,7 +68,7 @@ def add_facts(parser: argparse.ArgumentParser, default: str | None) -> None:
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Options for how the program's text is read."""
+    """Options for reading the program."""
     parser.add_argument(
         "--allow-paths",
         action="store_true",
@@ -142,7 +142,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def add_maintenance(parser: argparse.ArgumentParser) -> None:
-    """Options for how changes are applied."""
+    """Options for applying changes."""
     from tidelog.maintain.driver.algorithms import ALGORITHMS
 
     parser.add_argument(

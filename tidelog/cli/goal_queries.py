@@ -85,7 +85,7 @@ def readable(text: str) -> str:
 
 
 def spelled(checked: CheckedProgram) -> CheckedProgram:
-    """The program with its rules' texts as they are evaluated."""
+    """The program with the texts of its rules in core form."""
 
     def written(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
         return tuple(replace(rule, text=to_text(rule)) for rule in rules)

@@ -98,7 +98,7 @@ def warn(accepted: Accepted) -> None:
 
 
 def refuse_stdin(accepted: Accepted, files: Files, why: str) -> None:
-    """Refuse to read facts from the standard input if it has another use."""
+    """Reject facts from the standard input if something else reads it."""
     for each in files.inputs:
         if each.stdin:
             message = f"{why}, so no facts can be read from it"

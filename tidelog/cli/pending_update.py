@@ -34,7 +34,7 @@ class PendingUpdate:
         self.changes.append(change)
 
     def commit(self) -> Applied:
-        """Apply the changes; if that fails it is as if there had been none."""
+        """Apply the changes; if that fails, undo all of them."""
         from tidelog.changes.apply import apply
 
         transaction = self._begun()

@@ -103,7 +103,7 @@ class Session:
         return True
 
     def end(self) -> None:
-        """No line follows: what is not complete by now is an error."""
+        """Called at the end of the text: an incomplete change is an error."""
         try:
             if self._query is not None:
                 self.database.query(self._query)

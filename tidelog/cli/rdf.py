@@ -200,7 +200,7 @@ def _apply(options: argparse.Namespace) -> int:
 def _next(
     updates: Iterator[PatchUpdate], file: str, options: argparse.Namespace
 ) -> PatchUpdate | None:
-    """The next update, if there is one; waiting for it takes no time from its limit."""
+    """The next update, if any; waiting for it does not count towards its limit on seconds."""
     memory = Limits(max_memory=arguments.limits(options).max_memory)
     with guarded(LimitWatch(memory, lambda: 0).look), during(f"changes were read from {file}"):
         return next(updates, None)
@@ -238,8 +238,8 @@ class RdfStats:
     updates: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, delta: GraphDelta, graph: Graph) -> None:
-        came, went = len(delta.added), len(delta.removed)
-        self.updates.append({"added": came, "removed": went, "seconds": graph.seconds})
+        inserted, deleted = len(delta.added), len(delta.removed)
+        self.updates.append({"added": inserted, "removed": deleted, "seconds": graph.seconds})
 
     def save(self, path: str | None, graph: Graph) -> None:
         if path is None:
@@ -368,7 +368,7 @@ def _noting_updates(stats: RdfStats, more: bool) -> Iterator[None]:
     except BrokenPipeError:
         if not more:
             raise  # `| head` has read enough
-        text = "error: the reader of the deltas has gone"
+        text = "error: the reader of the deltas has closed its input"
         raise Unread(f"{text}\n    note: {applied()}") from None
     except TidelogError as error:
         raise TidelogError(f"{fault(str(error))}\n    note: {applied()}") from None

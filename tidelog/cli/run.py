@@ -167,7 +167,7 @@ def _keeping(
 
 
 def _explicit(database: Database) -> list[tuple[str, Table]]:
-    """The facts that the database has read."""
+    """The facts that the database read at the start."""
     store = database.core.store
     return [(name, store.table(name, store.explicit)) for name in store.relations(store.explicit)]
 

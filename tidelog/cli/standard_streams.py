@@ -20,11 +20,11 @@ PATIENCE = 1.0  # seconds to wait for a reader after a second Ctrl-C
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with a note on what was done before."""
+    """Ctrl-C, with a note about what was already done."""
 
 
 class Unread(TidelogError):
-    """The reader of the results has gone before the work was complete; the exit code is 1."""
+    """The reader of the results closed them before the work was complete; the exit code is 1."""
 
 
 def say(text: str) -> None:
@@ -110,7 +110,7 @@ def flush_stdout() -> None:
 
 
 def close_ears() -> None:
-    """Ignore Ctrl-C: all work is done, and it would only interrupt cleaning up."""
+    """Ignore Ctrl-C: all work is done, and only cleanup is left to interrupt."""
     if threading.current_thread() is threading.main_thread():
         flush_stdout()  # may wait for a reader
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -129,7 +129,7 @@ def open_ears() -> Iterator[None]:
 
 
 def drop_stdout() -> None:
-    """Discard further output, whose reader has gone, so that the interpreter exits quietly."""
+    """Discard further output: its reader has closed it, and the interpreter exits quietly."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())

@@ -169,7 +169,7 @@ def _require_reported(place: Place, accepted: Accepted, files: Files) -> None:
     """Deltas cover the outputs, or all relations if the program names none."""
     name, known = place.relation, accepted.checked.relations
     if name not in known:
-        advice = f"{known_alike(name, known)}\n    a table is given as RELATION=FILE"
+        advice = f"{known_alike(name, known)}\n    write a table as RELATION=FILE"
         raise TidelogError(
             f"error: unknown relation {name} of the table {place.path}\n    {advice}"
         )

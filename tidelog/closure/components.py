@@ -133,11 +133,11 @@ class Components:
             self._graph.add(ways, back)
             return NO_PAIRS
         plan, count = self._union(keys)
-        came = self._counted(plan, count)
+        inserted = self._counted(plan, count)
         self._graph.add(ways, back)
         kernels.make_union(self._classes, plan)
         self._size += count
-        return came
+        return inserted
 
     def _united(self, ways: Ways) -> Ways:
         """Classes that the edges bring together, by the sets that they form."""
@@ -174,7 +174,7 @@ class Components:
             return NO_PAIRS
         try:
             plan, count = self._pieces(keys[:found], nodes)
-            went = self._counted(plan, -count)
+            deleted = self._counted(plan, -count)
         except BaseException:
             graph.add(ways, back)
             self._marks.fill(0)
@@ -182,17 +182,17 @@ class Components:
         kernels.make_parts(self._classes, plan, self._marks)
         self._size -= count
         self._tidy()
-        return went
+        return deleted
 
     def become(self, edges: ArrayLike) -> tuple[Pairs, Pairs]:
-        """Have these edges and no others. Returns the pairs that came by the new ones, and those
-        that went then: a pair may have done both.
+        """Replace the edges. Returns the pairs that the new edges add, and those that deleting the
+        old ones then removes; a pair may be among both.
 
         >>> closure = Components()
         >>> closure.insert([(1, 2), (1, 3)]).shape
         (9, 2)
-        >>> came, went = closure.become([(1, 2), (2, 3), (3, 3)])
-        >>> len(came), len(went), closure.edges().tolist()
+        >>> inserted, deleted = closure.become([(1, 2), (2, 3), (3, 3)])
+        >>> len(inserted), len(deleted), closure.edges().tolist()
         (0, 0, [[1, 2], [2, 3], [3, 3]])
         """
         given, before = as_pairs(edges), self.edges()

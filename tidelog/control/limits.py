@@ -421,7 +421,7 @@ class LimitWatch:
         self.in_round += count
 
     def at(self, rule: Rule) -> None:
-        """A rule is evaluated now; counts over all strata."""
+        """Called when a rule is evaluated; counts over all strata."""
         self._rule, self._relation = rule, rule.head.relation
 
     def pairs(self, count: int) -> None:

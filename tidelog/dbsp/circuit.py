@@ -113,7 +113,7 @@ class Circuit:
 
     def input(self, name: str, width: int) -> Flow:
         if name in self._inputs:
-            raise ValueError(f"there is an input {name} already")
+            raise ValueError(f"the input {name} already exists")
         if not isinstance(width, int) or width < 0:
             raise ValueError(f"expected a number of columns, got {width!r}")
         self._inputs[name] = self._source(width, self._clock)
@@ -121,7 +121,7 @@ class Circuit:
 
     def output(self, name: str, flow: Flow) -> None:
         if name in self._outputs:
-            raise ValueError(f"there is an output {name} already")
+            raise ValueError(f"the output {name} already exists")
         self._check_whole(building=True)
         if self.clock_of(flow) is not self._clock:
             raise ValueError("an output is outside of fixpoints: use what they return")
@@ -179,7 +179,7 @@ class Circuit:
             if name not in self._inputs:
                 raise ValueError(f"unknown input {name}; known: {', '.join(self._inputs)}")
             if not isinstance(change, ZSet):
-                raise TypeError(f"the change of {name} is no Z-set: see ZSet.of")
+                raise TypeError(f"the change of {name} is not a Z-set: see ZSet.of")
             width = self._inputs[name].width
             if change.width != width:
                 raise ValueError(f"{name} has {width} columns, and its change {change.width}")

@@ -88,7 +88,7 @@ class Clock:
             self.each_round()
             if self.rounds is not None and rounds > self.rounds:
                 raise LimitError(
-                    f"error: a fixpoint has not come to an end in {plural(self.rounds, 'round')}; "
+                    f"error: a fixpoint has not ended after {plural(self.rounds, 'round')}; "
                     "`distinct` in it, or a limit on what it derives, may be missing"
                 )
             for part in self.parts:

@@ -17,11 +17,11 @@ class Rounds(Protocol):
         """How many facts such rounds may add before `each` must be called; 0 for no such round."""
 
     def passed(self, count: int) -> None:
-        """So many rounds have begun."""
+        """Called when this many rounds have begun."""
 
 
 class FactAges(Protocol):
-    """Knows the order in which facts come to the materialisation. Undoing a change restores it."""
+    """Knows in which order facts entered the materialisation. Undoing a change restores it."""
 
     def date(self, relations: Sequence[str]) -> None:
         """From now on, the order must be known for facts of these relations."""
@@ -82,30 +82,30 @@ class UpdateSets(Protocol):
         """The facts that an odd number of these have."""
 
     def joined(self, saved: Sequence[Saved]) -> Saved:
-        """The facts of all of these, of which no two have one in common."""
+        """The facts of all of these sets, which are disjoint."""
 
     def sizes_of(self, saved: Saved) -> Mapping[str, int]:
-        """How many facts it has, by relations that it has some of."""
+        """The number of facts by relation, for relations with facts in it."""
 
-    def as_before(self, gone: FactSet, came: FactSet) -> AbstractContextManager[None]:
-        """In the block the materialisation is as it was before these facts went and came. Ages
-        stay, and what is undone if need be does not become more. The two sets are not to be used
-        then; nor after an error. Their relations must not be set aside."""
+    def as_before(self, deleted: FactSet, inserted: FactSet) -> AbstractContextManager[None]:
+        """Restore the materialisation, for the block, as it was before these facts were deleted
+        and inserted. Ages stay, and the block adds nothing to undo. The two sets must not be used
+        in the block, nor after an error, and their relations must not be set aside."""
 
 
 class PartialCommits(Protocol):
     """Commits what has settled while a transaction stays open."""
 
     def keep(self) -> None:
-        """What the transaction has changed so far stays; only what follows can be rolled back."""
+        """Keep the changes so far; only later ones can be rolled back."""
 
     @property
     def litter(self) -> int:
-        """About how many facts that are gone still take up room."""
+        """About how many deleted facts still use memory."""
 
     def tidy(self, most: int) -> bool:
-        """Give back the room of at most so many of them; False if there are none any more. No
-        set may hold facts but the explicit ones and the materialisation."""
+        """Free the memory of at most this many of them; False if none are left. No set but the
+        explicit facts and the materialisation may hold facts."""
 
 
 @dataclass(slots=True)

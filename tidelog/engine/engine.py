@@ -54,7 +54,7 @@ class ValueIds(Protocol):
 
 
 class Engine(Sets, Evaluators, Counters, ValueIds, Protocol):
-    """Relations, sets of their facts, and all that can be done with them."""
+    """Relations, sets of their facts, and the operations on them."""
 
     @property
     def kinds(self) -> Mapping[str, Relation]:
@@ -85,7 +85,7 @@ class Engine(Sets, Evaluators, Counters, ValueIds, Protocol):
         """How many facts of a relation are in the materialisation."""
 
     def worked(self, rule: Rule, seconds: float, facts: int) -> None:
-        """Told when something else than the engine has derived facts of a rule."""
+        """Record that something other than the engine derived facts of a rule."""
 
     def take(self, relations: Sequence[str]) -> Taken:
         """Set all facts of these relations aside: they leave the materialisation. Explicit ones

@@ -18,7 +18,7 @@ from tidelog.program.table import Table
 
 @dataclass(frozen=True, slots=True)
 class RelationDelta:
-    """The change of one relation; its facts are decoded when someone looks at them."""
+    """The change of one relation; its facts are decoded on demand."""
 
     relation: Relation
     sizes: Mapping[Op, int]
@@ -56,7 +56,7 @@ class Store(Engine, Protocol):
     # Work.
 
     def watch(self, tick: Callable[[Rule | None], None] | None) -> None:
-        """Have `tick` called while work goes on; it may raise to stop it."""
+        """Call `tick` regularly during work; it may raise an error to stop it."""
 
     def call(self, functions: Mapping[str, Functor]) -> None:
         """From now on, rules call these functions, by name."""
@@ -95,7 +95,7 @@ class Store(Engine, Protocol):
     # Transactions.
 
     def begin(self) -> None:
-        """From now on, changes can be rolled back."""
+        """Begin to record changes, so that they can be rolled back."""
 
     def change_explicit(
         self,
@@ -120,7 +120,7 @@ class Store(Engine, Protocol):
         """Keep the changes. Releases all sets but the two that stay."""
 
     def rollback(self) -> None:
-        """Undo what has changed since `begin`; explicit facts, too."""
+        """Undo all changes since `begin`, including those of explicit facts."""
 
     def undeclare(self, name: str) -> None:
         """Forget a relation, which has no facts."""

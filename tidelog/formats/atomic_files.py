@@ -108,7 +108,7 @@ def _beside(target: str) -> str:
 
 
 def _put(temporary: str, target: str) -> None:
-    """Rename; a folder that is in the way, or in whose way something is, takes two steps."""
+    """Rename; replacing a folder, or replacing something by a folder, takes two steps."""
     if not os.path.isdir(target) and not (os.path.isdir(temporary) and os.path.exists(target)):
         os.replace(temporary, target)
         return
@@ -135,7 +135,7 @@ def check_folder_target(path: str) -> None:
 
 
 def check_target(path: str) -> None:
-    """Refuse now a file that could not be written later."""
+    """Reject a file now that could not be written later."""
     if path == "-":
         raise FileFault("this cannot be written to the standard output", "name a file")
     target = os.path.realpath(path)

@@ -264,7 +264,7 @@ def _decompressed(data: bytes, name: str, max_bytes: int, max_ratio: int) -> Ite
             if made > FREE_BYTES and made > max_ratio * used:
                 raise FileFault(
                     f"file {name} decompresses to more than {max_ratio} times its size",
-                    "if it is no compression bomb, decompress it first or raise max_ratio",
+                    "if it is not a compression bomb, decompress it first or raise max_ratio",
                 )
             yield piece
         start -= len(member.unused_data)
@@ -294,7 +294,7 @@ def _too_large(name: str, max_bytes: int) -> FileFault:
 
 
 def pieces_of(source: str | BinaryIO) -> Iterator[bytes]:
-    """Bytes as they come: of a file, which may be compressed, of a pipe, or of a stream."""
+    """Bytes as they arrive, from a file, which may be compressed, a pipe or a stream."""
     stream = _file_or_pipe(source) if isinstance(source, str) else source
     try:
         # `read1` gives what is there; `read` would wait for a whole piece.

@@ -177,6 +177,6 @@ _ENDINGS = {ending: name for name, each in CHANGE_FORMATS.items() for ending in 
 def _known(name: str, relations: Relations) -> Relation:
     known = relations()
     if name not in known:
-        advice = f"{known_alike(name, known)}\n    a table is given as RELATION=FILE"
+        advice = f"{known_alike(name, known)}\n    write a table as RELATION=FILE"
         raise FileFault(f"unknown relation {name} of a table", advice)
     return known[name]

@@ -66,7 +66,7 @@ def header_of(names: Sequence[str], relation: Relation) -> Header | str:
 
 
 def read_table(data: bytes, file: str, relation: Relation) -> Iterator[tuple[Change, Sources]]:
-    """The changes in a table of text. All of it is read before the first one comes."""
+    """The changes in a table of text, which is read completely before the first is returned."""
     text = "".join(whole_lines([data], file))
     return _grouped(_Text(file, text, relation).changes())
 

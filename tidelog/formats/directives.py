@@ -289,7 +289,7 @@ class _Directives:
         return None if place is not None and self.is_repeated(made, place) else made
 
     def is_repeated(self, made: Output, place: str) -> bool:
-        """Has this very output been asked for? Another one to its file is refused."""
+        """Was this output requested before? A different one to the same file is an error."""
         file = place.partition("\0")[0]
         first = self.written.setdefault(place, made)
         holder = self.files.setdefault(file, made)
@@ -329,7 +329,7 @@ class _Directives:
 
 
 def _target(made: Output, path: Path) -> str:
-    """What only one output may write: a file, or a table of a database."""
+    """A target that only one output may write: a file, or a table of a database."""
     place = os.path.realpath(path)
     return f"{place}\0{made.format.table}" if made.format.table else place
 

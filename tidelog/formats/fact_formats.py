@@ -51,7 +51,7 @@ class FactFormat(ABC):
 
     @property
     def table(self) -> str:
-        """The part of a file that only one output may write, if a file has such parts."""
+        """The part of a file that only one output may write, such as a table of a database."""
         return ""
 
     @classmethod
@@ -225,7 +225,7 @@ PARAMETERS: dict[str, Parameter] = {
     "delimiter": Parameter("what separates the columns", "a tab; a comma with `rfc4180`"),
     "headers": Parameter("`true`: the first line of the file names the columns", "`false`"),
     "rfc4180": Parameter(
-        "`true`: fields may stand in quotes, and may then hold the delimiter and line ends",
+        "`true`: fields may be quoted, and may then contain the delimiter and line ends",
         "`false`",
     ),
     "compress": Parameter("`true`: the output is compressed (and called `NAME.csv.gz`)", "`false`"),

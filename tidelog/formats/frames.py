@@ -67,7 +67,7 @@ def _facts(rows: pyarrow.Table) -> int:
 
 
 def listed(rows: Iterable[Any], max_facts: int | None) -> list[Any]:
-    """The rows of what need not end; a LimitError where it has more facts than that."""
+    """The rows of a source that may never end; LimitError if it has more facts than the limit."""
     found: list[Any] = []
     coming, distinct = iter(rows), DistinctFacts(max_facts)
     while some := list(islice(coming, _PORTION)):
@@ -121,7 +121,7 @@ def _is_row(row: object) -> bool:
 
 
 def kinds_of(name: str, data: Any) -> tuple[Kind, ...] | None:
-    """Kinds of columns as the data shows them; None where it does not."""
+    """The kinds of columns, judged by the data; None where it does not show them."""
     if isinstance(data, Table):
         return data.kinds
     if isinstance(data, np.ndarray) and data.ndim not in (1, 2):

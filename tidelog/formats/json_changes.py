@@ -66,7 +66,7 @@ def read_jsonl(
 def read_objects(
     lines: Iterable[str], file: str, relation: Relation
 ) -> Iterator[tuple[Value, ...]]:
-    """The fact of each line. Empty ones are passed over."""
+    """The fact of each line; empty lines are skipped."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _Line(file, number, line.removesuffix("\r")).row(relation)

@@ -58,7 +58,7 @@ def read_json(
 
 
 class _Document(FieldReader):
-    """A list of facts, one after the other, so that each has its place."""
+    """A list of facts, read one after the other, so that errors name the place of each."""
 
     def __init__(self, name: str, data: bytes, relation: Relation) -> None:
         super().__init__(name, data, relation, "\t")

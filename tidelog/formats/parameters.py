@@ -58,7 +58,7 @@ def _example(relation: Relation) -> str:
 
 
 def header_of(given: Given) -> str | None:
-    """The first line of an output, if it is given."""
+    """The first line of an output, if it has a header."""
     header = given.get("attributeNames")
     if header is not None and ("\n" in header or "\r" in header or "\0" in header):
         raise Wrong(f"{shown(header)} is more than one line", "name the columns in one line")

@@ -38,7 +38,7 @@ class SparkFormat:
 
 
 class Wrong(Exception):
-    """A directive that is refused."""
+    """A rejected directive."""
 
     def __init__(self, message: str, advice: str, *notes: str) -> None:
         super().__init__(message)

@@ -174,7 +174,7 @@ def _whole(kind: Kind, values: Sequence[Any], declared: str, width: int) -> Sequ
 
 
 def check_database(path: str, relation: Relation) -> None:
-    """Refuse at once a file that could not be changed later."""
+    """Reject a file now that could not be changed later."""
     _refuse_nullary(relation)
     if os.path.exists(path):
         _require_database(path, None)

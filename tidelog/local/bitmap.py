@@ -1,4 +1,4 @@
-"""Bits by a hash of rows: a row that was not noted is known, but for a few, not to have been."""
+"""A Bloom filter of rows: it takes only a few of those that were not noted for noted ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Bitmap:
         return 64 * (len(self._words) - 1)
 
     def suits(self, rows: int) -> bool:
-        """Has it as many bits as it should have for so many rows?"""
+        """Does it have the right number of bits for this many rows?"""
         return self.bits == 1 << _power(rows)
 
     def clear(self) -> None:

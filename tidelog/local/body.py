@@ -176,7 +176,7 @@ class Catalog:
 
 
 def is_outside(call: Call) -> bool:
-    """Must Python compute it? It works on text, or is a function of the program's own."""
+    """Must Python compute it? It works on text, or is a user's function."""
     if call.functor in ALSO_IN_KERNEL:
         return "symbol" in {arg.kind for arg in call.args}
     return call.functor in FUNCTORS or call.functor == "autoinc" or is_declared(call.functor)

@@ -61,8 +61,8 @@ class Litter:
         self.renumbered.clear()
 
     def note(self, journal: Journal) -> None:
-        """Some changes stay."""
-        self._left += [(r, data) for move, r, data, _ in journal if move == "went" and len(data)]
+        """Record changes that will not be undone."""
+        self._left += [(r, data) for move, r, data, _ in journal if move == "removed" and len(data)]
 
     def facts(self, r: int) -> Iterator[Ids]:
         return (data for q, data in self._left if q == r)
@@ -73,13 +73,13 @@ class Litter:
 
     def __len__(self) -> int:
         """How many rows may have to be removed: facts that have left the materialisation, and
-        those that came since the update began, which may never have been in it."""
-        came = self._store.sizes().copy()
-        came[: len(self._begun)] -= self._begun
-        return sum(len(data) for _, data in self._left) + int(came.clip(0).sum())
+        rows added since the update began, which may never have been in it."""
+        new = self._store.sizes().copy()
+        new[: len(self._begun)] -= self._begun
+        return sum(len(data) for _, data in self._left) + int(new.clip(0).sum())
 
     def tidy(self, most: int) -> bool:
-        """Remove some of it, as `sweep` does with all. False once nothing is left."""
+        """Remove some of it; `sweep` removes all. False once nothing is left."""
         rows_of = self._store.rows
         self._left += [(r, rows_of(r)[rows]) for r, rows in self._fresh()]
         self.begin()
@@ -97,7 +97,7 @@ class Litter:
         return True
 
     def sweep(self, before: NDArray[np.int64] | None = None) -> None:
-        """Remove all of it; of the rows that came since relations had these sizes, if given."""
+        """Remove all of it; of new rows, those added since relations had these sizes, if given."""
         if before is not None:
             self._begun = before
         store, left = self._store, self._left
@@ -113,7 +113,7 @@ class Litter:
         for r, rows in self._fresh():
             going.setdefault(r, []).append(rows)
         for r in (going.keys() | many) - set(self._functors):
-            if r in many:  # to look at all rows is quicker than to look for those that went
+            if r in many:  # a pass over all rows is faster than looking up the deleted ones
                 sets = self._all.bit | (self._explicit.bit if r in self._pruned else 0)
                 store.keep(r, (store.mask(r) & np.uint16(sets)) != 0)
                 continue
@@ -122,7 +122,7 @@ class Litter:
             store.remove(r, parts[0] if len(parts) == 1 else distinct(np.concatenate(parts)))
 
     def _fresh(self) -> Iterator[tuple[int, Rows]]:
-        """Rows that came since the update began and are not in the materialisation."""
+        """Rows added since the update began that are not in the materialisation."""
         now, known = self._store.sizes(), len(self._begun)
         changed = {*np.flatnonzero(now[:known] != self._begun).tolist(), *self.renumbered}
         changed.update(range(known, len(now)))
@@ -132,13 +132,14 @@ class Litter:
                 yield r, rows
 
     def _useless(self, r: int, rows: Rows) -> Rows:
-        """Those that are not in the materialisation, and not kept as explicit facts either."""
+        """The rows that are neither in the materialisation nor kept as explicit facts."""
         rows = self._all.others(r, rows)
         return self._explicit.others(r, rows) if r in self._pruned else rows
 
 
 class LocalEngine(Evaluators):
-    """Relations with transactions: what changes the materialisation is noted, to be undone."""
+    """Relations with transactions: changes of the materialisation are recorded, so that they can be
+    undone."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -205,20 +206,20 @@ class LocalEngine(Evaluators):
 
     def compare(self, taken: Taken) -> tuple[LocalSet, LocalSet]:
         assert isinstance(taken, LocalTaken)
-        gone, came = self.none(), self.none()
+        deleted, inserted = self.none(), self.none()
         for r, data in taken.rows.items():
             rows = self.store.load(r, data)
             self.store.dirty.forget(r)
             is_now = (self.store.mask(r) & np.uint16(ALL)) != 0
             was = np.zeros(len(is_now), dtype=np.bool_)
             was[rows] = True
-            gone.add(r, np.flatnonzero(was & ~is_now).astype(np.uint32))
-            came.add(r, np.flatnonzero(is_now & ~was).astype(np.uint32))
-        return gone, came
+            deleted.add(r, np.flatnonzero(was & ~is_now).astype(np.uint32))
+            inserted.add(r, np.flatnonzero(is_now & ~was).astype(np.uint32))
+        return deleted, inserted
 
     @contextmanager
-    def as_before(self, gone: FactSet, came: FactSet) -> Iterator[None]:
-        sets = local(gone), local(came)
+    def as_before(self, deleted: FactSet, inserted: FactSet) -> Iterator[None]:
+        sets = local(deleted), local(inserted)
         back, off = ({r: mine.rows(r) for r in mine.relations()} for mine in sets)
         for mine in sets:
             mine.release()
@@ -271,26 +272,28 @@ class LocalEngine(Evaluators):
         start = self._litter.start(r)
         fresh = np.flatnonzero((store.mask(r)[start:] & np.uint16(ALL)) == 0).astype(np.uint32)
         rows.append(fresh + np.uint32(start))
-        gone = [data for move, q, data, _ in self.all.journal or () if q == r and move == "went"]
-        gone += self._litter.facts(r)
-        gone += [data for q, data in self._not_yet.items() if q == r]
-        if not dirty.begin(r, sum(map(len, rows)) + sum(map(len, gone))):
+        deleted = [
+            data for move, q, data, _ in self.all.journal or () if q == r and move == "removed"
+        ]
+        deleted += self._litter.facts(r)
+        deleted += [data for q, data in self._not_yet.items() if q == r]
+        if not dirty.begin(r, sum(map(len, rows)) + sum(map(len, deleted))):
             return
         for numbers in rows:
             dirty.note(r, numbers)
-        for data in gone:
+        for data in deleted:
             dirty.note_facts(r, data)
 
     def delta(
         self, phases: Sequence[tuple[Saved, Saved]], relations: Mapping[str, Relation]
     ) -> dict[str, RelationDelta]:
-        went, came = phases[0] if len(phases) == 1 else net(phases)
+        deleted, inserted = phases[0] if len(phases) == 1 else net(phases)
         nothing = np.empty((0, 0), dtype=np.uint32)
         found: dict[str, RelationDelta] = {}
-        for r in went.keys() | came.keys():
+        for r in deleted.keys() | inserted.keys():
             relation = relations.get(self.names[r])
             if relation is not None:
-                rows: dict[Op, Ids] = {"+": came.get(r, nothing), "-": went.get(r, nothing)}
+                rows: dict[Op, Ids] = {"+": inserted.get(r, nothing), "-": deleted.get(r, nothing)}
                 sizes = {op: len(ids) for op, ids in rows.items()}
                 decode = partial(self._decode, relation, rows)
                 found[relation.name] = RelationDelta(relation, sizes, decode)
@@ -311,7 +314,7 @@ class LocalEngine(Evaluators):
         self._litter.sweep()
 
     def end(self, undo: bool) -> None:
-        """Let go of all sets but the two that stay, after undoing what was changed if asked."""
+        """Release all sets but the two persistent ones, optionally after undoing changes."""
         journal, self.all.journal = self.all.journal or [], None
         self._restated.clear()
         self._runner.find_dirty = None
@@ -321,7 +324,7 @@ class LocalEngine(Evaluators):
         if undo:
             for move, r, data, ages in reversed(journal):
                 rows = self.store.load(r, data)
-                (self.all.remove if move == "came" else self.all.add)(r, rows)
+                (self.all.remove if move == "added" else self.all.add)(r, rows)
                 if ages is not None:
                     self.store.counters.set_ages(r, rows, ages)
         self._litter.note(journal)

@@ -391,7 +391,7 @@ class Evaluators(FactSets):
         if self._calls.busy:
             raise TidelogError(
                 "error: a functor uses the database that calls it\n"
-                "    it may work with its arguments, and with what else it was given"
+                "    a functor may use only its arguments and data outside the database"
             )
 
 

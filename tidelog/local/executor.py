@@ -131,7 +131,7 @@ def views(reading: Reading, numbers: Callable[[frozenset[str]], Relations]) -> V
 
 
 def covers(view: View, r: int, n: int) -> bool:
-    """Is every one of the n rows of a relation in the view? False where it is hard to tell."""
+    """Are all n rows of a relation in the view? False if that is expensive to find out."""
     if isinstance(view, LocalSet):
         return view.count(r) == n
     assert isinstance(view, Combination)

@@ -68,7 +68,7 @@ class RelationStore:
         return number
 
     def numbers_of(self, relations: frozenset[str]) -> frozenset[int | None]:
-        """Numbers of a stratum's relations: it may have thousands, and is asked for in each run."""
+        """The numbers of a stratum's relations; cached, because it may have thousands."""
         known = self._groups.get(relations)
         if known is None:
             known = self._groups[relations] = frozenset(map(self.numbers.get, relations))
@@ -137,7 +137,7 @@ class FactSets(RelationStore):
     # Views over sets that all have bits.
 
     def _placed(self, view: View) -> View:
-        """The view over sets that all have bits, where some sets are spilled."""
+        """The view over sets that all have bits; spilled sets get theirs back."""
         if len(sets_of(view)) > ROOM:
             view = self._one(view)
         self.bits.place_all(sets_of(view))
@@ -292,7 +292,7 @@ class FactSets(RelationStore):
             target.add(r, known)
 
     def explicit_rows(self, name: str, table: Table) -> tuple[int, Rows, NDArray[np.bool_]]:
-        """The rows of a table's facts, found or added; and whether each is explicit."""
+        """The rows of a table's facts, found or added, and whether each is explicit."""
         r = self.numbers[name]
         before = self.store.size(r)
         rows = distinct(self.store.load(r, self.encoded(table)))

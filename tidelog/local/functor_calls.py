@@ -110,7 +110,7 @@ class _Call(NamedTuple):
         if not fits(kind, result):
             given = f"{result!r:.{SHOWN}}, of type {type(result).__name__}"
             raise EvaluationError(
-                f"{self._text(args)} gave {given}, which is no value of type {kind},"
+                f"{self._text(args)} gave {given}, which is not a value of type {kind},"
             )
         if kind != "symbol":
             return float(result) if kind == "float" else int(result)

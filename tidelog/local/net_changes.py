@@ -1,4 +1,4 @@
-"""What several phases of an update changed in all."""
+"""The net change of several phases of an update."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tidelog.local.sets import Saved
 
 
 def net(phases: Sequence[tuple[Saved, Saved]]) -> tuple[Saved, Saved]:
-    """What went and what came, over phases: what went and came again did neither."""
+    """Facts deleted and inserted over all phases; deleting and inserting one cancel out."""
     events: dict[int, list[tuple[int, Ids]]] = {}
-    for gone, new in phases:
-        for sign, side in ((-1, gone), (1, new)):
+    for removed, added in phases:
+        for sign, side in ((-1, removed), (1, added)):
             for r, rows in side.items():
                 events.setdefault(r, []).append((sign, rows))
-    went: Saved = {}
-    came: Saved = {}
+    deleted: Saved = {}
+    inserted: Saved = {}
     for r, mine in events.items():
-        went[r], came[r] = _summed(mine)
-    return went, came
+        deleted[r], inserted[r] = _summed(mine)
+    return deleted, inserted
 
 
 def _summed(events: Sequence[tuple[int, Ids]]) -> tuple[Ids, Ids]:
-    """Rows that went once more than they came, and the other way round."""
+    """Rows deleted more often than inserted, and rows inserted more often than deleted."""
     rows = np.concatenate([rows for _, rows in events])
     if len({sign for sign, _ in events}) == 1:
         return (rows, rows[:0]) if events[0][0] < 0 else (rows[:0], rows)
@@ -37,7 +37,7 @@ def _summed(events: Sequence[tuple[int, Ids]]) -> tuple[Ids, Ids]:
 
 
 def _numbered(rows: Ids) -> NDArray[np.int64]:
-    """A number for every row, the same where rows are."""
+    """A number for every row; equal rows have equal numbers."""
     numbers = np.zeros(len(rows), dtype=np.int64)
     for column in rows.T:
         pairs = (numbers << np.int64(32)) | column.astype(np.int64)

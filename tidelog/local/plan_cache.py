@@ -1,4 +1,4 @@
-"""Plans at hand: made for the sizes of now, put together for one call of the kernel."""
+"""A cache of plans for the current sizes, and batches of them for one call of the kernel."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class PlanBatch:
         self.requests = tuple(request for plan in plans for request in plan.requests)
 
     def roles(self, covered: Iterable[int]) -> NDArray[np.int64]:
-        """The relations, with what each is in rounds of which the plans see the delta of some."""
+        """The relations of the plans, and the role of each in rounds that the kernel begins."""
         heads, members, seen = set(self.heads), set(self.members), set(covered)
         kinds = [
             at.U_HEAD * (r in heads) | at.U_MEMBER * (r in members) | at.U_COVERED * (r in seen)
@@ -234,7 +234,7 @@ class PlanBook:
         return prepared
 
     def plan(self, rule: Rule, ask: Ask, delta: int) -> RulePlan:
-        """The plan for the sizes of now: it is made again when they have changed much."""
+        """The plan for the current sizes; it is made again when they have changed much."""
         prepared = self.prepare(rule, ask.mode == "change")
         sizes = tuple(
             _bucket(self._store.size(self._catalog.number(p)))
@@ -262,7 +262,7 @@ class PlanBook:
         return batch
 
     def forget(self, rules: Iterable[Rule]) -> None:
-        """Drop what is known of rules that will not come again."""
+        """Drop the plans of rules that were removed for good."""
         for rule in rules:
             number = id(rule)
             self._prepared.pop((number, False), None)
@@ -274,7 +274,7 @@ class PlanBook:
 
 
 def _bucket(size: int) -> int:
-    """Sizes within a factor of four or so are alike; nothing is like nothing only."""
+    """A class of sizes within a factor of about four; zero is a class of its own."""
     return 1 + size.bit_length() // 2 if size else 0
 
 

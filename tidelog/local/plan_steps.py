@@ -118,7 +118,7 @@ class Builder:
         return start
 
     def fact(self, op: int, literal: Literal, **fields: int) -> list[int]:
-        """A step that is given one fact."""
+        """A step for one fact."""
         r = self.catalog.number(literal)
         self.arities[r] = len(literal.terms)
         return self.step(op, rel=r, args=self.operands(literal.terms), **fields)

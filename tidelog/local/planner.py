@@ -48,7 +48,7 @@ def make_plan(
 
 
 def _order(catalog: Catalog, prepared: Prepared, use: Use) -> list[int]:
-    """The cheapest order of parts that is found from each start there may be."""
+    """The cheapest order of parts found from any start."""
     parts, delta = prepared.parts, use.delta
     if prepared.shape is not None and len(parts) == 1:
         return [0]
@@ -166,7 +166,7 @@ def _steps(
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """A plan whose relations and indexes are numbers of its own."""
+    """A plan that numbers its relations and indexes itself."""
 
     plan: RulePlan
     indexes: list[tuple[int, tuple[int, ...]]]  # relation and columns of each

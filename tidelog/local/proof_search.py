@@ -40,7 +40,7 @@ class _Plans(NamedTuple):
 
 
 class _About(NamedTuple):
-    """What does not change about rules."""
+    """The constant properties of rules."""
 
     rules: Sequence[Rule]
     longest: int  # body facts of the stratum, at most
@@ -145,7 +145,7 @@ class ProofSearch:
         return known
 
     def _choose(self) -> None:
-        """Choose plans for facts of the relations that are ready."""
+        """Choose plans for facts of these relations."""
         asked, touched = self._asked, tuple(self._ready)
         direct = () if isinstance(asked.direct, Counter) else asked.direct
         found: list[_Plans | None] = []
@@ -160,7 +160,7 @@ class ProofSearch:
         self._plans = found
 
     def _more(self, r: int) -> None:
-        """Facts of one more relation are checked."""
+        """Begin to check facts of one more relation."""
         few = len(self._ready) < FEW
         self._ready = [*self._ready, r] if few else list(map(self._number, self._asked.inside))
         self._choose()

@@ -64,7 +64,7 @@ class Indexes:
         self._of: defaultdict[int, dict[Key, int]] = defaultdict(dict)  # by relation
 
     def index(self, r: int, key: Key) -> int:
-        """The index of relation r on these columns, made if there is none; maybe behind."""
+        """The index of relation r on these columns, created if necessary; it may lag behind."""
         known = self._of[r].get(key)
         if known is not None:
             return known
@@ -216,20 +216,20 @@ class RowCounters:
     # Ages.
 
     def date(self, r: int) -> None:
-        """From now on the relation's rows have ages."""
+        """Begin to give the relation's rows ages."""
         self.of(r, AGE)
 
     def undate(self, r: int) -> None:
-        """They have none any more."""
+        """Stop giving the relation's rows ages."""
         if self._of[r].pop(AGE, None) is not None:
             self._tables.rels[r, at.R_AGE] = 0
 
     def stamp(self, r: int, rows: slice | NDArray[np.uint32], count: int) -> None:
-        """These rows come now, in this order, where the relation's rows have ages."""
+        """Give these rows the next ages, in this order, if the relation's rows have ages."""
         ages = self._of[r].get(AGE)
         if ages is not None:
             if self.now + count > LAST_AGE:
-                raise LimitError("too many facts of recursive relations come at once")
+                raise LimitError("too many facts of recursive relations are added at once")
             ages[rows] = np.arange(self.now, self.now + count, dtype=np.int32)
             self.now += count
 
@@ -241,7 +241,7 @@ class RowCounters:
         self.of(r, AGE)[rows] = ages
 
     def renew_ages(self) -> None:
-        """Make the ages small again, in the same order, where they have become large."""
+        """Renumber ages that have become large, in the same order."""
         if self.now < LAST_AGE // 2:
             return
         dated = [self.of(r, AGE) for r, mine in self._of.items() if AGE in mine]
@@ -265,7 +265,7 @@ class DirtyRows:
         self._noted: dict[int, int] = {}  # how many
 
     def begin(self, r: int, count: int) -> bool:
-        """From now on the relation's dirty rows are noted, unless so many are too many."""
+        """Begin to note the relation's dirty rows; False if there are too many."""
         if count > MOST_DIRTY:
             self.too_many.add(r)
             return False
@@ -295,7 +295,7 @@ class DirtyRows:
             note_odd(self._tables.rels_at, r, data)
 
     def forget(self, r: int | None = None) -> None:
-        """Dirty rows of the relation, or of all, are no longer known."""
+        """Forget the dirty rows of a relation, or of all."""
         self._tables.rels[slice(None) if r is None else r, at.R_ODD] = 0
 
 

@@ -25,9 +25,9 @@ from tidelog.engine import Combination, FactSet, View
 from tidelog.local.kernels.bits import turn
 from tidelog.local.row_store import Rows, RowStore
 
-Move = Literal["came", "went", "taken"]
+Move = Literal["added", "removed", "taken"]
 Saved = dict[int, NDArray[np.uint32]]  # facts by relation, as ids: row numbers may change
-# By relation, in order; with the ages of what went.
+# By relation, in order; with the ages of removed facts.
 Journal = list[tuple[Move, int, NDArray[np.uint32], NDArray[np.int32] | None]]
 BITS = 16  # of a row's mask: so many sets are not spilled
 MANY = 1 << 14  # new rows, from which on a list of them is avoided: chosen, not measured
@@ -101,7 +101,7 @@ class LocalSet(FactSet):
         self.store = pool.store
         self.bit = bit
         self.whole = whole
-        self.dated = False  # whether the order in which facts come is noted
+        self.dated = False  # whether the order in which facts are added is recorded
         self.journal: Journal | None = None  # where changes are noted, to be undone
         self._parts: dict[int, list[slice | Rows]] = {}  # relation to its rows, where listed
         self._counts: dict[int, int] = {}
@@ -149,7 +149,7 @@ class LocalSet(FactSet):
         return rows
 
     def span(self, r: int) -> slice | None:
-        """The rows as one unbroken range, where they are one."""
+        """The rows as one range, if they are contiguous."""
         if self.whole:
             size = self.store.size(r)
             return slice(0, size) if self.count(r) == size else None
@@ -163,7 +163,7 @@ class LocalSet(FactSet):
         if not size:
             return
         bit = self.bit or self.bits.place(self)
-        # Many new rows, of which none is in the set, need no list of those that come.
+        # Many new rows, of which none is in the set, need no list of new ones.
         plain = isinstance(rows, slice) and size > MANY and not self.has(r, rows).any()
         fresh = NO_ROWS if plain else np.empty(size, dtype=np.uint32)
         count = self._turn(r, rows, bit, 0, fresh)
@@ -192,23 +192,23 @@ class LocalSet(FactSet):
             self._parts.setdefault(r, []).append(rows)
             self.store.dirty.note(r, rows)
         if self.journal is not None:
-            self.journal.append(("came", r, self.store.rows(r)[rows].copy(), None))
+            self.journal.append(("added", r, self.store.rows(r)[rows].copy(), None))
 
     def replace(self, spans: dict[int, slice]) -> None:
-        """Have these rows, whose bit a kernel has set, and no others, whose bit it has cleared."""
+        """Replace the set by these rows; a kernel has already set and cleared the bits."""
         self._parts = {r: [span] for r, span in spans.items()}
         self._counts = {r: span.stop - span.start for r, span in spans.items()}
         self._total = sum(self._counts.values())
 
     def spill(self) -> None:
-        """Do without the bit: the rows are listed."""
+        """Give up the bit, and list the rows instead."""
         for r in self.relations():
             for rows in self._parts[r]:
                 self._turn(r, rows, 0, self.bit)
         self.bit = 0
 
     def restore(self) -> None:
-        """The rows get the bit that the set has got."""
+        """Set the set's new bit in its rows."""
         for r in self.relations():
             for rows in self._parts[r]:
                 self._turn(r, rows, self.bit, 0)
@@ -222,7 +222,7 @@ class LocalSet(FactSet):
             if not len(rows):
                 return
             ages = self.store.counters.ages(r, rows)
-            self.journal.append(("went", r, self.store.rows(r)[rows], ages))
+            self.journal.append(("removed", r, self.store.rows(r)[rows], ages))
             self.store.dirty.note(r, rows)
         had = self._turn(r, rows, 0, bit)
         if not had:
@@ -262,7 +262,7 @@ class LocalSet(FactSet):
         return last
 
     def become(self, other: LocalSet) -> None:
-        """The facts of the other set, which is empty then."""
+        """Take over the facts of the other set, and leave it empty."""
         self.clear()
         bit = self.bit or self.bits.place(self)  # the other may lose its own by that
         for r in other.relations():
@@ -304,7 +304,7 @@ class LocalSet(FactSet):
         self._counts.clear()
 
     def release(self) -> None:
-        """Empty the set and give its bit back: it is of no use any more."""
+        """Empty the set and release its bit."""
         bit = getattr(self, "bit", None)
         if bit is None or self.whole:
             return
@@ -353,7 +353,7 @@ class Bits:
                 self.place(facts, sets)
 
     def release(self, made: LocalSet, bit: int) -> None:
-        """A set is empty and needs no bit any more."""
+        """Release the bit of a set that is empty."""
         if not bit:
             self.spilled.pop(id(made), None)
             return
@@ -362,7 +362,7 @@ class Bits:
         insort(self.free, bit, key=neg)
 
     def sets(self) -> list[LocalSet]:
-        """All sets that come and go."""
+        """All temporary sets."""
         refs = (*self._held.values(), *self.spilled.values())
         return [made for ref in refs if (made := ref()) is not None]
 
@@ -372,7 +372,7 @@ def listed(rows: slice | Rows) -> Rows:
 
 
 def distinct(rows: Rows) -> Rows:
-    """The numbers, in order; sorting them is quicker here than what NumPy does."""
+    """The distinct numbers in order; faster here than `np.unique`."""
     rows = np.sort(rows)
     different = np.ones(len(rows), dtype=np.bool_)
     np.not_equal(rows[1:], rows[:-1], out=different[1:])

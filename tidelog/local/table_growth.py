@@ -1,4 +1,4 @@
-"""How large a table will be: to put a large one into another is dear."""
+"""Estimates how large a table will grow, because moving a large one is slow."""
 
 from __future__ import annotations
 

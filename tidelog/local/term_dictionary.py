@@ -179,7 +179,7 @@ class Terms:
                 if depth > MOST_DEEP:
                     raise EvaluationError(
                         f"error: a {kind} is nested more than {MOST_DEEP} levels deep\n"
-                        "    it can be used in rules, but not be given out"
+                        "    rules can use it, but it cannot be output"
                     )
                 made = list(parts_of)
                 for c in nested[constructor]:

@@ -70,11 +70,11 @@ class Costs:
         return False
 
     def usual(self, deletes: bool, facts: int) -> float | None:
-        """The seconds that following such a change took before; None if that is not known."""
+        """The seconds that such a change took before; None if unknown."""
         return self._usual.get((deletes, _size(facts))) or None
 
     def followed(self, deletes: bool, facts: int, seconds: float) -> None:
-        """Record the seconds that following such a change took."""
+        """Record the seconds of such a change."""
         kind = deletes, _size(facts)
         seen = self._seen[kind] = self._seen.get(kind, 0) + 1
         best = self._least[kind] = min(seconds, self._least.get(kind, seconds))
@@ -98,7 +98,7 @@ class Costs:
         return 0 < counting <= self._searched
 
     def knows_deletions(self, facts: int) -> bool:
-        """Have deletions of so many facts been followed often enough to tell what they take?"""
+        """Have enough deletions of this size been followed to know their cost?"""
         return self._seen.get((True, _size(facts)), 0) > SEEN
 
     def begin_to_count(self) -> None:
@@ -143,7 +143,7 @@ class Costs:
 
 
 def _faded(spent: float, other: float) -> float:
-    """The factor by which the guess of the other cost falls after so many seconds on this one."""
+    """The factor by which the estimate of the other cost falls after this many seconds."""
     return math.exp(-spent / (MEMORY * other)) if other else 1.0
 
 

@@ -118,7 +118,7 @@ class Running:
     host: EngineHost
 
     def settle(self, undone: bool) -> bool:
-        """An update has ended; False if the circuit cannot be used any more."""
+        """End an update; False if the circuit can no longer be used."""
         self.host.leave()
         if undone:
             return self.circuit.undo()

@@ -30,7 +30,7 @@ class Division:
 
     @property
     def first(self) -> Rule:
-        """A rule that stands for all in profiles."""
+        """A rule that represents all of them in profiles."""
         return (self.closure or self.claims[0]).rules[0]
 
     def modules(self, watch: Watch) -> list[Module]:

@@ -132,6 +132,6 @@ def one_round(
 
 
 def note(u: Context, T: FactSet) -> None:
-    """Pairs whose count is above zero are in I, others are not."""
+    """Move pairs into I or out of it: those with a count above zero are in it."""
     u.I -= T
     u.I |= u.engine.positive(u.engine.nonrecursive, T)

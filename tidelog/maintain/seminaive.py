@@ -25,7 +25,7 @@ class Watch(Rounds, Protocol):
         """Where all strata are evaluated together: this rule is evaluated now."""
 
     def pairs(self, count: int) -> None:
-        """A closure has so many pairs that are not facts of the engine yet."""
+        """Called while a closure has this many pairs that are not yet facts of the engine."""
 
 
 def saturate(

@@ -122,7 +122,7 @@ def _random_steps(trial: _Trial, values: Mapping[Kind, Sequence[Value]], number:
 
 
 def _smallest(steps: list[Step], trial: _Trial) -> list[Step]:
-    """The steps without what the failure does not need."""
+    """The fewest steps that still show the failure."""
     again = True
     while again:
         again = False
@@ -170,7 +170,7 @@ class _Watch:
 
 
 class _Trial:
-    """The rules that a module has claimed, and what is to be checked of it."""
+    """The rules that a module has claimed, and the checks to make of it."""
 
     def __init__(self, checked: CheckedProgram, stratum: Stratum, claim: Claim) -> None:
         self.checked, self.stratum, self.claim = checked, stratum, claim

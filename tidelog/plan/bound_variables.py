@@ -58,7 +58,7 @@ def equations(left: Term, right: Term, scope: Set[str]) -> Iterator[Equation]:
 
 
 def bound_by(parts: Iterable[Part], scope: Set[str], bound: Set[str] = frozenset()) -> set[str]:
-    """All variables that have a value, given those in `bound`; equations in any order."""
+    """All variables bound by the parts when those in `bound` are; equations in any order."""
     known = set(bound)
     waiting: list[Equation] = []
     for part in parts:

@@ -92,7 +92,7 @@ class CoreProgram:
 
 
 def _spell(node: BodyLiteral | Term | None, names: dict[str, str]) -> str:
-    """The node's content, whatever its variables are called."""
+    """A key of the node that does not depend on the names of its variables."""
 
     def each(*nodes: BodyLiteral | Term | None) -> str:
         return f"({' '.join(_spell(part, names) for part in nodes)})"

@@ -304,7 +304,7 @@ class _Demands:
 
 
 def _copy(relation: Relation) -> Rule:
-    """A relation has the facts that are given."""
+    """The rule that copies the explicit facts of a relation into it."""
     terms = tuple(Variable(f"x{i}", relation.at, kind) for i, kind in enumerate(relation.kinds))
     text = f"facts of {relation.name}"
     head, given = Literal(relation.name, terms), Literal(GIVEN + relation.name, terms)

@@ -84,7 +84,7 @@ def desugar(draft: Draft) -> Draft:
 
 
 def declared_rules(relation: Relation) -> Iterator[Rule]:
-    """The rules that its qualifiers stand for."""
+    """The rules that the relation's qualifiers define."""
     at = relation.at
 
     def literal(letters: str) -> Literal:

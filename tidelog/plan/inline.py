@@ -74,7 +74,7 @@ def _is_fact(clause: Clause) -> bool:
 
 
 def _numbers(clause: Clause) -> bool:
-    """Does it number its instances? Unfolded, it would number others."""
+    """Does it number its instances? Unfolding would number different ones."""
     return any(isinstance(n, Call) and n.functor == "autoinc" for n in clause_nodes(clause))
 
 

@@ -10,7 +10,7 @@ from tidelog.program.terms import TermKind
 
 
 class Why(NamedTuple):
-    """Why a node is of a kind, and where that stands."""
+    """Why a node is of a kind, and the place in the program."""
 
     text: str
     at: Span

@@ -125,7 +125,7 @@ class BodyLowering:
                 self.items.append(constraint_item(constraint))
 
     def equal(self, i: int, left: Term, right: Term, at: Span) -> None:
-        """An equation with a record or branch: part by part, or one that an engine takes apart."""
+        """Lower an equation with a record or branch: part by part, or to one that engines solve."""
         if not _is_constructor(right):
             left, right = right, left
         assert isinstance(right, Call)
@@ -164,7 +164,7 @@ class BodyLowering:
         return Literal(name, tuple(given), True, at)
 
     def gaps(self, term: Term, kept: list[Variable], given: list[Simple]) -> Term:
-        """The term with a variable for each part that has a value; those are `given`."""
+        """The term with a variable, in `kept`, for each part that has a value, in `given`."""
         if isinstance(term, Wildcard):
             return term
         if isinstance(term, Call) and _has_gap(term):

@@ -232,7 +232,7 @@ class _Resolver:
             yield from wrong
 
     def directives(self, directives: tuple[Directive, ...]) -> tuple[Directive, ...]:
-        """Those of known relations: a clause that cannot be read may define the others."""
+        """Only those of known relations: an unreadable clause may define the others."""
         for directive in directives:
             if directive.relation not in self.known:
                 self.unknown(directive.relation, directive.at)

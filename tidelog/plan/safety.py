@@ -133,7 +133,7 @@ def _singletons(nodes: list[Node]) -> Iterator[Diagnostic]:
 
 
 def _wildcards(clause: Clause, nodes: list[Node]) -> Iterator[Diagnostic]:
-    """`_` has a value only as an argument of a body atom, or in a record that is taken apart."""
+    """`_` is bound only as an argument of a body atom, or inside a record that is matched."""
     if Wildcard not in {*map(type, nodes)}:
         return
     for head in clause.heads:
@@ -289,7 +289,7 @@ class _Checker:
 
 
 def _witnessed(name: str, clause: Clause) -> Aggregate | None:
-    """An aggregate whose body binds the variable, one that takes no witnesses if there is."""
+    """An aggregate whose body binds the variable, preferably one without witnesses."""
     found = [
         node
         for node in clause_nodes(clause)

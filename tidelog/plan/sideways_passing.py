@@ -42,7 +42,7 @@ class PassingStep(NamedTuple):
 def in_order(
     rule: Rule, given: frozenset[str], derived: Callable[[str], bool]
 ) -> Iterator[PassingStep]:
-    """The parts of the rule's body, for values of the variables `given`."""
+    """The parts of the rule's body in order, when the variables `given` are bound."""
     sip = _Sideways(rule, given, derived)
     while sip.left:
         yield sip.step()
@@ -53,7 +53,7 @@ def _names(terms: tuple[object, ...]) -> frozenset[str]:
 
 
 def group_keys(group: Group, rule: Rule) -> frozenset[str]:
-    """The variables of an aggregate's atom that stand elsewhere in the rule."""
+    """The variables of an aggregate's atom that occur elsewhere in the rule."""
     others = [names_of(part) for part in rule.body if part is not group]
     around = _names(rule.head.terms).union(*others)
     return _names(group.terms) & around - {group.result.name}
@@ -78,7 +78,7 @@ class _Sideways:
         return step
 
     def rank(self, part: BodyLiteral) -> tuple[int, int]:
-        """A sort key: the part with the least goes first."""
+        """A sort key: the smallest part is next."""
         match part:
             case Literal(negated=False):
                 bound = sum(self.fixed(term) for term in part.terms)

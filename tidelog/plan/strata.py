@@ -124,7 +124,7 @@ def _shortened(steps: list[str], room: int = 12) -> list[str]:
 
 
 def _part(rule: Rule, read: str) -> Literal | Group:
-    """The part of the body that reads the relation, one that needs it complete if there is."""
+    """The part of the body that reads the relation, preferably one that needs it complete."""
     found = [
         part for part in rule.body if isinstance(part, Literal | Group) and part.relation == read
     ]

@@ -205,7 +205,7 @@ def _starts(term: Term, line: tuple[int, int], variable: Variable) -> Iterator[T
 
 
 def _is_special(node: object) -> bool:
-    """Does it have several values, or one of its own?"""
+    """Is it an aggregate, a range or `_`?"""
     return isinstance(node, Aggregate | Wildcard) or (
         isinstance(node, Call) and node.functor == "range"
     )

@@ -176,7 +176,7 @@ class CheckedProgram:
 
     @property
     def limits(self) -> dict[str, int]:
-        """Relations whose recursion ends when they have so many facts: `.limitsize`."""
+        """The number of facts at which a relation's recursion ends, by relation: `.limitsize`."""
         found: dict[str, int] = {}
         for each in self.directives:
             if each.action == "limitsize":

@@ -1,4 +1,4 @@
-"""The engines that a database can have its facts in."""
+"""The engines that can hold a database's facts."""
 
 from __future__ import annotations
 

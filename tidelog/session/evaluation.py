@@ -1,4 +1,4 @@
-"""How a database derives all that follows from its facts: at once, or when it is asked for."""
+"""How a database derives its materialisation: at once, or when it is first read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Evaluation:
 
     @property
     def backend(self) -> Backend:
-        """What has the facts, with all that follows from them: what is pending is derived now."""
+        """The backend with the materialisation, which is derived now if it is pending."""
         if self.pending:
             with self.state.lock:
                 if self.pending:
@@ -56,7 +56,7 @@ class Evaluation:
         return self.backend.store
 
     def _try(self) -> None:
-        """Derive what is pending; after an error it is as before."""
+        """Derive what is pending; an error leaves the database as it was."""
         store = self.loaded.store
         try:
             with nullcontext() if store.scratch is None else store.scratch.scope():

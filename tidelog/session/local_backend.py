@@ -1,4 +1,4 @@
-"""The local engine as a database has it: in this process."""
+"""The local engine as a database's backend."""
 
 from __future__ import annotations
 

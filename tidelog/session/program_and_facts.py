@@ -24,12 +24,12 @@ _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*(?:\.[A-Za-z_?][A-Za-z0-9_?]*)*")
 def facts_by_relation(
     facts: Mapping[str, Any] | str | Path | None, max_facts: int | None
 ) -> dict[str, Any]:
-    """Facts by relation, as they can be looked at twice."""
+    """Facts by relation, in a form that can be read twice."""
     if facts is None or isinstance(facts, str | Path):
         return {}
     if not isinstance(facts, Mapping):
         raise TidelogError(
-            f"error: facts are given by relation, or as a folder; {facts!r} is neither"
+            f"error: expected facts as a mapping by relation or a folder, got {facts!r}"
         )
     for name in facts:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -92,10 +92,10 @@ def parse_program(
     macros: Mapping[str, object] | None,
 ) -> Parsed:
     if not isinstance(program, str | Path):
-        raise TidelogError(f"error: a program is a path or text; {program!r} is neither")
+        raise TidelogError(f"error: expected a program as a path or text, got {program!r}")
     for name in macros or ():
         if not isinstance(name, str) or not (name.isascii() and name.isidentifier()):
-            raise TidelogError(f"error: {name!r} is no macro\n    a macro's name is like LIMIT")
+            raise TidelogError(f"error: expected the name of a macro, such as LIMIT, got {name!r}")
     if isinstance(program, Path) or (program.endswith(".dl") and "\n" not in program):
         path = Path(program)
         return parse_file(path, allow_paths=allow_paths, include=include, macros=macros)

@@ -29,7 +29,7 @@ SHOWN = 20  # rows of a relation in a notebook
 
 
 class Readable(Protocol):
-    """What can be asked for the facts of a relation."""
+    """What has the facts of a relation."""
 
     def table(self, name: str) -> Table: ...
     def size(self, name: str) -> int: ...
@@ -38,7 +38,7 @@ class Readable(Protocol):
 
 
 class ReadableDatabase(Readable, Protocol):
-    """What can be asked for everything; `Database` can."""
+    """What has all relations, such as a `Database`."""
 
     @property
     def schema(self) -> Mapping[str, Relation]: ...

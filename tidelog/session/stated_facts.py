@@ -9,7 +9,7 @@ from tidelog.session.backends import EngineChoice
 
 
 def stated(accepted: Accepted) -> Accepted:
-    """The program with the values of these facts, so that they are explicit like all others."""
+    """The program with the values of these facts, so that they are explicit facts."""
     checked = accepted.checked
     if not checked.computed:
         return accepted

@@ -1,4 +1,4 @@
-"""What a database asks of the engine that has its facts."""
+"""What a database asks of the engine that holds its facts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Backend(Protocol):
         """Called after each phase of a transaction."""
 
     def warm(self) -> None:
-        """Load what evaluation needs, which may take long; Ctrl-C may end it at once."""
+        """Load what evaluation needs; this may take long, and Ctrl-C ends it at once."""
 
     def materialise(self, strata: Sequence[Stratum], watch: LimitWatch, memory: Memory) -> None:
         """Derive all that follows from the explicit facts."""
@@ -79,7 +79,7 @@ class Backend(Protocol):
         """What `.input` directives ask for, in the form that `load` takes."""
 
     def load(self, tables: Iterable[tuple[str, Any]], limits: Limits) -> float:
-        """Make facts explicit; returns the seconds for which they were read."""
+        """Make facts explicit; returns the seconds spent reading them."""
 
     def write_outputs(
         self,
@@ -97,4 +97,4 @@ class Backend(Protocol):
         """In the block, the backend's own errors become Tidelog's."""
 
     def committing(self, report: Report) -> AbstractContextManager[None]:
-        """The same while a transaction is committed; the report tells what the backend did."""
+        """The same during a commit; the report records what the backend did."""

@@ -13,7 +13,7 @@ from tidelog.transaction.state import State
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How changes are made."""
+    """Options of a transaction."""
 
     algorithm: str = "auto"
     strict: bool = False  # refuse changes that change nothing
@@ -30,7 +30,7 @@ class Core(Protocol):
 
     @property
     def backend(self) -> Backend:
-        """What has the facts, with all that follows from them."""
+        """The backend with the materialisation."""
 
     @property
     def store(self) -> Store:

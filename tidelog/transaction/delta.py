@@ -65,7 +65,7 @@ class Delta:
         return Delta({}, self._relations)
 
     def __eq__(self, other: object) -> bool:
-        """Are the same facts inserted and deleted? Only where counts agree, facts are looked at."""
+        """Are the same facts inserted and deleted? Facts are compared only if the counts agree."""
         if not isinstance(other, Delta):
             return NotImplemented
         return self is other or (self.counts == other.counts and list(self) == list(other))

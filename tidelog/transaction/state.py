@@ -45,13 +45,13 @@ class State:
     def of(
         cls, accepted: Accepted, modules: ModuleKinds, functors: Mapping[str, Any] | None
     ) -> Self:
-        """What a database begins with; `functors` are the functions that it is given."""
+        """The state of a new database; `functors` are its Python functions."""
         typed, checked = accepted.typed, accepted.checked
         book, limits = Rulebook.of(typed, checked), checked.limits
         pruned = {name for each in book.strata if each.pruned for name in each.relations}
         if pruned & limits.keys():
-            told = ends_early(sorted(pruned & limits.keys()))
-            raise TidelogError(f"error: {told} but what subsumes or chooses there must see all")
+            ended = ends_early(sorted(pruned & limits.keys()))
+            raise TidelogError(f"error: {ended} but subsumption and choice must see all facts")
         known = Functors(typed.functors, functors, checked.numbered)
         known.use(checked.rules, accepted.sources)
         return cls(book, Memory(modules=modules, limits=limits), known)
@@ -71,7 +71,7 @@ class State:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Nobody reads in the block, and no snapshot is open: it waits for those of others."""
+        """Exclude readers during the block; wait until snapshots of other threads are closed."""
         me = threading.get_ident()
         with self._locked():
             if self.changer == me:  # a block inside another one
@@ -99,7 +99,7 @@ class State:
             self.lock.release()
 
     def hold(self) -> int:
-        """Nothing changes until this is released; returns what to release it by."""
+        """Hold off all changes until `release`; returns the argument for it."""
         me = threading.get_ident()
         with self.lock:
             if self.changer != me and me not in self.held:
@@ -146,7 +146,7 @@ class Functors:
         self.functions: dict[str, Functor] = {}
         self._used: dict[str, Call] = {}  # by rules: the first call of each
         if given is not None and not isinstance(given, Mapping):
-            raise TidelogError(f"error: functors are given by name; {given!r} is no mapping")
+            raise TidelogError(f"error: expected functors as a mapping by name, got {given!r}")
         for name, function in (given or {}).items():
             self.bind(name, function)
 
@@ -194,7 +194,7 @@ class Functors:
         return did_you_mean(name, names, known if names else f".functor {name}(…): … declares it")
 
     def use(self, rules: Iterable[Rule], sources: Sources | None = None) -> None:
-        """These rules will be evaluated: what they call must have a function."""
+        """Record rules that will be evaluated: the functors that they call must have functions."""
         if not self._declared:
             return
         found = {call.functor: call for rule in rules for call in calls(rule)}
@@ -230,7 +230,7 @@ class Functors:
             if function is None or function.safe or (function.pure and not declaration.stateful):
                 continue
             why = "is declared stateful" if declaration.stateful else "is not pure"
-            advice = "declare it safe, if that is no matter: @tidelog.functor(safe=True)"
+            advice = "declare it safe if that does not matter: @tidelog.functor(safe=True)"
             message = f"functor {name[1:]} {why}, so facts and rules cannot be changed"
             at = call.at if call.at.line else None
             raise ProgramError([Diagnostic(message, at, advice)], sources)

@@ -43,11 +43,9 @@ def check_algorithm(name: str) -> None:
 
 def check_change(change: object) -> None:
     if not isinstance(change, FactChange | RuleChange):
-        raise TidelogError(
-            f"error: a change is a FactChange or a RuleChange; {change!r} is neither"
-        )
+        raise TidelogError(f"error: expected a FactChange or a RuleChange, got {change!r}")
     if change.op not in ("+", "-"):
-        raise TidelogError(f"error: a change has the sign + or -; {change.op!r} is neither")
+        raise TidelogError(f"error: expected the sign + or - of a change, got {change.op!r}")
 
 
 class Transaction:
@@ -130,7 +128,7 @@ class Transaction:
         self._state.functors.use(new, sources)
         self._state.functors.require_stable(new, sources)
         if name in self._book.clauses and self._options.strict:
-            found = Diagnostic("the rule is there already", clause.at)
+            found = Diagnostic("the rule already exists", clause.at)
             raise ProgramError([found], sources)
         with self._state.lock:
             for declared in book.relations.keys() - self._book.relations.keys():
@@ -263,7 +261,7 @@ class Transaction:
             explicit = self._engine.is_explicit(relation, change.row)
             derived = not explicit and self._engine.holds(relation, change.row)
         if change.op == "+" and explicit:
-            raise strict_error(change, "the fact is there already", self._sources)
+            raise strict_error(change, "the fact already exists", self._sources)
         if change.op == "-" and not explicit:
             why = "the fact is derived, not explicit" if derived else "there is no such fact"
             raise strict_error(change, why, self._sources)

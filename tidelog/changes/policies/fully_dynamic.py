@@ -92,7 +92,7 @@ class FullyDynamic:
         return () if self._queue or not overlap.settled else self._finish(overlap)
 
     def _join(self, overlap: Overlap) -> bool:
-        """Let updates of the queue join; False if more are waiting, which might undo them."""
+        """Let queued updates join; False if more are queued, which might undo them."""
         enough = self.wants()
         self._taken = 0
         changes, updates = self._queue.some()

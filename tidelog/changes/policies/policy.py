@@ -170,7 +170,7 @@ def finished(
 
 
 class Sequential:
-    """Begins an update when the one before is finished."""
+    """Begins an update when the previous one has finished."""
 
     def __init__(self, core: Core, look: Look, options: Options) -> None:
         self._begin = partial(Transaction, core, options)

@@ -82,7 +82,7 @@ class Overlap(Transaction):
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        """A spell of work: Ctrl-C is raised where the watch checks, and time is measured."""
+        """A period of work: the watch's checks raise Ctrl-C, and time is measured."""
         watch, began = self._watch, time.perf_counter()
         with Interrupts(whole=True, quiet=True) as watch.interrupts:
             watch.began = began - self.working  # time limits apply to work, not to waiting
@@ -110,7 +110,7 @@ class Overlap(Transaction):
             return self._overlapping.tidy(PIECE)
 
     def end(self) -> None:
-        """Commit, when all has settled and no update will join."""
+        """Commit when all updates have settled and none will join."""
         with Interrupts(whole=True, quiet=True):
             del self.flow
             self._adopt()

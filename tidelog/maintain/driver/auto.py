@@ -122,7 +122,7 @@ def is_small(u: Update, stratum: Stratum) -> bool:
 
 
 def is_bulk(u: Update, stratum: Stratum, facts: int) -> bool:
-    """Are so many facts inserted or deleted that closures could become modules by it?"""
+    """Does the update insert or delete enough facts for closures to become modules?"""
     if facts < BULK or u.memory.had_modules(stratum) or not modular.modules(u, stratum):
         return False
     read = tuple(u.memory.known(stratum).read)
@@ -202,7 +202,7 @@ def search(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence
 def from_scratch_after_all(
     u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]
 ) -> None:
-    """Recompute, because a search was given up."""
+    """Recompute, because a search was abandoned."""
     given_up = u.work.algorithm
     began = u.clock()
     recompute.maintain(u, stratum, removed, added)

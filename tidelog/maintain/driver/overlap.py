@@ -46,7 +46,7 @@ FIRST, LEAST, MOST = 256, 64, 1 << 20
 
 
 class Waiting(Exception):
-    """An update is waiting, and a step that has changed nothing yet is given up for it."""
+    """Raised in a step that has changed nothing yet, because an update is waiting."""
 
 
 @dataclass(slots=True)
@@ -201,7 +201,7 @@ class OverlappingUpdates:
     # Work.
 
     def step(self) -> bool:
-        """Work on the lowest stratum that needs it; false if given up for a waiting update."""
+        """Work on the lowest stratum that needs it; False if interrupted by a waiting update."""
         at = self._todo[0]
         stratum = self._strata[at]
         if self._following is not None and self._following[0] != at:
@@ -251,7 +251,7 @@ class OverlappingUpdates:
             self.size = min(MOST, self.size * 2)
 
     def _follow(self, at: int) -> bool:
-        """Follow a part of the pending changes; false if there are none."""
+        """Follow a part of the pending changes; False if there are none."""
         engine = self.engine
         if at in self._pending:
             pending = self._pending.pop(at)

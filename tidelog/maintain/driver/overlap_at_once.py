@@ -73,7 +73,7 @@ class AtOnce(WithExplicit):
 
 
 def is_quick(updates: OverlappingUpdates, stratum: Stratum, deletes: bool, facts: int) -> bool:
-    """Does such a change usually take little more than a step?"""
+    """Does such a change usually take hardly longer than a step?"""
     usual = updates.u.memory.costs(stratum).usual(deletes, facts)
     return usual is not None and usual < 2 * STEP
 

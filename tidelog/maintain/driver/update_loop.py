@@ -1,4 +1,4 @@
-"""The update loop: an update is carried through the strata that it reaches, and no others."""
+"""The update loop: it carries an update through the strata that it reaches, and no others."""
 
 from __future__ import annotations
 
