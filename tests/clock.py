@@ -45,14 +45,14 @@ class Clock:
 
     def late_in(self, relation: str) -> None:
         """It is late when the first round of this relation has begun."""
-        begin = limits.Watch.stratum
+        begin = limits.LimitWatch.stratum
 
-        def begun(watch: limits.Watch, stratum: Stratum) -> None:
+        def begun(watch: limits.LimitWatch, stratum: Stratum) -> None:
             begin(watch, stratum)
             if relation in stratum.relations:
                 self.late()
 
-        self._patch.setattr(limits.Watch, "stratum", begun)
+        self._patch.setattr(limits.LimitWatch, "stratum", begun)
 
 
 class Ticking:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Cli, names
 from tests.clock import Clock
-from tidelog.control.limits import Watch
+from tidelog.control.limits import LimitWatch
 from tidelog.oracle import evaluate
 
 PATHS = "1\t2\n1\t3\n2\t3\n"
@@ -289,7 +289,7 @@ def test_a_limit_on_seconds(cli: Cli, folder: Path, clock: Clock) -> None:
 
 
 def test_a_limit_on_memory(cli: Cli, clock: Clock) -> None:
-    clock.late_at(Watch, "stratum")
+    clock.late_at(LimitWatch, "stratum")
     code, out, err = cli("run", "endless.dl", "--max-memory", "1M")
     assert (code, out) == (2, "")
     assert "error: stopped at more than 1 MiB of memory, in round 1 of n" in err

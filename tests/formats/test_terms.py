@@ -28,8 +28,8 @@ from tidelog.text.change_notation import Changes, change_text
 
 LIST = TermKind.named("List", True, 16)
 SHAPE = TermKind.named("Shape", False, 32)
-LIST.ways[RECORD] = (Field("head", SHAPE), Field("tail", LIST))
-SHAPE.ways.update(
+LIST.constructors[RECORD] = (Field("head", SHAPE), Field("tail", LIST))
+SHAPE.constructors.update(
     Dot=(),
     Named=(Field("name", "symbol"), Field("size", "float")),
     Box=(Field("w", "number"), Field("h", "unsigned"), Field("inside", LIST)),
