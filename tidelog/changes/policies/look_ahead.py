@@ -24,7 +24,7 @@ from tidelog.transaction.core import Core, Options
 from tidelog.transaction.transaction import Row, Transaction
 
 ALGORITHMS = ("auto", "dred", "bf", "aged")
-AHEAD = 2  # updates that are looked at (docs/decisions/026-exact-marks.md)
+AHEAD = 2  # updates that are looked at (docs/decisions/016-marking.md)
 WORTH = 20_000  # instances of deletions that take as long as a pass with marked facts
 
 Facts = dict[str, set[Row]]  # by relation
