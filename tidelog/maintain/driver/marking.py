@@ -160,7 +160,7 @@ def can_mark(engine: Engine, memory: Memory, reached: Sequence[Stratum], least: 
     names = {name for stratum in reached for name in stratum.relations}
     size = 0
     for stratum in reached:
-        if stratum.thinned or any(memory.has(kept, stratum) for kept in IN_STEP):
+        if stratum.pruned or any(memory.has(kept, stratum) for kept in IN_STEP):
             return False
         if not memory.known(stratum).complete.isdisjoint(names):
             return False
