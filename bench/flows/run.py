@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bench.flows import bursts, effects, endless, marks, picture, tables, targets
-from bench.flows.marks import Choice
 from bench.report import Target, write_part
 from bench.stepwise import play as stepwise
 from bench.stepwise import tables as stepwise_tables
@@ -36,21 +35,20 @@ class Found:
     """The rows of a run."""
 
     marks: list[marks.Row] = field(default_factory=list)
-    choices: list[Choice] = field(default_factory=list)
     stepwise: list[stepwise.Row] = field(default_factory=list)
     bursts: list[bursts.Row] = field(default_factory=list)
     effects: list[effects.Row] = field(default_factory=list)
     endless: list[endless.Row] = field(default_factory=list)
 
     def right(self) -> bool:
-        equal = [row.equal for row in self.marks] + [row.equal for row in self.choices]
-        equal += [row.equal for row in self.bursts] + [row.equal for row in self.endless]
+        equal = [row.equal for row in self.marks] + [row.equal for row in self.bursts]
+        equal += [row.equal for row in self.endless]
         return all(equal) and all(row.right for row in self.stepwise)
 
     def targets(self) -> list[Target]:
         checked: list[Target] = []
         if self.marks:
-            checked += targets.of_marks(self.marks, self.choices)
+            checked += targets.of_marks(self.marks)
         if self.bursts:
             checked += targets.of_bursts(self.bursts)
         if self.effects:
@@ -89,19 +87,12 @@ def say(line: str) -> None:
 
 def measure_marks(found: Found, quick: bool) -> None:
     for row in marks.measured(quick):
-        if isinstance(row, Choice):
-            found.choices.append(row)
-            say(
-                f"marks     {row.program} {row.label}, auto: marks in {row.marked} updates, none "
-                f"in {row.plain}; {milliseconds(row.seconds)} ms, sequential "
-                f"{milliseconds(row.sequential)} ms; {row.why}"
-            )
-        else:
-            found.marks.append(row)
-            say(
-                f"marks     {row.name}: {row.fewer():.0f} % fewer deletions, "
-                f"{milliseconds(row.new.seconds)} ms, sequential {milliseconds(row.sequential)} ms"
-            )
+        found.marks.append(row)
+        say(
+            f"marks     {row.name}: {row.fewer():.0f} % fewer instances, "
+            f"{milliseconds(row.marking.seconds)} ms, "
+            f"sequential {milliseconds(row.sequential.seconds)} ms"
+        )
 
 
 def measure_stepwise(found: Found, quick: bool) -> None:
@@ -178,8 +169,6 @@ def page(where: str, found: Found, drawn: dict[str, str]) -> str:
         parts += ["### Many small updates", tables.long_streams(found.endless)]
     if found.marks:
         parts += ["### Marking in the engine", tables.marking(found.marks)]
-    if found.choices:
-        parts += ["### What auto decided about marks", tables.choices(found.choices)]
     if found.stepwise:
         parts += ["### Marking, one rule application at a time"]
         parts += [stepwise_tables.text(found.stepwise)]

@@ -9,6 +9,7 @@ from bench.report import table
 from bench.updates.tables import factor, milliseconds
 
 MEBI = 2**20
+MARKS = ("explicit", "facts")
 
 
 def whole(value: float) -> str:
@@ -16,36 +17,19 @@ def whole(value: float) -> str:
 
 
 def marking(rows: Sequence[marks.Row]) -> str:
-    header = ["stream", "algorithm", "CPU ms sequential", "old", "new", "reduction %"]
-    header += ["deletions old", "new", "fewer %"]
-    header += [cell for kind in marks.COUNTED[1:] for cell in (f"{kind} old", "new")]
-    header += ["marks ex.", "im.", "prevented"]
+    header = ["stream", "algorithm", "CPU ms sequential", "marking", "ratio"]
+    header += ["instances sequential", "marking", "fewer %"]
+    header += ["updates with marks", "marks explicit", "all"]
     lines = []
     for row in rows:
-        times = (row.sequential, row.old.seconds, row.new.seconds)
-        line = [f"{row.program} {row.label}", row.algorithm, *map(milliseconds, times)]
-        line += [f"{row.reduction():.0f}"]
-        for kind in marks.COUNTED:
-            line += [whole(side.counts.get(kind, 0)) for side in (row.old, row.new)]
-            line += [f"{row.fewer():.0f}"] if kind == "deletions" else []
-        for kind in ("explicit", "implicit", "prevented"):
-            line.append(whole(row.new.counts.get(kind, 0)))
+        line = [f"{row.program} {row.label}", row.algorithm]
+        line += [milliseconds(side.seconds) for side in (row.sequential, row.marking)]
+        line += [f"{row.ratio:.2f}"]
+        line += [whole(side.counts["instances"]) for side in (row.sequential, row.marking)]
+        line += [f"{row.fewer():.0f}"]
+        line += [whole(row.marking.counts.get(kind, 0)) for kind in ("updates", *MARKS)]
         lines.append(line)
     return table(header, lines)
-
-
-def choices(rows: Sequence[marks.Choice]) -> str:
-    header = ["stream", "updates with marks", "without", "CPU ms marking", "sequential", "ratio"]
-    lines = [
-        [
-            *(f"{row.program} {row.label}", whole(row.marked), whole(row.plain)),
-            *(milliseconds(row.seconds), milliseconds(row.sequential)),
-            f"{row.seconds / row.sequential:.2f}",
-            row.why,
-        ]
-        for row in rows
-    ]
-    return table([*header, "its last reason"], lines)
 
 
 def undoing(rows: Sequence[bursts.Row]) -> str:

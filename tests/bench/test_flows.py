@@ -18,7 +18,6 @@ from bench.stepwise import streams
 from bench.updates.play import state
 from bench.workloads import text
 from tidelog import Database
-from tidelog.changes.policies.look_ahead import TRIALS
 
 EDGES = chains(1_000)
 
@@ -64,23 +63,29 @@ def test_recorded_streams_are_those_of_the_stepwise_algorithms() -> None:
 # What is done.
 
 
-@pytest.mark.parametrize("algorithm", marks.ALGORITHMS)
-def test_marks_prevent_as_many_applications_as_there_are(algorithm: str) -> None:
+@pytest.mark.parametrize("algorithm", ["bf", "dred", "aged"])
+def test_marks_save_instances(algorithm: str) -> None:
     row = marks.row("sequence", 80, [recorded(streams.recorded(80, 0))], algorithm, 1)
-    ((old, new),) = row.each
     assert row.equal
-    assert old["deletions"] - new["deletions"] == new["implicit"] == new["prevented"] > 0
-    assert old["prevented"] == old.get("implicit", 0) == 0
-    assert targets.prevented([row]).reached is True
+    assert row.sequential.counts["instances"] > row.marking.counts["instances"] > 0
+    assert "explicit" not in row.sequential.counts
+    assert row.marking.counts["facts"] == 5 * row.marking.counts["explicit"] > 0
     assert row.fewer() > 0
 
 
-def test_what_auto_decides_is_told() -> None:
-    found = marks.choice("sequence", 10, [recorded(streams.recorded(10, 0))])
-    assert found.equal
-    assert found.marked + found.plain == 19
-    assert found.marked >= TRIALS
-    assert "mark" in found.why
+def test_a_window_deletes_what_the_update_before_inserted() -> None:
+    first, *updates = marks.window(30, 60, seed=1)
+    assert Counter(change.op for change in first) == {"+": 60}
+    edges = {change.row for change in first}
+    for update in updates:
+        for change in update:
+            assert (change.row in edges) == (change.op == "-")
+            (edges.remove if change.op == "-" else edges.add)(change.row)
+    assert len(updates) == marks.UPDATES
+    assert len(edges) == 60 + marks.SIZE
+    row = marks.row("sparse", marks.SIZE, [marks.window(30, 60, seed=1)], "dred", 1)
+    assert row.equal
+    assert row.marking.counts["explicit"] == marks.SIZE * (marks.UPDATES - 1)
 
 
 @pytest.mark.parametrize("algorithm", bursts.ALGORITHMS)
@@ -126,10 +131,11 @@ def test_a_long_stream_ends_where_it_began(policy: str) -> None:
 # What is said of it.
 
 
-def marked(program: str, label: int, *, old: int, new: int, implicit: int, cpu: float) -> marks.Row:
-    counts = ({"deletions": old}, {"deletions": new, "implicit": implicit, "prevented": implicit})
-    sides = [marks.Side(1.0, dict(counts[0])), marks.Side(cpu, dict(counts[1]))]
-    return marks.Row(program, label, "bf", 1, *sides, 1.0, True, (counts,))
+def marked(
+    program: str, label: int, *, fewer: float, ratio: float, algorithm: str = "bf"
+) -> marks.Row:
+    sides = [marks.Side(1.0, {"instances": 100}), marks.Side(ratio, {"instances": 100 - fewer})]
+    return marks.Row(program, label, algorithm, 1, *sides, equal=True)
 
 
 def found(some: list[Target], words: str) -> Target:
@@ -137,33 +143,26 @@ def found(some: list[Target], words: str) -> Target:
     return target
 
 
-def test_every_row_must_have_fewer_deletions() -> None:
-    good = marked("path", 10, old=10, new=4, implicit=6, cpu=2.0)
-    bad = marked("path", 20, old=10, new=10, implicit=0, cpu=2.0)
-    assert found(targets.of_marks([good], []), "fewer deletion").reached is True
-    assert found(targets.of_marks([good, bad], []), "fewer deletion").reached is False
-    assert "2.00 times" in found(targets.of_marks([good], []), "what marking costs").text
+@pytest.mark.parametrize("words", ["fewer rule instances", "less CPU time"])
+def test_every_row_must_gain_by_marks(words: str) -> None:
+    good = marked("path", 10, fewer=10, ratio=0.9)
+    bad = marked("path", 20, fewer=0, ratio=1.0)
+    assert found(targets.of_marks([good]), words).reached is True
+    assert found(targets.of_marks([good, bad]), words).reached is False
+    assert "to 10 %" in found(targets.of_marks([good, bad]), "fewer").figure
 
 
-def test_marks_must_equal_what_they_prevent() -> None:
-    good = marked("sequence", 10, old=10, new=4, implicit=6, cpu=2.0)
-    bad = marked("sequence", 10, old=10, new=4, implicit=7, cpu=2.0)
-    assert targets.prevented([good]).reached is True
-    assert targets.prevented([good, bad]).reached is False
-    assert targets.prevented([]).reached is None
-
-
-@pytest.mark.parametrize(
-    ("small_", "large", "expected"), [(0.8, 0.9, True), (0.9, 0.8, False), (1.2, 1.3, False)]
-)
-def test_the_gain_must_be_larger_for_small_updates(
-    small_: float, large: float, expected: bool
-) -> None:
+@pytest.mark.parametrize(("ratio", "expected"), [(1.3, True), (1.31, False)])
+def test_auto_may_not_lose_much_by_marking(ratio: float, expected: bool) -> None:
     rows = [
-        marked("path", 10, old=10, new=4, implicit=6, cpu=small_),
-        marked("path", 80, old=10, new=4, implicit=6, cpu=large),
+        marked("path", 10, fewer=0, ratio=1.0, algorithm="auto"),
+        marked("path", 20, fewer=0, ratio=ratio, algorithm="auto"),
+        marked("path", 20, fewer=0, ratio=2.0),
     ]
-    assert targets.sooner("path", rows).reached is expected
+    target = found(targets.of_marks(rows), "auto")
+    assert target.reached is expected
+    assert f"{ratio:.2f} (path 20)" in target.figure
+    assert targets.harmless([]).reached is None
 
 
 def undoing(algorithm: str, arriving: str, factor: float) -> bursts.Row:
@@ -253,14 +252,13 @@ def test_a_run_prints_its_rows_and_leaves_the_page_alone(
 
 def test_a_full_page_has_all_its_parts() -> None:
     everything = run.Found(
-        marks=[marked("path", 10, old=10, new=4, implicit=6, cpu=2.0)],
-        choices=[marks.Choice("path", 10, 3, 16, "no marks: they cost", 1.5, 1.0, True)],
+        marks=[marked("path", 10, fewer=10, ratio=1.5)],
         bursts=[undoing("auto", "at once", 2.5)],
         effects=[effect("sequential", 100, 0.01)],
     )
     text = run.page("here", everything, run.PICTURES)
     assert all(name in text for name in run.PICTURES.values())
-    assert "| path 10 | 3 | 16 | 1,500 | 1,000 | 1.50 | no marks: they cost |" in text
+    assert "| path 10 | bf | 1,000 | 1,500 | 1.50 | 100 | 90 | 10 | 0 | 0 | 0 |" in text
     assert everything.right()
     everything.bursts.append(replace(everything.bursts[0], equal=False))
     assert not everything.right()

@@ -349,7 +349,7 @@ def test_what_readers_are_told_of_streams_that_ended_or_look_ahead() -> None:
     stream = db.stream([[plus(node, node + 1)] for node in range(3)], "marking", algorithm="bf")
     next(stream)
     latest = db.latest()
-    assert (latest.settled, latest.updates, latest.under_way) == (False, 1, (2,))
+    assert (latest.settled, latest.updates, latest.under_way) == (False, 1, (2, 3))
     stream.run()
     latest = db.latest()
     assert (latest.settled, latest.updates) == (True, 0)

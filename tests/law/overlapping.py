@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from random import Random
 from time import perf_counter
 
@@ -15,6 +16,7 @@ from tests.law.histories import Facts, History, State, by_relation, history, out
 from tests.law.replay import LIMITS, check, difference, goes_wrong
 from tidelog import Database
 from tidelog.changes.policies.fully_dynamic import FullyDynamic
+from tidelog.changes.policies.look_ahead import ALGORITHMS as MARKING
 from tidelog.changes.policies.look_ahead import LookAhead
 from tidelog.changes.policies.policy import Arrived
 from tidelog.changes.policies.shared_transaction import SPELL
@@ -22,6 +24,7 @@ from tidelog.program.changes import FactChange, RuleChange
 from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.text import parse
 from tidelog.transaction.core import Options
+from tidelog.transaction.transaction import Transaction
 
 COURSES = ("dred", "bf", "counting", "auto", "dredc", "recompute", "aged", "dredc-mod", "dbsp")
 
@@ -115,22 +118,31 @@ def overlap(told: History, algorithm: str, rng: Random) -> int:
 
 
 def marked(told: History, algorithm: str, rng: Random) -> int:
-    """Play a history with marking, the next update being there or not; returns how many marks
-    of implicit facts were made."""
+    """Play a history with marking, where the next updates are there or not, and others change the
+    database in between; returns how many facts were deleted by their marks."""
     state = State.of(told.text, told.given)
-    database = Database(told.text, facts=by_relation(told.given), limits=LIMITS)
+    modules = rng.random() < 0.5
+    facts = by_relation(told.given)
+    database = Database(told.text, facts=facts, limits=LIMITS, modules=modules)
     coming = list(updates(told, rng))
     taken = settled = marks = 0
+    seldom = rng.choice((0.1, 0.5))
 
     def look() -> Arrived | None:
         nonlocal taken
-        if taken == len(coming) or coming[taken][0].changes_rules or rng.random() < 0.5:
+        if taken == len(coming) or coming[taken][0].changes_rules or rng.random() < seldom:
             return None
         taken += 1
         return coming[taken - 1][0]
 
-    policy = LookAhead(database.core, look, Options(algorithm, limits=LIMITS))
+    ahead = rng.choice((1, 1, 2, 3, 5))
+    policy = LookAhead(database.core, look, Options(algorithm, limits=LIMITS), ahead)
     while settled < len(coming):
+        if rng.random() < 0.05:
+            policy.give_up()
+            taken = settled
+        elif rng.random() < 0.1 and state.facts:
+            undo_and_redo(database, state, rng)
         if not policy.busy:
             policy.take(coming[taken][0])
             taken += 1
@@ -140,9 +152,17 @@ def marked(told: History, algorithm: str, rng: Random) -> int:
             assert done.number == settled
             check(database, after)
             assert list(done.delta) == difference(state, after, database.relations)
-            marks += done.report.marks["implicit"] + done.report.marks["positive implicit"]
+            marks += done.report.marks["deleted"]
             state = after
     return marks
+
+
+def undo_and_redo(database: Database, state: State, rng: Random) -> None:
+    """Change the database and change it back, so that every age and counter may be another one."""
+    name, row = rng.choice(sorted(state.facts, key=repr))
+    for change in (Transaction.delete, Transaction.insert):
+        with suppress(EvaluationError), database.transaction() as tx:
+            change(tx, name, [row])
 
 
 def main(first: int, count: int, *algorithms: str) -> None:
@@ -154,7 +174,7 @@ def main(first: int, count: int, *algorithms: str) -> None:
                 together += overlap(told, algorithm, Random(f"{seed} {algorithm}"))
             except Exception as error:
                 print(f"seed {seed} by {algorithm}: {type(error).__name__}: {str(error)[:300]}")
-        for algorithm in ("dred", "bf", "auto"):
+        for algorithm in MARKING:
             try:
                 marks += marked(told, algorithm, Random(f"{seed} {algorithm}"))
             except Exception as error:

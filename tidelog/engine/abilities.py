@@ -50,7 +50,6 @@ class Checked(NamedTuple):
     """What a search found, and how many rule instances it considered."""
 
     disproved: FactSet
-    suspects: int  # facts that were given, or lost an instance by a disproved fact
     back: int
     forward: int
     lost: int

@@ -39,7 +39,8 @@ def _summed(events: Sequence[tuple[int, Ids]]) -> tuple[Ids, Ids]:
 def _numbered(rows: Ids) -> NDArray[np.int64]:
     """A number for every row; equal rows have equal numbers."""
     numbers = np.zeros(len(rows), dtype=np.int64)
-    for column in rows.T:
-        pairs = (numbers << np.int64(32)) | column.astype(np.int64)
-        numbers = np.unique(pairs, return_inverse=True)[1].reshape(-1)
+    for i, column in enumerate(rows.T):
+        if i > 1:  # two ids fit
+            numbers = np.unique(numbers, return_inverse=True)[1].reshape(-1)
+        numbers = (numbers << np.int64(32)) | column.astype(np.int64)
     return numbers

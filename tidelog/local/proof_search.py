@@ -126,7 +126,6 @@ class ProofSearch:
             counts[which] += int(plans.counts.sum())
         return Checked(
             sets.S,
-            self._length(proofs.QUEUE),
             counts[proofs.BACK],
             counts[proofs.FORWARD] + counts[proofs.DIRECT],
             counts[proofs.LOSS],

@@ -51,9 +51,8 @@ def follow(u: Update, stratum: Stratum, added: Sequence[Rule], N: FactSet) -> No
     N = delete(u, stratum, N, kept(stratum.recursive, added), check)
     u.deadline = math.inf  # facts have changed
     u.memory.keep(stratum)
-    known = check.K if u.marks is not None else None
     del check
-    insert(u, stratum, added, u.engine.none(), N, known)
+    insert(u, stratum, added, u.engine.none(), N)
 
 
 def proved(u: Update, stratum: Stratum, F: FactSet) -> FactSet:
@@ -64,21 +63,16 @@ def proved(u: Update, stratum: Stratum, F: FactSet) -> FactSet:
 def step(u: Update, stratum: Stratum, added: Sequence[Rule], N: FactSet) -> None:
     """Without recursion there is no chaining: check N, and insert what is new."""
     u.memory.keep(stratum)
-    P = u.engine.none()
     if N:
         u.deletes(len(N))
         u.work.numbers["|C|"] += len(N)
         u.note("del prop")
         N -= u.E
-        P = proved(u, stratum, N)
-        N -= P
+        N -= proved(u, stratum, N)
         u.I -= N
         u.note("saturate")
     A = gaining(u, stratum, added)
-    u.applied("insertions", len(A))
     u.I |= A
-    if u.marks is not None and (A or P):
-        u.marks.pass_on(u, stratum, A | P)
     u.note("DR5")
     u.net(N, A)
 
@@ -97,10 +91,8 @@ def delete(
     while N:
         u.round()
         N = propagate(u, stratum, check.decide(N), rules, C - K, C)
-        u.applied("deletions", len(N))
         u.note("del prop")
     u.work.numbers["|C|"] += len(C)
-    u.applied("forward", len(K))
     C -= K
     u.I -= C
     return C
@@ -147,7 +139,6 @@ class Check:
         found = u.engine.proofs.check(N, self.C, self.K, asked, u.round)
         if found is None:
             return None
-        u.applied("deletions", found.suspects - len(N))
         u.noted({"backward": found.back, "saturate": found.forward, "del prop": found.lost})
         return found.disproved
 

@@ -40,9 +40,7 @@ def overdelete(u: Update, stratum: Stratum, N: FactSet, added: Sequence[Rule]) -
         u.deletes(len(Ds) + len(N))
         return u.round()
 
-    u.applied("deletions", -len(N))
     engine.spread(rules, N, (Ds,), within=within, negative=negative, guard=I - Ds, each=each)
-    u.applied("deletions", len(Ds))
     u.note("DR2")
     u.work.numbers["|D|"] += len(Ds)
     return Ds
@@ -59,52 +57,18 @@ def rederive(
     rules, negative = unaffected(u, stratum, kept(u.memory.known(stratum).rules, added))
     asked = u.engine.collect(Ds - dead) if dead else Ds
     N = u.engine.provable(rules, asked, within=u.I - u.A, negative=negative)
-    u.applied("rederivations", len(N))
     N |= Ds & u.E
     u.note("DR4")
     return N
 
 
-def remembered(u: Update, stratum: Stratum) -> FactSet | None:
-    """Facts that the last update marked because this one inserts again what they follow from."""
-    asked = None if u.marks is None else u.marks.marked(u, stratum, positive=True)
-    if asked is None:
-        return None
-    found = u.engine.provable(u.memory.known(stratum).rules, asked, within=u.I)
-    u.applied("prevented insertions", len(found))
-    return found
-
-
-def insert(
-    u: Update,
-    stratum: Stratum,
-    added: Sequence[Rule],
-    N: FactSet,
-    Ds: FactSet,
-    proved: FactSet | None = None,
-) -> None:
-    """Insert N and all that follows from N and from the change below (DR5); Ds were in I before.
-
-    Marks are passed on to facts inserted, and to those proved before.
-    """
+def insert(u: Update, stratum: Stratum, added: Sequence[Rule], N: FactSet, Ds: FactSet) -> None:
+    """Insert N and all that follows from N and from the change below (DR5); Ds were in I before."""
     inserted = u.engine.none()
-    known = remembered(u, stratum)
-    if known:
-        N |= known
     N |= gaining(u, stratum, added)
-    given = len(u.explicit_inserted(stratum)) if u.marks is not None and u.touches(stratum) else 0
-    given += len(known or ())
-    del known
-
-    glance = None if u.marks is None else u.glance
-    saturate(u.engine, stratum.recursive, u.I, N, u.watch, inserted=inserted, before=glance)
-    u.applied("insertions", len(inserted) - given)
-    if u.marks is not None and (inserted or proved):
-        u.marks.pass_on(u, stratum, inserted if proved is None else inserted | proved)
+    saturate(u.engine, stratum.recursive, u.I, N, u.watch, inserted=inserted)
     if Ds and inserted:  # otherwise none of Ds is rederived
         inserted -= Ds
         Ds -= u.I
-    if u.marks is not None and Ds:
-        u.marks.pass_back(u, stratum, Ds)
     u.note("DR5")
     u.net(Ds, inserted)

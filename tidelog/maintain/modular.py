@@ -180,7 +180,7 @@ def may_postpone(
 ) -> bool:
     """May the search for some external facts wait? If nothing is deleted, external facts that the
     closure has already change nothing in it: they need not be known before the next deletion."""
-    if not stratum.nonrecursive or removed or added or u.D or u.marks is not None:
+    if not stratum.nonrecursive or removed or added or u.D:
         return False
     if u.memory.known(stratum).complete or (u.touches(stratum) and u.loses):
         return False
@@ -208,14 +208,13 @@ def exact(
     u.memory.keep(stratum, "modules")
     u.note("build")
     if mine.connects and not postpones:
-        u.glance()
         began = u.clock()
         X = closure_seeds.external(engine, u.memory, stratum, closure, u.E, I, u.watch)
         u.lasting += u.clock() - began
         A, D = mine.become(engine, X)
     elif closure.base is not None:
         A, D = mine.insert(engine, u.A), mine.remove(engine, u.D)
-    elif not (stratum.nonrecursive or removed or added or u.marks or closure.inverse):
+    elif not (stratum.nonrecursive or removed or added or closure.inverse):
         # Only explicit facts are external, and they need not be collected.
         A = engine.none() if u.only_deletes else mine.insert(engine, u.inserted)
         D = mine.remove(engine, u.deleted) if u.loses else engine.none()
@@ -255,7 +254,7 @@ def external(
 ) -> tuple[FactSet, FactSet]:
     """Facts that ceased to be explicit or lost a nonrecursive derivation, and those that became
     explicit or gained one, whether they are in I or not."""
-    if not (u.D or u.A or removed or added or u.marks):
+    if not (u.D or u.A or removed or added):
         return u.explicit_deleted(stratum), u.explicit_inserted(stratum)
     engine, C = u.engine, u.engine.nonrecursive if count else None
     rules = kept(stratum.nonrecursive, added)

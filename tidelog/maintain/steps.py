@@ -36,28 +36,15 @@ def lost(
 ) -> FactSet:
     """Heads of old instances that have lost a lower fact, or their rule."""
     engine, old = u.engine, u.old
-    seeds = marked(u, stratum)
-    guard = u.I if seeds is None else u.I - seeds
-    u.glance()
     if u.D or (u.A and u.memory.known(stratum).complete):
         N = engine.derive(
-            rules, touching=u.D, touching_negated=u.A, within=old, guard=guard, take_from=counter
+            rules, touching=u.D, touching_negated=u.A, within=old, guard=u.I, take_from=counter
         )
     else:
         N = engine.none()
     if removed:
-        N |= engine.apply(removed, within=old, guard=guard, take_from=counter)
-    u.applied("deletions", len(N))
-    if seeds is not None:
-        N |= seeds
+        N |= engine.apply(removed, within=old, guard=u.I, take_from=counter)
     return N
-
-
-def marked(u: Update, stratum: Stratum) -> FactSet | None:
-    """Facts that the last update marked: they are affected without a search."""
-    seeds = None if u.marks is None else u.marks.marked(u, stratum)
-    u.applied("prevented", len(seeds or ()))
-    return seeds
 
 
 def gained(
@@ -69,7 +56,6 @@ def gained(
 ) -> FactSet:
     """Heads, not in I, of instances over I that are new by a lower fact, or by their rule."""
     engine, I = u.engine, u.I
-    u.glance()
     if u.A or (u.D and u.memory.known(stratum).complete):
         N = engine.derive(
             rules, touching=u.A, touching_negated=u.D, within=I, guard=~I, add_to=counter

@@ -40,7 +40,6 @@ class Context:
     memory: Memory
     report: Report = field(default_factory=Report, kw_only=True)
     work: Work = field(default_factory=lambda: Work(()), kw_only=True)
-    marks: Marking | None = field(default=None, kw_only=True)
     # Of a search that can be given up: when, by `clock`, and how many facts it may delete.
     deadline: float = field(default=math.inf, kw_only=True)
     most: float = field(default=math.inf, kw_only=True)
@@ -57,7 +56,6 @@ class Context:
 
     def round(self) -> bool:
         """Continue a search that has changed nothing so far; `Spent` if it takes too long."""
-        self.glance()
         self.watch.round()
         if self.clock() > self.deadline:
             raise Spent
@@ -68,16 +66,6 @@ class Context:
         they are too many."""
         if facts > self.most:
             raise Spent
-
-    def glance(self) -> None:
-        """Look for the next update, between two steps."""
-        if self.marks is not None:
-            self.marks.glance(self)
-
-    def applied(self, kind: str, facts: int) -> None:
-        """Count rule applications as the papers on marking do: by the facts that they found."""
-        if self.marks is not None:
-            self.report.marks[kind] += facts
 
     def note(self, name: str) -> None:
         """Count the instances considered since the last note as of this kind."""
@@ -204,23 +192,6 @@ class Update(Context):
     def begin(self, work: Work) -> None:
         Context.begin(self, work)  # `super()` fails: with slots, a dataclass is a new class
         self.changed = []
-
-
-class Marking(Protocol):
-    """What is known of the next update while one is worked on (see `driver.marking`)."""
-
-    def glance(self, u: Context) -> None:
-        """Look for the next update, once in a step, until it is there."""
-
-    def pass_on(self, u: Context, stratum: Stratum, derived: View) -> None:
-        """Mark those of the facts that the stratum has derived which follow from a marked one."""
-
-    def pass_back(self, u: Context, stratum: Stratum, lost: View) -> None:
-        """Mark those of the facts that the stratum has lost which will follow again from what
-        the next update adds."""
-
-    def marked(self, u: Context, stratum: Stratum, positive: bool = False) -> FactSet | None:
-        """Facts of the stratum that the update before has marked."""
 
 
 # What brings one stratum up to date, with the rules that were just removed from it and added to it.

@@ -31,6 +31,7 @@ class State:
     memory: Memory
     functors: Functors
     open: bool = False  # a transaction is under way
+    commits: int = 0  # so far
     lock: threading.Condition = field(default_factory=threading.Condition)  # to read or change
     changer: int = 0  # the thread that changes facts
     held: Counter[int] = field(default_factory=Counter)  # snapshots that are open, by thread

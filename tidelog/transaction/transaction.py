@@ -16,7 +16,7 @@ from tidelog.maintain.driver.algorithms import ALGORITHMS
 from tidelog.maintain.driver.marking import Marks
 from tidelog.maintain.driver.update_loop import update
 from tidelog.maintain.report import Report
-from tidelog.maintain.update import Update
+from tidelog.maintain.update import Algorithm, Update
 from tidelog.plan.rulebook import Rulebook
 from tidelog.program.changes import FactChange, Op, RuleChange
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, TidelogError, during
@@ -29,7 +29,6 @@ from tidelog.transaction.refusals import ends_early, no_relation, no_row, strict
 from tidelog.transaction.rule_text import clause_of, find_rule
 
 Row = tuple[Value, ...]
-Mark = Callable[[FactSet], Marks]  # what is known of the next update, for the changed facts
 
 PORTION = 512  # changes between two looks at the limits
 MANY = 2**14  # changes that take long enough to be guarded while they become columns
@@ -68,7 +67,7 @@ class Transaction:
     -path(1, 3).
     """
 
-    def __init__(self, core: Core, options: Options, mark: Mark | None = None) -> None:
+    def __init__(self, core: Core, options: Options, marks: Marks | None = None) -> None:
         backend, state = core.backend, core.state
         backend.check_algorithm(options.algorithm)
         state.functors.require_stable()
@@ -81,7 +80,7 @@ class Transaction:
         self._backend = backend
         self._engine = engine = backend.store
         self._options = options
-        self._mark = mark
+        self._marks = marks
         self._removed: dict[str, None] = {}  # names of rules to remove, and of rules to add
         self._added: dict[str, Clause] = {}
         self._replaced: tuple[str, ...] = ()  # clauses that leave rules behind
@@ -357,16 +356,32 @@ class Transaction:
         added = self._book.new_rules((*self._added, *restated), book)
         book = book.settled()  # algorithms rely on strata whose relations depend on each other
         if not removed or not callable(ALGORITHMS[self._options.algorithm]):
-            return [self._phase(watch, self._explicit, self._book, removed, added)]
+            return self._at_once(watch, removed, added)
         # X may also have facts of relations that only the added rules declare.
         X, collect = self._explicit, self._engine.collect
         given = self._engine.relations(X) if self._declared else []
         new = [name for name in given if name not in book.stratum_of]
         known = X if not new else collect(X, [name for name in given if name not in new])
-        phases = [self._phase(watch, known, book, removed, ())]
+        signs = (self._takes, self._gives)
+        phases = [self._phase(watch, known, book, removed, (), *signs)]
         if added:
-            phases.append(self._phase(watch, collect(X, new), self._book, (), added))
+            phases.append(self._phase(watch, collect(X, new), self._book, (), added, *signs))
         return phases
+
+    def _at_once(
+        self, watch: Watch, removed: Sequence[Rule], added: Sequence[Rule]
+    ) -> list[tuple[Saved, Saved]]:
+        """One phase, or those of marking."""
+
+        def each(
+            X: FactSet, deletes: bool, inserts: bool, algorithm: Algorithm | None = None
+        ) -> tuple[Saved, Saved]:
+            return self._phase(watch, X, self._book, removed, added, deletes, inserts, algorithm)
+
+        if self._marks is None:
+            return [each(self._explicit, self._takes, self._gives)]
+        change = (self._explicit, self._takes, self._gives)
+        return self._marks.phases(self._engine, change, each, self.report)
 
     def _phase(
         self,
@@ -375,15 +390,18 @@ class Transaction:
         book: Rulebook,
         removed: Sequence[Rule],
         added: Sequence[Rule],
+        deletes: bool,
+        inserts: bool,
+        algorithm: Algorithm | None = None,
     ) -> tuple[Saved, Saved]:
+        """Follow a change of the explicit facts X, which deletes some, inserts some, or both."""
         engine, memory = self._engine, self._state.memory
         D, A = engine.none(), engine.none()
         base = (engine, engine.explicit, engine.all, watch, memory)
         u = Update(*base, X, D, A, report=self.report)
-        u.marks = None if self._mark is None else self._mark(X)
-        u.only_inserts, u.only_deletes = not self._takes, not self._gives
-        algorithm = self._backend.algorithm(self._options.algorithm)
-        update(u, book.strata, book.stratum_of, book.readers, removed, added, algorithm)
+        u.only_inserts, u.only_deletes = not deletes, not inserts
+        by = algorithm or self._backend.algorithm(self._options.algorithm)
+        update(u, book.strata, book.stratum_of, book.readers, removed, added, by)
         self._backend.finished(u)
         return engine.save(D), engine.save(A)
 
@@ -399,6 +417,7 @@ class Transaction:
         old, engine = self._state.book, self._engine
         self._state.book = self._book
         engine.commit()
+        self._state.commits += 1
         self._state.memory.settle(undone=False)
         kept = self._book.uses
         engine.forget(

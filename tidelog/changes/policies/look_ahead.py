@@ -1,108 +1,60 @@
-"""Marking: an update is applied with a look at the next one.
+"""Marking: an update is applied with a look at those that wait behind it.
 
-Facts that the next update will delete are marked, and their consequences with them, so that the
-next update finds them without applying rules (`maintain.driver.marking`). The policy looks for the
-next update once in every round, and continues without it until it arrives. Updates are committed
-one after the other, with the same deltas as `sequential`.
-
-`dred` and `bf` always mark. `auto` marks where that is cheaper: marks cost a join in every stratum,
-and save the next update's joins some facts, which seldom pays in an engine that joins sets. It
-tries both, with updates of about the same size, and keeps to the faster.
+Explicit facts that it inserts and that one of the next few updates deletes are marked, with all
+that follows from them alone, and leave without a rule being applied (`maintain.driver.marking`).
+If no update is waiting, or marks cannot save anything, an update is applied as by `sequential`.
+Updates are committed one after the other, with the same deltas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from time import perf_counter, thread_time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
 
 from tidelog.changes.apply import apply
 from tidelog.changes.policies.policy import Arrived, Finished, Look, Sequential, finished
-from tidelog.engine import FactSet
-from tidelog.maintain.driver.marking import Marks, Next
-from tidelog.program.changes import Op
+from tidelog.maintain.driver.auto import SMALL
+from tidelog.maintain.driver.marking import Marked, Marks, can_mark, reach
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.table import Table
 from tidelog.transaction.core import Core, Options
-from tidelog.transaction.transaction import Transaction
+from tidelog.transaction.transaction import Row, Transaction
 
-ALGORITHMS = ("auto", "dred", "bf")
-TRIALS = 2  # updates of each size that are tried with marks, and without
-CLEARLY = 0.9  # mark if a change takes less than this part of its time without marks
-AGAIN = 50  # updates after which the slower choice is tried again
+ALGORITHMS = ("auto", "dred", "bf", "aged")
+AHEAD = 2  # updates that are looked at (docs/decisions/016-marking.md)
+WORTH = 20_000  # instances of deletions that take as long as a pass with marked facts
 
-
-class Marker:
-    """Marks, during an update, what the next one will change."""
-
-    def __init__(self, core: Core, look: Look, last: Marks | None, implicit: bool) -> None:
-        self.next: Arrived | None = None  # the next update, if it has arrived
-        self._core = core
-        self._looking = look
-        if last is not None:
-            last.last = None  # older marks are not needed
-        self.marks = Marks(last=last, implicit=implicit)
-
-    def mark(self, X: FactSet) -> Marks:
-        """The marks, for an update that changes the explicit facts X."""
-        self.marks.look = lambda: self._look(X)
-        return self.marks
-
-    def _look(self, X: FactSet) -> Next | None:
-        found = self._looking()
-        if found is None:
-            return None
-        self.next = found
-        engine, book = self._core.store, self._core.state.book
-        deleted, added = engine.none(), engine.none()
-        wanted: list[tuple[Op, FactSet]] = [("-", deleted)]
-        if self.marks.implicit:  # others have no positive marks
-            wanted.append(("+", added))
-        for name, rows in found.last_changes().items():
-            kinds = book.relations[name].kinds
-            for op, marked in wanted:
-                mine = [row for row, last in rows.items() if last == op]
-                if mine:
-                    facts, E = engine.find(name, Table.from_rows(kinds, mine)), engine.explicit
-                    marked |= facts & E if op == "-" else facts - E
-        if added:
-            added -= engine.collect(added - X)  # only what this update deletes
-        return deleted, added
+Facts = dict[str, set[Row]]  # by relation
 
 
 @dataclass(slots=True)
-class MarkingCosts:
-    """Seconds for a change, of updates of one size, with marks and without."""
+class Waiting:
+    """An update that has arrived and is not applied yet, and the facts that it changes."""
 
-    seconds: dict[bool, float] = field(default_factory=dict)
-    tried: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
+    update: Arrived
+    inserted: Facts = field(default_factory=dict)
+    deleted: Facts = field(default_factory=dict)
 
-    def choice(self) -> bool:
-        """Mark now?"""
-        for marked in (False, True):
-            if self.tried[marked] < TRIALS:
-                return marked
-        best = self.seconds[True] < CLEARLY * self.seconds[False]
-        return best if sum(self.tried.values()) % AGAIN else not best
+    def __post_init__(self) -> None:
+        for name, rows in self.update.last_changes().items():
+            for op, facts in (("+", self.inserted), ("-", self.deleted)):
+                if mine := {row for row, last in rows.items() if last == op}:
+                    facts[name] = mine
 
-    def took(self, marked: bool, seconds: float) -> None:
-        self.tried[marked] += 1
-        if self.tried[marked] == 1:
-            return  # the first update also makes plans
-        known = self.seconds.get(marked)
-        self.seconds[marked] = seconds if known is None else known + 0.2 * (seconds - known)
 
-    def why(self, marked: bool) -> str:
-        on, off = self.seconds.get(True), self.seconds.get(False)
-        if not on or not off or min(self.tried.values()) < TRIALS:
-            return "with marks, as a trial" if marked else "no marks, as a trial"
-        if marked:
-            return f"marks: without them a change takes {off / on:.2f} times as long"
-        return f"no marks: with them a change takes {on / off:.2f} times as long"
+@dataclass(slots=True)
+class Before:
+    """What the last update has marked."""
+
+    marked: Marked | None = None
+    rows: Facts = field(default_factory=dict)  # the explicit ones
+    commits: int = 0  # of the database, when they were marked
 
 
 class LookAhead:
-    def __init__(self, core: Core, look: Look, options: Options) -> None:
+    def __init__(self, core: Core, look: Look, options: Options, ahead: int = AHEAD) -> None:
         self._algorithm = options.algorithm
         if self._algorithm not in ALGORITHMS:
             raise TidelogError(
@@ -112,47 +64,82 @@ class LookAhead:
         self._core = core
         self._look = look
         self._options = options
-        self._update: Arrived | None = None
-        self._last: Marks | None = None
-        self._costs: dict[int, MarkingCosts] = {}
+        self._ahead = ahead
+        self._waiting: deque[Waiting] = deque()
+        self._before = Before()
+        self._work = 0  # instances considered for the last update that deleted facts
         self._alone = Sequential(core, look, options)
 
     @property
     def busy(self) -> bool:
-        return self._update is not None or self._alone.busy
+        return bool(self._waiting) or self._alone.busy
 
     def wants(self) -> bool:
         return not self.busy
 
     def take(self, update: Arrived) -> None:
         if update.changes_rules:
-            self._last = None  # the strata may change
+            self._before = Before()  # the strata may change
             self._alone.take(update)
         else:
-            self._update = update
+            self._waiting.append(Waiting(update))
 
     def step(self) -> Sequence[Finished]:
         if self._alone.busy:
             return self._alone.step()
-        update = self._update
-        if update is None:
+        if not self._waiting:
             return ()
-        began, spent = perf_counter(), thread_time()  # other threads' work is not counted
-        costs = self._costs.setdefault(len(update.changes).bit_length(), MarkingCosts())
-        marking = self._algorithm != "auto" or costs.choice()
-        algorithm = "dred" if marking and self._algorithm == "auto" else self._algorithm
-        options = replace(self._options, algorithm=algorithm)
-        marker = Marker(self._core, self._look, self._last, algorithm == "dred")
-        tx = Transaction(self._core, options, marker.mark if marking else None)
-        done = next(apply([update.make], lambda: tx))
-        self._update, self._last = marker.next, marker.marks if marking else None
-        if self._algorithm == "auto":
-            why = costs.why(marking)
-            costs.took(marking, (thread_time() - spent) / max(1, len(update.changes)))
-            for work in done.report.works:
-                work.why = "; ".join(filter(None, (work.why, why)))
+        began = perf_counter()
+        while len(self._waiting) <= self._ahead and (found := self._look()) is not None:
+            self._waiting.append(Waiting(found))
+        if self._before.commits != self._core.state.commits:
+            self._before = Before()  # facts have changed between two updates of the stream
+        rows = self._to_mark()
+        marks = Marks(self._before.marked, self._tables(rows))
+        tx = Transaction(self._core, self._options, marks)
+        done = next(apply([self._waiting[0].update.make], lambda: tx))
+        self._before = Before(marks.marked, rows, self._core.state.commits)
+        if self._waiting[0].deleted:
+            self._work = done.report.instances
+        update = self._waiting.popleft().update
         return [finished(update, done.delta, done.report, began=began, effect=done.made)]
 
+    def _to_mark(self) -> Facts:
+        """Facts that are inserted now, or were marked before, and that a waiting update deletes;
+        none where that would not pay."""
+        now, *later = self._waiting
+        found: Facts = {}
+        nothing: set[Row] = set()
+        for coming in later:
+            for name, rows in coming.deleted.items():
+                kept = self._before.rows.get(name, nothing) - now.deleted.get(name, nothing)
+                if mine := rows & (now.inserted.get(name, nothing) | kept):
+                    found[name] = found.get(name, nothing) | mine
+        if not found or (self._algorithm == "auto" and not self._pays(found, later[0])):
+            return {}
+        book, memory = self._core.state.book, self._core.state.memory
+        least = SMALL if self._algorithm == "auto" else 0
+        reached = reach(found, book.strata, book.stratum_of, book.readers)
+        return found if can_mark(self._core.store, memory, reached, least) else {}
+
+    def _pays(self, found: Facts, coming: Waiting) -> bool:
+        """Do the marks save the next update all deletions, or enough of their work, by what
+        deletions took last?"""
+        dying = _size(coming.deleted)
+        marked = sum(len(rows & found.get(name, set())) for name, rows in coming.deleted.items())
+        return 0 < dying <= marked or marked * self._work > WORTH * dying
+
+    def _tables(self, rows: Facts) -> Mapping[str, Table]:
+        relations = self._core.state.book.relations
+        return {
+            name: Table.from_rows(relations[name].kinds, list(some)) for name, some in rows.items()
+        }
+
     def give_up(self) -> None:
-        self._update = self._last = None
+        self._waiting.clear()
+        self._before = Before()
         self._alone.give_up()
+
+
+def _size(facts: Facts) -> int:
+    return sum(map(len, facts.values()))

@@ -1,145 +1,168 @@
-"""Marking: while an update is worked on, note facts that the next one will affect.
+"""Marking: explicit facts that coming updates delete are inserted last, with all that they give.
 
-Illich and Glimm, *Backward/Forward with Marking for Update Streams* (2025), and their
-*Delete/Rederive with Marking*, as the former describes it. Facts that the next update deletes are
-marked. When a rule is applied to a marked fact, its head is marked too; and when the next update
-is worked on, marked heads are among the facts to check, or to overdelete, without a rule being
-applied to find them. In B/F only explicit facts pass marks on, because an implicit one may keep
-other proofs; in DRed all do, because overdeletion takes whatever is affected. DRed has positive
-marks as well: of facts that the update deletes and the next one adds again, for what follows.
+Illich and Glimm, *Backward/Forward with Marking for Update Streams* (2025), mark what the next
+update deletes, and pass marks on to what rules derive from it, so that the next update need not
+apply these rules again to find what it affects.
 
-Departures: a stratum's marks are passed on once, when it is done, to the facts that it has derived
-or proved. A join from the marked facts finds them; joins in every round, along with those that
-derive facts, would cost more. A positive mark says what to ask for when the next update inserts,
-and is believed only if the fact can be derived then. Marks do not change what is deleted or
-inserted in the end: a marked fact is one that the next update would have found, or it is checked
-in vain.
+Here an update that inserts such facts has two passes: one without them, and one that inserts them.
+What the second pass inserts holds because of marked facts alone: all of it is marked, explicit
+facts that rules derive anyway are not. The next update begins by deleting what is marked, without
+any rule: that leaves the materialisation of the other explicit facts, as it was between the passes.
+Marked facts that it does not delete are inserted again, in its first pass, or in its second one if
+an update further on deletes them.
 
-# M facts that pass marks on    N facts marked now
+Departures from the paper. Its marks are affected facts, which the next update still checks; these
+are exact, so that every algorithm has them, and none does anything about them. Facts that were
+there before an update are not marked when a coming update deletes them: to find what they give
+takes the join that the mark would save. The paper's own marks are in `bench/stepwise`.
+
+# E, I, X as in `update`    M marked explicit facts    F all marked facts
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
-from tidelog.engine import Engine, FactSet, Saved, View
-from tidelog.maintain.update import Context
+from tidelog.engine import Engine, FactSet, Saved, Store
+from tidelog.maintain import dred
+from tidelog.maintain.memory import Kept, Memory
+from tidelog.maintain.report import Report, Work
+from tidelog.maintain.update import Algorithm, Update
 from tidelog.program.rules import Rule, Stratum
+from tidelog.program.table import Table
 
-# Facts that the next update deletes and that hold now; facts that it inserts and this one deletes.
-Next = tuple[FactSet, FactSet]
-
-
-class Part(NamedTuple):
-    """Facts, and the relations that they are of."""
-
-    names: frozenset[str]
-    saved: Saved
+IN_STEP: tuple[Kept, ...] = ("nonrecursive", "recursive", "trace", "modules", "certain")
 
 
-@dataclass(slots=True)
-class Side:
-    """Marks of one sign."""
+class Marked(NamedTuple):
+    """What an update has marked."""
 
-    given: list[Part] = field(default_factory=list)  # explicit facts, from the next update
-    found: list[Part] = field(default_factory=list)  # facts that got a mark from others
+    explicit: Saved  # M
+    facts: Saved  # F
+
+
+class Pass(Protocol):
+    def __call__(
+        self, X: FactSet, deletes: bool, inserts: bool, algorithm: Algorithm | None = None
+    ) -> tuple[Saved, Saved]:
+        """Follow a change of the explicit facts X, which may delete some and insert some; returns
+        the facts deleted and inserted."""
 
 
 @dataclass(slots=True)
 class Marks:
-    """What is known of the next update, and what the last one marked."""
+    """What was marked, and what to mark now."""
 
-    look: Callable[[], Next | None] | None = None  # for the next update, if it has arrived
-    last: Marks | None = None  # of the previous update
-    implicit: bool = False  # whether implicit facts pass marks on
-    negative: Side = field(default_factory=Side)
-    positive: Side = field(default_factory=Side)
+    before: Marked | None  # by the last update
+    wanted: Mapping[str, Table]  # explicit facts that coming updates delete
+    marked: Marked | None = None  # by this update
 
-    def glance(self, u: Context) -> None:
-        if self.look is None:
-            return
-        found = self.look()
-        if found is None:
-            return
-        self.look = None
-        deleted, inserted = found
-        u.report.marks["explicit"] += len(deleted)
-        _save(u.engine, self.negative.given, deleted)
-        if self.implicit:
-            u.report.marks["positive explicit"] += len(inserted)
-            _save(u.engine, self.positive.given, inserted)
+    def phases(
+        self, engine: Store, change: tuple[FactSet, bool, bool], each: Pass, report: Report
+    ) -> list[tuple[Saved, Saved]]:
+        """Follow the update in two passes, after deleting what was marked. E has changed already:
+        the change is X, which is used up, and whether it deletes and inserts."""
+        found = []
+        X, deletes, inserts = change
+        if self.before is not None:
+            self._delete(engine, self.before, report)
+            found.append((self.before.facts, engine.save(engine.none())))
+        marked, kept = self._divide(engine, X)
+        E = engine.explicit
+        try:
+            if X:
+                found.append(each(X, deletes, inserts or kept))
+        finally:
+            if marked is not None:
+                E |= engine.hold(marked)
+        if marked is not None:
+            found.append(self._insert(engine, marked, each, report))
+        return found
 
-    def pass_on(self, u: Context, stratum: Stratum, derived: View) -> None:
-        if (M := self._passing(u, stratum, self.negative)) is not None:
-            rules = u.memory.known(stratum).rules
-            N = u.engine.derive(rules, touching=M, within=u.I, guard=derived)
-            self._note(u, stratum, "implicit", N, u.I, derived)
+    def _divide(self, engine: Store, X: FactSet) -> tuple[Saved | None, bool]:
+        """Take what is to be marked out of E and X: wanted facts that the update has made explicit
+        or that were marked before, if there are any. Others that were marked and stay explicit join
+        X; returns also whether there are any. No set is left behind: an engine holds few at once.
+        """
+        E, before = engine.explicit, self.before
+        M = engine.none()
+        for name, table in self.wanted.items():
+            M |= engine.find(name, table)
+        if before is None:
+            if M:
+                M = engine.collect(M & E & X)
+                X -= M
+        else:
+            L = engine.hold(before.explicit)
+            if M:
+                M = engine.collect(M & E & (X | L))
+            X -= M | L
+            L -= M | ~E
+            X |= L
+        marked = engine.save(M) if M else None
+        E -= M
+        return marked, before is not None
 
-    def pass_back(self, u: Context, stratum: Stratum, lost: View) -> None:
-        if (M := self._passing(u, stratum, self.positive)) is not None:
-            rules = u.memory.known(stratum).rules
-            N = u.engine.derive(rules, touching=M, within=u.I | M, guard=lost)
-            self._note(u, stratum, "positive implicit", N, u.I | M, lost)
+    def _delete(self, engine: Store, marked: Marked, report: Report) -> None:
+        I, F = engine.all, engine.hold(marked.facts)
+        I -= F
+        work = Work(tuple(engine.relations(F)), "marks", "marked by the update before")
+        work.deleted = len(F)
+        report.works.append(work)
+        report.marks["deleted"] += len(F)
 
-    def _passing(self, u: Context, stratum: Stratum, side: Side) -> FactSet | None:
-        """Marked facts that rules of the stratum may read."""
-        if not side.given:
-            return None
-        parts = [*side.given, *side.found] if self.implicit else side.given
-        return _held(u.engine, parts, _read(u.memory.known(stratum).rules))
-
-    def _note(
-        self, u: Context, stratum: Stratum, kind: str, N: FactSet, within: View, among: View
-    ) -> None:
-        """Mark N and, if implicit facts pass marks on, what follows from N."""
-        found = N
-        if N and self.implicit and stratum.recursive:
-            found = u.engine.none()
-            u.engine.spread(
-                *(stratum.recursive, N, (found,)),
-                within=within | found,
-                guard=among - found,
-                each=u.round,
-            )
-        u.report.marks[kind] += len(found)
-        _save(u.engine, (self.negative if kind == "implicit" else self.positive).found, found)
-
-    def marked(self, u: Context, stratum: Stratum, positive: bool = False) -> FactSet | None:
-        if self.last is None:
-            return None
-        side = self.last.positive if positive else self.last.negative
-        names = frozenset(stratum.relations)
-        marked = _held(u.engine, side.found, names)
-        if marked is None:
-            return None
-        marked -= u.engine.collect(marked & u.I if positive else marked - u.I)
-        return marked or None
-
-
-def _save(engine: Engine, parts: list[Part], facts: FactSet) -> None:
-    if facts:
-        parts.append(Part(frozenset(engine.relations(facts)), engine.save(facts)))
-
-
-def _held(engine: Engine, parts: Iterable[Part], names: frozenset[str]) -> FactSet | None:
-    """The facts of parts that have some of these relations."""
-    held: FactSet | None = None
-    for part in parts:
-        if not part.names.isdisjoint(names):
-            facts = engine.hold(part.saved)
-            if held is None:
-                held = facts
-            else:
-                held |= facts
-    return held
+    def _insert(
+        self, engine: Store, marked: Saved, each: Pass, report: Report
+    ) -> tuple[Saved, Saved]:
+        before, M = len(report.works), engine.hold(marked)
+        D, A = each(M, False, True, _insert)
+        self.marked = Marked(marked, A)
+        report.marks["explicit"] += len(M)
+        for work in report.works[before:]:
+            report.marks["facts"] += work.added
+            work.why = "a coming update deletes what these follow from"
+        return D, A
 
 
-@lru_cache(maxsize=1024)
-def _read(rules: tuple[Rule, ...]) -> frozenset[str]:
-    """Relations that the rules have in positive literals."""
-    return frozenset(
-        part.relation for rule in rules for part in rule.literals() if not part.negated
-    )
+def _insert(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
+    """Nothing is lost: only insertion remains."""
+    u.work.algorithm = "insert"
+    u.memory.keep_ages(stratum)
+    dred.insert(u, stratum, added, u.engine.none(), u.engine.none())
+
+
+def reach(
+    relations: Iterable[str],
+    strata: Sequence[Stratum],
+    stratum_of: Mapping[str, int],
+    readers: Mapping[str, Iterable[str]],
+) -> list[Stratum]:
+    """The strata that facts of these relations may change."""
+    todo, seen = [stratum_of[name] for name in relations], set[int]()
+    while todo:
+        at = todo.pop()
+        if at not in seen:
+            seen.add(at)
+            heads = (head for name in strata[at].relations for head in readers.get(name, ()))
+            todo += map(stratum_of.__getitem__, heads)
+    return [strata[at] for at in seen]
+
+
+def can_mark(engine: Engine, memory: Memory, reached: Sequence[Stratum], least: int) -> bool:
+    """May facts be marked that reach these strata?
+
+    Not through negation or an aggregate, where insertions delete. Not where counters or closures
+    are kept in step with the facts: they would have to follow, and with them a deletion takes
+    little in any case. And not unless there are more than `least` derived facts.
+    """
+    names = {name for stratum in reached for name in stratum.relations}
+    size = 0
+    for stratum in reached:
+        if stratum.pruned or any(memory.has(kept, stratum) for kept in IN_STEP):
+            return False
+        if not memory.known(stratum).complete.isdisjoint(names):
+            return False
+        size += 0 if stratum.given else sum(map(engine.size, stratum.relations))
+    return size >= least
