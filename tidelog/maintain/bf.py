@@ -63,6 +63,7 @@ def proved(u: Update, stratum: Stratum, F: FactSet) -> FactSet:
 
 def step(u: Update, stratum: Stratum, added: Sequence[Rule], N: FactSet) -> None:
     """Without recursion there is no chaining: check N, and insert what is new."""
+    u.work.how = "in one step"
     u.memory.keep(stratum)
     P = u.engine.none()
     if N:
@@ -147,6 +148,7 @@ class Check:
         found = u.engine.proofs.check(N, self.C, self.K, asked, u.round)
         if found is None:
             return None
+        u.work.how = "fact by fact"
         u.applied("deletions", found.suspects - len(N))
         u.noted({"backward": found.back, "saturate": found.forward, "del prop": found.lost})
         return found.disproved
@@ -157,6 +159,7 @@ class Check:
         if not self.C and (found := self.searches(N, (), self.u.I, self.u.I)) is not None:
             N -= N
             return found
+        self.u.work.how = "by sets"
         S, size = self.u.engine.none(), FIRST
         while N:
             self._chain_back(self.u.engine.some(N, size), N, S)

@@ -146,6 +146,7 @@ class Aged(Dred):
     def overdelete(self, updates: OverlappingUpdates, F: FactSet) -> None:
         u, memory = updates.u, updates.u.memory
         if memory.has("ages", self.stratum) and self._pays(updates):
+            u.work.algorithm = self.name = "aged"
             known, count = memory.known(self.stratum), len(F)
             within = updates.I - updates.N
             F -= updates.engine.provable(known.rules, F, within=within, older=known.inside)
@@ -209,6 +210,7 @@ class BackwardForward(WithSuspects):
         return u.engine.provable(self.stratum.nonrecursive, F, within=u.I)
 
     def unproved(self, u: Context, F: FactSet) -> FactSet:
+        u.work.how = "in one step"
         u.work.numbers["|C|"] += len(F)
         F -= u.E
         F -= self.proved(u, F)
