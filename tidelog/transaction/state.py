@@ -45,7 +45,8 @@ class State:
     ) -> Self:
         """What a database begins with; `functors` are the functions that it is given."""
         typed, checked = accepted.typed, accepted.checked
-        book, limits = Rulebook.of(typed, checked), checked.limits
+        limits = checked.limits
+        book = Rulebook.of(typed, checked, frozenset(limits) if one_stratum else None)
         pruned = {name for each in book.strata if each.pruned for name in each.relations}
         if pruned & limits.keys():
             told = ends_early(sorted(pruned & limits.keys()))
