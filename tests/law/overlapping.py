@@ -23,7 +23,10 @@ from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.text import parse
 from tidelog.transaction.core import Options
 
-COURSES = ("dred", "bf", "counting", "auto", "dredc", "recompute", "aged", "dredc-mod", "dbsp")
+COURSES = (
+    *("dred", "bf", "counting", "auto", "dredc", "bfc"),
+    *("recompute", "aged", "dredc-mod", "dbsp"),
+)
 
 
 def updates(told: History, rng: Random) -> Iterator[tuple[Arrived, State]]:
