@@ -91,3 +91,17 @@ def test_facts_without_the_deleted_ones_evaluate_to_what_is_left(dense: Dataset)
         for name, rows in dense.facts.items()
     }
     assert {*db["same"]} == oracle(dense.program, left)["same"]
+
+
+def test_a_quick_run_prints_what_it_ran(capsys: pytest.CaptureFixture[str]) -> None:
+    assert deletions.main(["--quick", "--only", "clique-dense"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("clique-dense: 2 cliques of 12, explicit facts dense, 134 facts\n")
+    for heading in ("The equilibrium", "The paper's columns", "What auto makes of it"):
+        assert f"\n### {heading}\n" in out
+
+
+def test_an_unknown_dataset_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        deletions.main(["--only", "wordnet"])
+    assert "unknown dataset wordnet; expected one of lubm, uobm, claros" in capsys.readouterr().err
