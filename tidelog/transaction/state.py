@@ -41,7 +41,11 @@ class State:
 
     @classmethod
     def of(
-        cls, accepted: Accepted, modules: ModuleKinds, functors: Mapping[str, Any] | None
+        cls,
+        accepted: Accepted,
+        modules: ModuleKinds,
+        functors: Mapping[str, Any] | None,
+        one_stratum: bool = False,
     ) -> Self:
         """What a database begins with; `functors` are the functions that it is given."""
         typed, checked = accepted.typed, accepted.checked
