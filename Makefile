@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo check test test-long fuzz lint bench bench-updates bench-modules bench-streams bench-dbsp bench-spark bench-rdf bench-language figures docs clean
+.PHONY: help setup demo check test test-long fuzz lint bench bench-updates bench-deletions bench-modules bench-streams bench-dbsp bench-spark bench-rdf bench-language figures docs clean
 
 help:
 	@echo "make demo    set up and run the example"
@@ -13,6 +13,7 @@ help:
 	@echo "make fuzz    mutated programs; MINUTES=10 SEED=0 say how long and which"
 	@echo "make bench   set up and run the benchmarks"
 	@echo "make bench-updates   set up and measure updates, by every algorithm"
+	@echo "make bench-deletions   set up and measure deletions up to where recomputing is quicker"
 	@echo "make bench-modules   set up and measure closures with modules and without"
 	@echo "make bench-streams   set up and measure streams of updates, by every policy"
 	@echo "make bench-dbsp   set up and measure the incremental circuit, with its index and without"
@@ -72,6 +73,9 @@ bench: setup
 
 bench-updates: setup
 	$(BIN)/python -m bench.updates.run
+
+bench-deletions: setup
+	$(BIN)/python -m bench.updates.deletions
 
 bench-modules: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt

@@ -23,6 +23,7 @@ FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 BENCHMARKS: Mapping[str, tuple[str, ...]] = {
     "bench.language.run": ("language",),
     "bench.updates.run": ("updates",),
+    "bench.updates.deletions": ("deletions",),
     "bench.flows.run": ("streams",),
     "bench.modules.run": ("modules",),
     "bench.dbsp.run": ("dbsp",),

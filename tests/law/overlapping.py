@@ -26,7 +26,10 @@ from tidelog.text import parse
 from tidelog.transaction.core import Options
 from tidelog.transaction.transaction import Transaction
 
-COURSES = ("dred", "bf", "counting", "auto", "dredc", "recompute", "aged", "dredc-mod", "dbsp")
+COURSES = (
+    *("dred", "bf", "counting", "auto", "dredc", "bfc"),
+    *("recompute", "aged", "dredc-mod", "dbsp"),
+)
 
 
 def updates(told: History, rng: Random) -> Iterator[tuple[Arrived, State]]:

@@ -8,8 +8,9 @@ from random import Random
 from tests.law.adapters import surface
 from tests.law.generate import CONSTANTS, from_seed
 from tests.maintain.reference import Fact
-from tests.maintain.worlds import World, naive
+from tests.maintain.worlds import Stratify, World, naive
 from tidelog.plan import analyse
+from tidelog.plan.strata import strata
 from tidelog.program.rules import CheckedProgram, Relation, Rule
 
 
@@ -23,7 +24,11 @@ class History:
     """A generated program, or those of its rules that a test wants, and random changes to it."""
 
     def __init__(
-        self, seed: int, on: str, wanted: Callable[[Rule], bool] = lambda rule: True
+        self,
+        seed: int,
+        on: str,
+        wanted: Callable[[Rule], bool] = lambda rule: True,
+        stratify: Stratify = strata,
     ) -> None:
         self.random = Random(seed)
         self.program = from_seed(seed)
@@ -35,7 +40,7 @@ class History:
         self.visible = [r for r in core.relations.values() if not r.hidden]
         self.every = tuple(filter(wanted, core.rules))
         rules = [rule for rule in self.every if self.random.random() < 0.8]
-        self.world = World(core.relations.values(), rules, self.pool, on)
+        self.world = World(core.relations.values(), rules, self.pool, on, stratify)
 
     def fact(self, relation: Relation) -> Fact:
         row = tuple(self.random.choice(CONSTANTS[kind]) for kind in relation.kinds)

@@ -29,7 +29,7 @@ from tidelog.maintain.update import Update
 from tidelog.program.rules import Stratum
 
 Change = tuple[tuple[Fact, ...], tuple[Fact, ...]]  # facts that come, and that go
-ALGORITHMS = ("dred", "bf", "counting", "auto", "dredc", "recompute")
+ALGORITHMS = ("dred", "bf", "counting", "auto", "dredc", "bfc", "recompute")
 MANY = 200  # steps, which no run here needs
 
 

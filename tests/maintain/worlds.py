@@ -24,6 +24,7 @@ from tidelog.plan.strata import strata
 from tidelog.program.rules import Relation, Rule, Stratum
 
 Set = frozenset[Fact]
+Stratify = Callable[[Iterable[str], Sequence[Rule]], Sequence[Stratum]]
 KEPT: tuple[Kept, ...] = ("nonrecursive", "recursive", "trace")
 NOTHING: Set = frozenset()
 
@@ -105,7 +106,7 @@ class World:
         rules: Sequence[Rule],
         facts: Iterable[Fact] = (),
         on: str = "python",
-        stratify: Callable[[Iterable[str], Sequence[Rule]], list[Stratum]] = strata,
+        stratify: Stratify = strata,
         modules: ModuleKinds = True,
     ) -> None:
         self.stratify = stratify
@@ -124,7 +125,7 @@ class World:
         self.report = Report()
         self.stages: dict[str, list[tuple[int, int]]] = {}
 
-    def _strata(self, rules: Sequence[Rule]) -> list[Stratum]:
+    def _strata(self, rules: Sequence[Rule]) -> Sequence[Stratum]:
         return self.stratify(self.relations, rules)
 
     @property

@@ -81,7 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stats",
         metavar="FILE.json",
-        help="write statistics of each update: algorithms and why they were chosen, times, sizes",
+        help="write statistics of each update: algorithms and why they were chosen, times, sizes; "
+        "- prints them as tables in the end",
     )
     parser.add_argument(
         "--dry-run",

@@ -35,7 +35,7 @@ class EngineTraits:
 
 
 TRAITS = {
-    "local": EngineTraits(("profile", "goal"), by_demand=True),
+    "local": EngineTraits(("profile", "goal", "one_stratum"), by_demand=True),
     "spark": EngineTraits(
         ("strategy", "driver_facts", "master", "conf"), own_formats=True, progress=RoundProgress
     ),
@@ -155,6 +155,13 @@ def add_maintenance(parser: argparse.ArgumentParser) -> None:
         "--strict",
         action="store_true",
         help="refuse changes that do nothing, such as deleting a fact that does not exist",
+    )
+    parser.add_argument(
+        "--one-stratum",
+        action="store_true",
+        default=None,
+        help="maintain all relations together, so that statistics are those of papers without "
+        "strata; negation and aggregates still separate strata, as few as possible",
     )
 
 

@@ -78,6 +78,7 @@ def open_database(accepted: Accepted, files: Files, options: argparse.Namespace)
             progress=progress if progress.on else None,
             place=place,
             functors=functors,
+            one_stratum=bool(options.one_stratum),
         )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tidelog.cli.pending_update import PendingUpdate
 from tidelog.cli.standard_streams import Interrupted, fault, flush_stdout, out, say
 from tidelog.formats.term_cells import answer_text
+from tidelog.maintain.report import legend
 from tidelog.plan.query import is_complete
 from tidelog.program.changes import Change, Commit, FactChange, RuleChange
 from tidelog.program.diagnostics import Sources, TidelogError, plural
@@ -262,6 +263,7 @@ class Session:
             raise TidelogError("error: no update has been committed yet")
         report = self._past[-1].done.report
         out(report.table())
+        out(legend(+report.numbers))
         for work in report.works:
             if work.why:
                 out(f"// {', '.join(work.relations[:3])}: {work.algorithm}, {work.why}")

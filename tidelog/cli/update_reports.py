@@ -9,12 +9,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tidelog.cli.run_files import Files
-from tidelog.cli.standard_streams import WholeOutput, drop_stdout
+from tidelog.cli.standard_streams import WholeOutput, drop_stdout, out
 from tidelog.control.limits import Interrupts
 from tidelog.formats.atomic_files import Staged, check_target
 from tidelog.formats.byte_source import FileFault
 from tidelog.formats.change_files import Place, place_of
 from tidelog.formats.delta_files import delta_writer
+from tidelog.maintain.report import LEGEND, legend
 from tidelog.plan.accept import Accepted
 from tidelog.program.diagnostics import TidelogError
 from tidelog.text.fact_rows import known_alike
@@ -22,6 +23,8 @@ from tidelog.text.fact_rows import known_alike
 if TYPE_CHECKING:
     from tidelog.changes.policies.policy import Finished
     from tidelog.changes.stream import Stream
+
+PRINTED = "-"  # in place of a file's name
 
 
 class Reports:
@@ -39,11 +42,14 @@ class Reports:
     ) -> None:
         deltas = [_delta_place(name) for name in options.deltas]
         named = [place.path for place in deltas if not place.live]
-        if options.stats is not None:
+        if options.stats not in (None, PRINTED):
             named.append(options.stats)
         _refuse_overwriting(named, changes, accepted, files)
         if sum(place.live for place in deltas) > 1:
             raise TidelogError("error: deltas can be printed only once")
+        if options.stats == PRINTED and any(place.live for place in deltas):
+            advice = "write one of them to a file"
+            raise TidelogError(f"error: deltas and statistics cannot both be printed\n    {advice}")
         printed = WholeOutput() if any(place.live for place in deltas) else None
         relations = accepted.checked.relations
         for place in deltas:
@@ -58,6 +64,8 @@ class Reports:
         self._stats = options.stats
         self._program = options.program
         self._records: list[dict[str, Any]] = []
+        self._tables: list[str] = []
+        self._counted: set[str] = set()  # numbers that the tables have
         self._group: list[Finished] = []  # that settled together, up to now
         self._saved = False
 
@@ -76,7 +84,10 @@ class Reports:
             for changes in deltas:
                 writer.require(changes)
         self.updates += len(group)
-        if self._stats is not None:
+        if self._stats == PRINTED:
+            self._tables += map(_table, group)
+            self._counted.update(*(+done.report.numbers for done in group))
+        elif self._stats is not None:
             self._records += map(_record, group)
         for writer in self._files:
             for changes in deltas:
@@ -110,16 +121,23 @@ class Reports:
             with Staged() as staged:
                 for writer in self._deltas:
                     writer.save(staged)
-                if self._stats is not None:
+                if self._stats not in (None, PRINTED):
                     staged.write(self._stats, [self._statistics(stream).encode()], compress=False)
                 staged.commit()
+            if self._tables:
+                out("\n\n".join([*self._tables, legend(self._counted)]).rstrip())
 
     def _statistics(self, stream: Stream) -> str:
         """One object, with a line for each update."""
         lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in self._records)
         metrics = stream.metrics.record()
         head = {"program": self._program, "policy": stream.policy, "stream": metrics}
+        head["legend"] = LEGEND
         return f'{json.dumps(head)[:-1]}, "commits": [\n{lines}\n]}}\n'
+
+
+def _table(done: Finished) -> str:
+    return f"update {done.number}\n{done.report.table()}"
 
 
 def _record(done: Finished) -> dict[str, Any]:
@@ -145,6 +163,7 @@ def _record(done: Finished) -> dict[str, Any]:
             {
                 "relations": work.relations,
                 "algorithm": work.algorithm,
+                **({"how": work.how} if work.how else {}),
                 "why": work.why,
                 "seconds": work.seconds,
                 "instances": work.instances,

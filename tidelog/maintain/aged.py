@@ -43,7 +43,7 @@ BLINDLY = 4  # times the facts that lose a derivation first are deleted then wit
 def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     if not stratum.recursive:
         bf.maintain(u, stratum, removed, added)
-        u.work.algorithm = "aged"
+        u.work.algorithm = "check"
         return
     if not u.memory.has("ages", stratum):
         recompute.plainly(u, stratum)

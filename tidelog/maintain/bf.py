@@ -62,6 +62,7 @@ def proved(u: Update, stratum: Stratum, F: FactSet) -> FactSet:
 
 def step(u: Update, stratum: Stratum, added: Sequence[Rule], N: FactSet) -> None:
     """Without recursion there is no chaining: check N, and insert what is new."""
+    u.work.how = "in one step"
     u.memory.keep(stratum)
     if N:
         u.deletes(len(N))
@@ -139,6 +140,7 @@ class Check:
         found = u.engine.proofs.check(N, self.C, self.K, asked, u.round)
         if found is None:
             return None
+        u.work.how = "fact by fact"
         u.noted({"backward": found.back, "saturate": found.forward, "del prop": found.lost})
         return found.disproved
 
@@ -148,6 +150,7 @@ class Check:
         if not self.C and (found := self.searches(N, (), self.u.I, self.u.I)) is not None:
             N -= N
             return found
+        self.u.work.how = "by sets"
         S, size = self.u.engine.none(), FIRST
         while N:
             self._chain_back(self.u.engine.some(N, size), N, S)

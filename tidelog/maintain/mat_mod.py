@@ -50,6 +50,8 @@ def divide(stratum: Stratum, kinds: Sequence[type[Module]]) -> Division:
         whole = paired(stratum)
         if len(whole.closures) == 1 and not whole.generic:
             (closure,) = whole.closures
+            if not set(stratum.relations).issubset(closure.relations):
+                return Division(None, tuple(found), generic)
             return Division(closure if closure.base is None or closure.whole else None, (), ())
     return Division(None, tuple(found), generic)
 

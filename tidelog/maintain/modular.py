@@ -38,7 +38,6 @@ def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequen
     if found:
         by_modules(u, stratum, found, removed, added)
     elif dissolves(u, removed):
-        u.work.algorithm = "dredc-mod"
         begin_again(u, stratum)
     else:
         dredc.maintain(u, stratum, removed, added)
@@ -77,7 +76,8 @@ def maintain_bf(
         by_modules(u, stratum, found, removed, added)
     else:
         with_proofs(u, stratum, found, removed, added)
-    u.work.algorithm = "bfc-mod"
+    if u.work.algorithm != "recompute":
+        u.work.algorithm = "bfc-mod"
 
 
 def is_reformed(
@@ -108,13 +108,13 @@ def dissolves(u: Update, removed: Sequence[Rule]) -> bool:
 
 def begin_again(u: Update, stratum: Stratum) -> None:
     """Recompute the stratum, by the modules that it has now."""
-    named = u.work.algorithm
     if found := modules(u, stratum):
         with u.anew(stratum):
             mat_mod.close(u.engine, u.memory, stratum, found, u.E, u.I, u.watch)
+        u.work.algorithm, u.work.how = "recompute", "by modules"
     else:
         recompute.maintain(u, stratum, (), ())
-    u.work.algorithm, u.work.why = named, REFORMED
+    u.work.why = REFORMED
 
 
 def modules(u: Update, stratum: Stratum) -> Division | None:
@@ -201,6 +201,7 @@ def exact(
     added: Sequence[Rule],
 ) -> None:
     """Follow what the external facts lose and gain."""
+    u.work.how = "the closure alone"
     engine, I = u.engine, u.I
     postpones = may_postpone(u, stratum, removed, added)
     before = (*kept(stratum.nonrecursive, added), *removed)
@@ -279,6 +280,7 @@ def in_turns(
     added: Sequence[Rule],
 ) -> None:
     """Algorithm 3, for one stratum."""
+    u.work.how = "modules in turns"
     engine, I = u.engine, u.I
     before = (*kept(stratum.nonrecursive, added), *removed)
     each = states(u, stratum, found, before)

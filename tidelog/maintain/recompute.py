@@ -17,6 +17,7 @@ def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequen
     u.work.algorithm = "recompute"
     with u.anew(stratum):
         evaluate(u.engine, stratum, u.I, u.watch, u.memory, u.E)
+    u.work.how = "by modules" if u.memory.has("modules", stratum) else ""
 
 
 def plainly(u: Update, stratum: Stratum) -> None:

@@ -1,26 +1,32 @@
-"""What an update did: numbers for each stratum, under the papers' names.
-
-|D|, DR2, DR4, DR5   DRed: facts overdeleted; instances of overdeletion, rederivation, insertion
-|C|, backward, saturate, del prop   B/F: facts checked; instances of backward chaining, of forward
-                     chaining over proved facts, and of deletion propagation (insertion is DR5)
-counts               instances by which counters changed
-build                instances by which counters, and closures, were built for the first time
-apply                instances of evaluation from scratch
-rounds, rewrites, bytes   DBSP: rounds of the step; what the circuit keeps, and how large it is
-"""
+"""What an update did: numbers for each stratum, under the papers' names."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-NUMBERS = (
-    *("|D|", "DR2", "DR4", "DR5"),
-    *("|C|", "backward", "saturate", "del prop"),
-    *("counts", "build", "apply"),
-    *("rounds", "rewrites", "bytes"),
-)
+# Table 2 of Motik et al. (2015) has the first eight, with Bwd, Sat and Del Prop for the last three
+# of them.
+LEGEND = {
+    "|D|": "DRed: facts overdeleted",
+    "DR2": "DRed: rule instances of overdeletion",
+    "DR4": "DRed: rule instances of rederivation",
+    "DR5": "rule instances of insertion",
+    "|C|": "B/F: facts checked",
+    "backward": "B/F: rule instances of backward chaining",
+    "saturate": "B/F: rule instances of forward chaining over proved facts",
+    "del prop": "B/F: rule instances of deletion propagation",
+    "checks": "rule instances of checks for other derivations in one step",
+    "counts": "rule instances by which derivation counters changed",
+    "build": "rule instances by which counters and closures were built for the first time",
+    "closure": "rule instances that feed a closure",
+    "apply": "rule instances of evaluation from scratch",
+    "cancelled": "overlapping updates: facts whose change was taken back before rules used it",
+    "rounds": "DBSP: rounds of the step",
+    "rewrites": "DBSP: rewrites that the circuit keeps",
+    "bytes": "DBSP: size of the circuit",
+}
 
 
 @dataclass(slots=True)
@@ -28,7 +34,8 @@ class Work:
     """What was done for one stratum, or for all input relations at once."""
 
     relations: tuple[str, ...]
-    algorithm: str = ""
+    algorithm: str = ""  # what ran: `auto` has chosen another one
+    how: str = ""  # which form of it, if it has several
     why: str = ""
     seconds: float = 0.0
     instances: int = 0
@@ -36,6 +43,11 @@ class Work:
     added: int = 0
     numbers: Counter[str] = field(default_factory=Counter)
     place: str = ""  # where it was done, if the engine has a choice
+
+    @property
+    def named(self) -> str:
+        """The algorithm, and which form of it."""
+        return f"{self.algorithm} ({self.how})" if self.how else self.algorithm
 
 
 @dataclass(slots=True)
@@ -68,25 +80,35 @@ class Report:
         """A line for each stratum and one for all, with the columns of Motik et al. (2015),
         Table 2, as far as they have numbers.
 
-        >>> work = Work(("path",), "dred", "", 0.5, 12, 2, 0, Counter({"|D|": 3, "DR2": 4}))
+        >>> work = Work(("path",), "dred", "", "", 0.5, 12, 2, 0, Counter({"|D|": 3, "DR2": 4}))
         >>> print(Report([work]).table())
         relations  algorithm  time (s)  deleted  added  |D|  DR2
         path       dred         0.5000        2      0    3    4
         all                     0.5000        2      0    3    4
         """
         numbers = self.numbers
-        names = [name for name in NUMBERS if numbers[name]]
-        total = Work(("all",), "", "", self.seconds, numbers=numbers)
+        names = [name for name in LEGEND if numbers[name]]
+        total = Work(("all",), seconds=self.seconds, numbers=numbers)
         total.deleted = sum(work.deleted for work in self.works)
         total.added = sum(work.added for work in self.works)
         lines = [["relations", "algorithm", "time (s)", "deleted", "added", *names]]
         for work in (*self.works, total):
             figures = (work.deleted, work.added, *(work.numbers[name] for name in names))
             lines.append(
-                [_shortened(work.relations), work.algorithm, f"{work.seconds:.4f}"]
+                [_shortened(work.relations), work.named, f"{work.seconds:.4f}"]
                 + [f"{figure:,}" for figure in figures]
             )
         return "\n".join(_aligned(lines))
+
+
+def legend(names: Collection[str]) -> str:
+    """A line for each of these numbers, with what it counts.
+
+    >>> print(legend({"DR2", "|D|"}))
+    |D|  DRed: facts overdeleted
+    DR2  DRed: rule instances of overdeletion
+    """
+    return "\n".join(_aligned([[name, LEGEND[name]] for name in LEGEND if name in names]))
 
 
 def _shortened(names: tuple[str, ...]) -> str:

@@ -23,7 +23,7 @@ from tidelog.program.rules import Relation, Rule, Stratum
 
 
 def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
-    u.work.algorithm = "counting"
+    u.work.algorithm, u.work.how = "counting", "by rounds"
     engine, I, C, old = u.engine, u.I, u.engine.nonrecursive, u.old
     rounds = u.memory.once(RoundRules.of, stratum, engine.kinds)
 

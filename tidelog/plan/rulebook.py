@@ -15,7 +15,8 @@ from typing import Self
 from tidelog.plan import Analysis, analyse
 from tidelog.plan.desugar import declared_rules
 from tidelog.plan.draft import Draft
-from tidelog.plan.strata import stratify
+from tidelog.plan.strata import fewest, stratify
+from tidelog.plan.strata import strata as by_components
 from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources
 from tidelog.program.formula_walk import everything, has_aggregate, relations
 from tidelog.program.rules import CheckedProgram, Relation, Rule, Stratum
@@ -53,10 +54,15 @@ class Rulebook:
     readers: Mapping[str, Mapping[str, int]]  # relation to heads of rules that read it
     with_aggregates: int  # clauses that have one
     loose: bool = False  # a removed rule may have held a stratum together
+    # Where strata are as few as possible: the relations that keep their own.
+    apart: frozenset[str] | None = None
 
     @classmethod
-    def of(cls, program: Program, checked: CheckedProgram) -> Self:
+    def of(
+        cls, program: Program, checked: CheckedProgram, apart: frozenset[str] | None = None
+    ) -> Self:
         """The rulebook of a program that has been checked."""
+        strata = checked.strata if apart is None else fewest(checked.strata, apart)
         by_head: dict[str, list[Rule]] = {}
         for rule in checked.rules:
             by_head.setdefault(rule.head.relation, []).append(rule)
@@ -88,10 +94,11 @@ class Rulebook:
             rules,
             uses,
             checked.relations,
-            checked.strata,
-            _positions(checked.strata),
+            strata,
+            _positions(strata),
             _readers(checked.rules),
             sum(map(has_aggregate, clauses.values())),
+            apart=apart,
         )
 
     @property
@@ -99,6 +106,13 @@ class Rulebook:
         """The relations that a user knows, in the order of strata."""
         names = (name for stratum in self.strata for name in stratum.relations)
         return {name: self.relations[name] for name in names if not name.startswith("%")}
+
+    @property
+    def components(self) -> tuple[Stratum, ...]:
+        """Strata of relations that depend on each other, however they are maintained."""
+        if self.apart is None:
+            return self.strata
+        return tuple(by_components(self.relations, tuple(self.uses)))
 
     def place_of(self, relation: str) -> tuple[int, int]:
         """The position of a relation in the order of strata."""
@@ -144,7 +158,7 @@ class Rulebook:
                     del uses[rule]
                     removed.append(rule)
         strata = list(self.strata)
-        loose = self.loose
+        loose = self.loose or (self.apart is not None and bool(removed))
         for s, leaving in _by_stratum(removed, self.stratum_of).items():
             old = strata[s]
             loose = loose or any(rule in leaving for rule in old.recursive)
@@ -225,7 +239,7 @@ class Rulebook:
 
     def _restated(self, program: Program, checked: CheckedProgram) -> Rulebook:
         """The book with the rules that a check of the whole program gives its clauses."""
-        whole = Rulebook.of(program, checked)
+        whole = Rulebook.of(program, checked, self.apart)
         rules = {name: whole.rules.get(name, ()) for name in self.clauses}
         return replace(whole, clauses=self.clauses, rules=rules)
 
@@ -269,7 +283,7 @@ class Rulebook:
         for name in added:
             stratum_of[name] = len(strata)
             strata.append(Stratum((name,), (), ()))
-        if not all(_fits(rule, stratum_of) for rule in new):
+        if self.apart is not None or not all(_fits(rule, stratum_of) for rule in new):
             return self.settled(sources, force=True)
         for s, entering in _by_stratum(new, stratum_of).items():
             old = strata[s]
@@ -280,14 +294,15 @@ class Rulebook:
         return replace(self, strata=tuple(strata), stratum_of=stratum_of)
 
     def settled(self, sources: Sources | None = None, force: bool = False) -> Rulebook:
-        """The book with strata as small as they can be."""
+        """The book with strata as small, or as few, as they can be."""
         if not self.loose and not force:
             return self
         draft = stratify(Draft(self.program, relations=self.relations, rules=tuple(self.uses)))
         if draft.faulty:
             raise ProgramError(draft.diagnostics, sources)
         known = {stratum.relations: stratum for stratum in self.strata}
-        strata = tuple(_same(stratum, known.get(stratum.relations)) for stratum in draft.strata)
+        found = draft.strata if self.apart is None else fewest(draft.strata, self.apart)
+        strata = tuple(_same(stratum, known.get(stratum.relations)) for stratum in found)
         return replace(self, strata=strata, stratum_of=_positions(strata), loose=False)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -72,6 +72,53 @@ def strata(relations: Iterable[str], rules: Sequence[Rule]) -> list[Stratum]:
         pruned = tuple(Pruning(n, tuple(pruning[n])) for n in names if n in pruning)
         found.append(Stratum(tuple(names), tuple(parts[0]), tuple(parts[1]), pruned))
     return found
+
+
+def fewest(strata: Iterable[Stratum], apart: Collection[str] = ()) -> tuple[Stratum, ...]:
+    """The same relations, also those without rules, in as few strata as possible: in one where no
+    rule has negation or aggregates. Subsumption and choice keep strata of their own, and so do the
+    relations in `apart`.
+
+    >>> p, q, r = Literal("p", ()), Literal("q", ()), Literal("r", (), negated=True)
+    >>> for stratum in fewest(strata("pqr", [Rule(p, (q,)), Rule(q, (r,))])):
+    ...     print(stratum.relations, len(stratum.nonrecursive), len(stratum.recursive))
+    ('r',) 0 0
+    ('q', 'p') 1 1
+    """
+    level_of: dict[str, int] = {}
+    alone: set[str] = set()
+    levels: dict[int, list[Stratum]] = {}
+    kept: dict[int, list[Stratum]] = {}
+    for stratum in strata:
+        inside = frozenset(stratum.relations)
+        is_apart = bool(stratum.pruned) or not inside.isdisjoint(apart)
+        pruning = (rule for each in stratum.pruned for rule in each.rules)
+        level = 0
+        for rule in (*stratum.rules, *pruning):
+            for name, complete in rule.reads():
+                if name in level_of:
+                    after = complete or is_apart or name in alone
+                    level = max(level, level_of[name] + after)
+        level_of.update(dict.fromkeys(inside, level))
+        if is_apart:
+            alone |= inside
+        (kept if is_apart else levels).setdefault(level, []).append(stratum)
+    found: list[Stratum] = []
+    for level in sorted({*levels, *kept}):
+        found += kept.get(level, ())
+        if level in levels:
+            found.append(_merged(levels[level]))
+    return tuple(found)
+
+
+def _merged(strata: Sequence[Stratum]) -> Stratum:
+    relations = tuple(name for stratum in strata for name in stratum.relations)
+    inside = frozenset(relations)
+    parts: tuple[list[Rule], list[Rule]] = [], []
+    for stratum in strata:
+        for rule in stratum.rules:
+            parts[any(name in inside for name, _ in rule.reads())].append(rule)
+    return Stratum(relations, tuple(parts[0]), tuple(parts[1]))
 
 
 def _faults(stratum: Stratum, draft: Draft) -> Iterator[Diagnostic]:

@@ -56,6 +56,8 @@ class Database:
     defined for its preprocessor, and `functors` are the functions for its `.functor`.
     Closures (`tidelog plan` names them) have algorithms of their own unless `modules` is False;
     or `modules` lists the classes of modules in use (`tidelog.modules`).
+    With `one_stratum`, algorithms maintain all relations together, as in papers without strata, or
+    in as few strata as negation and aggregates allow; not on Spark.
     With `lazy`, nothing is derived until something but `query(…, demand=True)` asks for it;
     not on Spark.
     With `engine="spark"` facts are kept by Spark, in the session `spark` or a new local one;
@@ -91,6 +93,7 @@ class Database:
         strategy: str = "auto",
         driver_facts: int | None = None,
         lazy: bool = False,
+        one_stratum: bool = False,
     ) -> None:
         began = time.perf_counter()
         limits = limits or Limits()
@@ -100,7 +103,7 @@ class Database:
         accepted = accept(parsed, declare_given(parsed.program, given))
         place = EngineChoice(engine, spark, strategy, driver_facts)
         options = Options(algorithm, strict, limits=limits)
-        self._begin(accepted, options, modules, place, functors)
+        self._begin(accepted, options, modules, place, functors, one_stratum)
         if isinstance(facts, str | Path):
             tables = tables_of_inputs(accepted, self._loaded, facts, allow_paths, limits.max_facts)
         else:
@@ -121,13 +124,15 @@ class Database:
         progress: Show | None = None,
         place: EngineChoice | None = None,
         functors: Mapping[str, Callable[..., Any]] | None = None,
+        one_stratum: bool = False,
     ) -> Database:
         """A database of a program that has been read already, with tables for its relations, or
         what has the backend read them."""
         database = cls.__new__(cls)
         began = time.perf_counter()
         options = Options(algorithm, strict, limits=limits or Limits())
-        database._begin(accepted, options, modules, place or EngineChoice(), functors)
+        place = place or EngineChoice()
+        database._begin(accepted, options, modules, place, functors, one_stratum)
         found = tables(database._loaded) if callable(tables) else tables
         database._load(found, profile, progress, began)
         return database
@@ -139,17 +144,20 @@ class Database:
         modules: bool | Sequence[type[Module]],
         place: EngineChoice,
         functors: Mapping[str, Callable[..., Any]] | None,
+        one_stratum: bool,
     ) -> None:
         check_algorithm(options.algorithm)
         accepted = stated(accepted)
         self._checked = accepted.checked  # the program of the start
         kinds = chosen(modules)
-        self._state = State.of(accepted, kinds, functors)
+        self._state = State.of(accepted, kinds, functors, one_stratum)
         self._stream: weakref.ref[Stream] | None = None
         self.warnings = accepted.warnings
         backend = place.open(accepted, options.algorithm, kinds)
         self._evaluation = Evaluation(backend, self._state, options)
         store = backend.store
+        if one_stratum and store.own_evaluation is not None:
+            raise self._missing("one_stratum", "leave it out")
         store.call(self._state.functors.functions)
         for relation in self._checked.relations.values():
             store.declare(relation)

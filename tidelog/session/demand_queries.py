@@ -28,7 +28,7 @@ def by_demand(
     are evaluated like other rules: their own algorithm would keep what is to be forgotten.
     """
     explicit = frozenset(engine.relations(engine.explicit))
-    relations, strata = _together(book.relations, book.strata, [asked])
+    relations, strata = _together(book.relations, book.components, [asked])
     source = AskedProgram(relations, strata, explicit.__contains__)
     found = demand(source, [asked.relation.name])
     for relation in found.relations.values():

@@ -44,11 +44,16 @@ class State:
 
     @classmethod
     def of(
-        cls, accepted: Accepted, modules: ModuleKinds, functors: Mapping[str, Any] | None
+        cls,
+        accepted: Accepted,
+        modules: ModuleKinds,
+        functors: Mapping[str, Any] | None,
+        one_stratum: bool = False,
     ) -> Self:
         """The state of a new database; `functors` are its Python functions."""
         typed, checked = accepted.typed, accepted.checked
-        book, limits = Rulebook.of(typed, checked), checked.limits
+        limits = checked.limits
+        book = Rulebook.of(typed, checked, frozenset(limits) if one_stratum else None)
         pruned = {name for each in book.strata if each.pruned for name in each.relations}
         if pruned & limits.keys():
             ended = ends_early(sorted(pruned & limits.keys()))

@@ -369,7 +369,7 @@ class Transaction:
         return phases
 
     def _at_once(
-        self, watch: Watch, removed: Sequence[Rule], added: Sequence[Rule]
+        self, watch: LimitWatch, removed: Sequence[Rule], added: Sequence[Rule]
     ) -> list[tuple[Saved, Saved]]:
         """One phase, or those of marking."""
 

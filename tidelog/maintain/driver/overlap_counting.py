@@ -108,7 +108,7 @@ class CountingByRounds(WithExplicit):
     def built(self, updates: OverlappingUpdates, lower: LowerChange | None) -> RoundRules:
         """The rules by rounds, with the trace of the lower facts followed so far."""
         u, engine = updates.u, updates.engine
-        u.work.algorithm = "counting"
+        u.work.algorithm, u.work.how = "counting", "by rounds"
         rounds = u.memory.once(RoundRules.of, self.stratum, engine.kinds)
         if not u.memory.has("trace", self.stratum):
             X, none = held(engine, self.X), engine.none()

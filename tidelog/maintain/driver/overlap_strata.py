@@ -6,7 +6,7 @@ facts of S, R and N that its rules could read are its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tidelog.engine import FactSet
@@ -15,20 +15,28 @@ from tidelog.maintain.driver.auto import begins_to_count, count
 from tidelog.maintain.driver.overlap import LowerChange, OverlappingUpdates, Stepwise
 from tidelog.maintain.driver.overlap_at_once import AtOnce, Modular, is_quick
 from tidelog.maintain.driver.overlap_counting import Counting, CountingByRounds
-from tidelog.maintain.driver.overlap_suspects import Aged, BackwardForward, Dred
+from tidelog.maintain.driver.overlap_suspects import (
+    Aged,
+    BackwardForward,
+    CountingBackwardForward,
+    CountingDred,
+    Dred,
+)
 from tidelog.maintain.memory import Memory
 from tidelog.maintain.update import StratumChange
 from tidelog.program.rules import Stratum
+
+WITH_SUSPECTS: dict[str, Callable[[Stratum], Stepwise]] = {
+    each.name: each for each in (Dred, BackwardForward, CountingDred, CountingBackwardForward)
+}
 
 
 def stepwise(algorithm: str, stratum: Stratum, memory: Memory) -> Stepwise:
     """The algorithm of this name, in steps, for a stratum."""
     if stratum.pruned:
         return AtOnce(stratum, BY_STRATUM["recompute"])
-    if algorithm == "dred":
-        return Dred(stratum)
-    if algorithm == "bf":
-        return BackwardForward(stratum)
+    if algorithm in WITH_SUSPECTS:
+        return WITH_SUSPECTS[algorithm](stratum)
     if algorithm == "counting":
         return CountingByRounds(stratum) if stratum.recursive else Counting(stratum)
     if algorithm == "auto":

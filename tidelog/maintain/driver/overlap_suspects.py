@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import time
 
-from tidelog.engine import FactSet
+from tidelog.engine import Counter, FactSet, View
 from tidelog.maintain.aged import ROUNDS, UNLIKELY
 from tidelog.maintain.bf import Check
+from tidelog.maintain.derivation_counters import recount
 from tidelog.maintain.driver.overlap import MOST, STEP, LowerChange, OverlappingUpdates, Waiting
+from tidelog.maintain.memory import Kept
 from tidelog.maintain.update import Context
-from tidelog.program.rules import Stratum
+from tidelog.program.rules import Rule, Stratum
 
 
 class WithSuspects:
@@ -22,6 +24,7 @@ class WithSuspects:
 
     name = ""
     deletes = ""  # the report's name for instances of deletion
+    keeps: tuple[Kept, ...] = ()  # counters: of the instances that were applied
 
     def __init__(self, stratum: Stratum) -> None:
         self.stratum = stratum
@@ -44,24 +47,52 @@ class WithSuspects:
         u, engine, I, N = updates.u, updates.engine, updates.I, updates.N
         u.work.algorithm = self.name
         known = u.memory.known(self.stratum)
-        d, a = lower.d, lower.a
+        before, after = lower.before(I) - N, lower.after(I) - N
+        self.count(updates, before)
+        d, a, lost = lower.d, lower.a, engine.none()
         if d or known.complete:
-            lost = engine.derive(
-                known.rules,
-                touching=d,
-                touching_negated=a,
-                within=lower.before(I) - N,
-                guard=I - updates.E,
-            )
-            self.suspect(updates, lost)
+            for rules, counter in self.parts(updates):
+                lost |= engine.derive(
+                    rules,
+                    touching=d,
+                    touching_negated=a,
+                    within=before,
+                    guard=I - updates.E,
+                    take_from=counter,
+                )
             u.note(self.deletes)
         if a or known.complete:
-            found = engine.derive(
-                known.rules, touching=a, touching_negated=d, within=lower.after(I) - N, guard=~I
-            )
-            # A suspect may be among the body facts: whether the head holds is checked later.
-            updates.R |= found
+            for rules, counter in self.parts(updates):
+                # A suspect may be among the body facts: whether the head holds is checked later.
+                updates.R |= engine.derive(
+                    rules,
+                    touching=a,
+                    touching_negated=d,
+                    within=after,
+                    guard=~I,
+                    add_to=counter,
+                )
             u.note("DR5")
+        self.suspect(updates, lost)
+
+    def parts(self, updates: OverlappingUpdates) -> list[tuple[tuple[Rule, ...], Counter | None]]:
+        """The rules, with the counters that have their instances."""
+        if not self.keeps:
+            return [(updates.u.memory.known(self.stratum).rules, None)]
+        nonrecursive = (self.stratum.nonrecursive, updates.engine.nonrecursive)
+        return [nonrecursive, (self.stratum.recursive, self.recursive(updates))]
+
+    def recursive(self, updates: OverlappingUpdates) -> Counter | None:
+        """The counter of recursive instances, if these are counted."""
+        return updates.engine.recursive if "recursive" in self.keeps else None
+
+    def count(self, updates: OverlappingUpdates, used: View) -> None:
+        """Count the instances over the facts that rules have used, unless that is known."""
+        if self.keeps:
+            for which, (rules, _) in zip(self.keeps, self.parts(updates), strict=False):
+                recount(updates.u, self.stratum, which, rules, used)
+            updates.u.note("build")
+            updates.u.memory.keep_ages(self.stratum, *self.keeps)
 
     def suspect(self, updates: OverlappingUpdates, lost: FactSet) -> None:
         """Facts of I have lost a derivation; those that no rule has used are deleted at once."""
@@ -83,8 +114,12 @@ class WithSuspects:
 
     def rederive(self, updates: OverlappingUpdates, F: FactSet) -> None:
         """Rederive candidates that are explicit or follow from facts that rules have used."""
-        rules = updates.u.memory.known(self.stratum).rules
-        found = updates.engine.provable(rules, F, within=updates.I - updates.N)
+        found = updates.engine.none()
+        for rules, counter in self.parts(updates):
+            if counter is None:
+                found |= updates.engine.provable(rules, F, within=updates.I - updates.N)
+            else:
+                found |= updates.engine.positive(counter, F)
         found |= F & updates.E
         found -= updates.I
         self.use(updates, found)
@@ -92,8 +127,10 @@ class WithSuspects:
 
     def insert(self, updates: OverlappingUpdates, F: FactSet) -> None:
         """Apply rules to facts that none has used before, together with those in use."""
-        I, N = updates.I, updates.N
-        found = updates.engine.derive(self.stratum.recursive, touching=F, within=I - N, guard=~I)
+        I, N, rules = updates.I, updates.N, self.stratum.recursive
+        found = updates.engine.derive(
+            rules, touching=F, within=I - N, guard=~I, add_to=self.recursive(updates)
+        )
         self.use(updates, found)
         updates.u.note("DR5")
 
@@ -109,7 +146,8 @@ class Dred(WithSuspects):
     name, deletes = "dred", "DR2"
 
     def step(self, updates: OverlappingUpdates) -> bool:
-        updates.u.memory.keep_ages(self.stratum)
+        self.count(updates, updates.I - updates.N)
+        updates.u.memory.keep_ages(self.stratum, *self.keeps)
         if S := updates.take(updates.S, self.relations):
             self.overdelete(updates, S)
         elif R := updates.take(updates.R, self.relations):
@@ -125,12 +163,29 @@ class Dred(WithSuspects):
         u.work.numbers["|D|"] += len(F)
         guard = ((I - updates.S) - F) - updates.E
         lost = updates.engine.derive(
-            self.stratum.recursive, touching=F, within=I - updates.N, guard=guard
+            self.stratum.recursive,
+            touching=F,
+            within=I - updates.N,
+            guard=guard,
+            take_from=self.recursive(updates),
         )
         updates.delete(F)
         updates.R |= F
         self.suspect(updates, lost)
         u.note(self.deletes)
+
+
+class CountingDred(Dred):
+    """DRed^c (see `dredc`): a suspect with a nonrecursive instance that was applied stays, and what
+    has a recursive one is rederived."""
+
+    name = "dredc"
+    keeps = ("nonrecursive", "recursive")
+
+    def overdelete(self, updates: OverlappingUpdates, F: FactSet) -> None:
+        F -= updates.engine.positive(updates.engine.nonrecursive, F)
+        if F:
+            super().overdelete(updates, F)
 
 
 class Aged(Dred):
@@ -146,6 +201,7 @@ class Aged(Dred):
     def overdelete(self, updates: OverlappingUpdates, F: FactSet) -> None:
         u, memory = updates.u, updates.u.memory
         if memory.has("ages", self.stratum) and self._pays(updates):
+            u.work.algorithm = self.name = "aged"
             known, count = memory.known(self.stratum), len(F)
             within = updates.I - updates.N
             F -= updates.engine.provable(known.rules, F, within=within, older=known.inside)
@@ -180,7 +236,8 @@ class BackwardForward(WithSuspects):
         self._patience = STEP  # seconds
 
     def step(self, updates: OverlappingUpdates) -> bool:
-        updates.u.memory.keep(self.stratum)
+        self.count(updates, updates.I - updates.N)
+        updates.u.memory.keep(self.stratum, *self.keeps)
         if N := updates.take(updates.N, self.relations):
             self.insert(updates, N)
         elif S := updates.take(updates.S, self.relations, MOST if self.stratum.recursive else None):
@@ -209,6 +266,7 @@ class BackwardForward(WithSuspects):
         return u.engine.provable(self.stratum.nonrecursive, F, within=u.I)
 
     def unproved(self, u: Context, F: FactSet) -> FactSet:
+        u.work.how = "in one step"
         u.work.numbers["|C|"] += len(F)
         F -= u.E
         F -= self.proved(u, F)
@@ -231,3 +289,14 @@ class BackwardForward(WithSuspects):
         self._patience = STEP
         u.work.numbers["|C|"] += len(check.C)
         return deleted
+
+
+class CountingBackwardForward(BackwardForward):
+    """B/F^c (see `bfc`): nonrecursive instances that were applied are counted, and prove a fact
+    without a search."""
+
+    name = "bfc"
+    keeps = ("nonrecursive",)
+
+    def proved(self, u: Context, F: FactSet) -> FactSet:
+        return u.engine.positive(u.engine.nonrecursive, F)
