@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from tidelog.plan.alternatives import INVERSE, Alternative, conjunctions
 from tidelog.plan.bound_variables import bound_by
 from tidelog.plan.conjunction import Parts
+from tidelog.plan.core_body import borrow, bound_in
 from tidelog.plan.core_program import Core
 from tidelog.plan.lower_body import Body, Setting
 from tidelog.program.builtin_functors import can_fail
@@ -58,7 +59,8 @@ class _Threshold(NamedTuple):
     step: Term
     op: str
     limit: Term
-    keys: tuple[Variable, ...]  # from outside, and bound by the rest
+    keys: tuple[Variable, ...]  # from outside, and bound by the rest or by `lower`
+    lower: Parts  # of the rule around it: nothing of its cycle
 
 
 def with_steps(
@@ -95,6 +97,7 @@ def _threshold(
     missing = (all_names(aggregate) & scope) - bound_by(body, scope)
     lower = [p for p in around.body if not isinstance(p, Atom) or p.relation not in recursive]
     missing -= bound_by(lower, scope)
+    lower = [part for part in lower if not any(map(_is_risky, everything(part)))]
     tests = [part for part in body if not missing.isdisjoint(all_names(part))]
     test = tests[0] if len(tests) == 1 else None
     if not isinstance(test, Comparison):
@@ -109,14 +112,19 @@ def _threshold(
             op in SWAPPED
             and missing.isdisjoint(inside)
             and all_names(limit) <= scope
-            and (inside & scope) <= bound_by(rest, scope)
+            and (inside & scope) <= bound_by((*rest, *lower), scope)
             and (op == "=" or step.kind in ("number", "unsigned", "float"))
             and not any(map(_is_special, everything(step, limit)))
             and not any(isinstance(n, Call) and can_fail(n.functor) for n in everything(aggregate))
         ):
-            known = {v.name: v for v in variables(*rest, step) if v.name in scope}
-            return _Threshold(aggregate, rest, step, op, limit, tuple(known.values()))
+            keys = {v.name: v for v in variables(*rest, step) if v.name in scope}.values()
+            return _Threshold(aggregate, rest, step, op, limit, tuple(keys), tuple(lower))
     return None
+
+
+def _is_risky(node: object) -> bool:
+    """Can hidden relations of this rule not have it in their bodies?"""
+    return isinstance(node, Aggregate) or (isinstance(node, Call) and can_fail(node.functor))
 
 
 def _is_special(node: object) -> bool:
@@ -153,11 +161,15 @@ class _Steps:
     def define(self, columns: Sequence[Variable], body: Parts) -> str:
         """A hidden relation of the keys and these columns."""
         columns = (*self.of.keys, *columns)
-        scope = own_names(*columns, *body)
-        lowered = Body(Setting(self.core, self.text, frozenset()), scope, body)
+        setting = Setting(self.core, self.text, frozenset())
+        lowered = Body(setting, own_names(*columns, *body), body)
         lowered.resolve()
+        items = lowered.resolved()
+        if missing := own_names(*self.of.keys) - bound_in(items):
+            around = Body(setting, own_names(*self.of.lower), self.of.lower)
+            items += borrow(missing, around.resolved(), frozenset(), False)
         kinds = tuple([column.kind or "number" for column in columns])
-        rules = [(columns, lowered.parts())]
+        rules = [(columns, tuple([item.part for item in items]))]
         return self.core.assignments(kinds, rules, self.text, self.at, "%step")
 
     def read(self, relation: str, *terms: Term) -> Atom:
