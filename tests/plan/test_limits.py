@@ -71,6 +71,9 @@ def test_several_comparisons(kind: str, seed: int) -> None:
         counted(r, z) :- counted(r, -1), z = count : {{ {body} }}.
         .decl summed(r: {kind}, z: {kind})
         .decl most(r: {kind}, z: {kind})
+        .decl keyed(g: {kind}, r: {kind}, z: number)
+        keyed(g, r, -1) :- seed(g), seed(r).
+        keyed(g, r, z) :- seed(g), keyed(g, r, -1), z = count : {{ {body}, x != g }}.
         summed(r, 7) :- seed(r).
         summed(r, z) :- summed(r, _), z = sum x : {{ {body} }}.
         most(r, 7) :- seed(r).
@@ -88,6 +91,9 @@ def test_several_comparisons(kind: str, seed: int) -> None:
         }
         assert set(db["counted"]) == {(r, -1) for r in seeds} | {
             (r, len(rows)) for r, rows in found.items()
+        }, body
+        assert set(db["keyed"]) == {(g, r, -1) for g in seeds for r in seeds} | {
+            (g, r, sum(x != g for x, _ in rows)) for g in seeds for r, rows in found.items()
         }, body
         assert set(db["summed"]) == {(r, 7) for r in seeds} | {
             (r, wrapped(sum(x for x, _ in rows))) for r, rows in found.items()
