@@ -117,7 +117,8 @@ def _random_steps(trial: _Trial, values: Mapping[Kind, Sequence[Value]], number:
         """Facts of one instance of a rule, but for what its comparisons ask."""
         rule = random.choice(trial.claim.rules)
         literals = [part for part in rule.literals() if not part.negated]
-        known = {t: t.value for part in literals for t in part.terms if isinstance(t, Constant)}
+        terms = [term for part in (*literals, rule.head) for term in part.terms]
+        known: dict[object, Value] = {t: t.value for t in terms if isinstance(t, Constant)}
         return [fact(part.relation, part.terms, known) for part in (*literals, rule.head)]
 
     def stated(name: str) -> Op:
