@@ -94,7 +94,7 @@ def played(folder: Path, program: str, stream: Sequence[Update]) -> Side:
 
 def send(connection: socket.socket, stream: Iterable[Update]) -> None:
     for update in (*stream, Update()):
-        lines = f"{listed(update.come)}\n{listed(update.gone)}\n"
+        lines = f"{listed(update.inserted)}\n{listed(update.deleted)}\n"
         connection.sendall(lines.encode())
 
 

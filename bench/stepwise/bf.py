@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from bench.stepwise.matching import Fact, Facts, Rules
+from bench.stepwise.matching import Fact, Facts, Instance, Rules
 
 
 class BackwardForward:
@@ -45,6 +45,7 @@ class BackwardForward:
         self.Y: set[Fact] = set()
         self.S: set[Fact] = set()
         self.V = Facts()
+        self.considered: list[tuple[int, Instance]] = []  # in which line
         self._new: list[Fact] = []  # what C.next returns
         D, O = dict.fromkeys(gone), set[Fact]()
         for fact in D:  # 2
@@ -52,19 +53,21 @@ class BackwardForward:
         waiting = deque(D)
         while waiting:  # 3
             fact = waiting.popleft()
-            self._check_all(fact)  # 4
+            self.check_all(fact)  # 4
             self.S.update(self.C.keys() - self.P)  # 5
             if fact not in self.P:  # 6
                 for instance in self.rules.touching(fact, self.I):  # 7, 8
-                    if O.isdisjoint(instance.body) and instance.head not in D:
-                        D[instance.head] = None  # 9
-                        waiting.append(instance.head)
+                    if O.isdisjoint(instance.body):
+                        self.considered.append((9, instance))
+                        if instance.head not in D:
+                            D[instance.head] = None
+                            waiting.append(instance.head)
                 O.add(fact)  # 10
         for fact in D:  # 11
             if fact not in self.P:
                 self.I.remove(fact)
 
-    def _check_all(self, fact: Fact) -> None:
+    def check_all(self, fact: Fact) -> None:
         calls = [self._check(fact)]
         while calls:
             support = next(calls[-1], None)
@@ -83,7 +86,8 @@ class BackwardForward:
         if fact in self.P:  # 14
             return
         for instance in self.rules.deriving(fact, self.I):  # 15
-            if self.S.isdisjoint(instance.body):  # 16
+            if self.S.isdisjoint(instance.body):
+                self.considered.append((16, instance))
                 yield from instance.body  # 17, 18
                 if fact in self.P:  # 19
                     return
@@ -97,7 +101,8 @@ class BackwardForward:
             fact = N.popleft()
             self.V.add(fact)  # 24
             for instance in self.rules.touching(fact, self.V):  # 25, 26
-                head = instance.head  # 27
+                self.considered.append((27, instance))
+                head = instance.head
                 if head not in self.C:
                     self.Y.add(head)  # 29
                 elif head not in self.P:

@@ -168,13 +168,13 @@ def by_engine(case: Case, algorithm: str = "bf") -> tuple[int, set[Fact]]:
         tx.delete("edge", case.edges_gone)
         tx.delete("start", [(node,) for node in case.starts_gone])
     assert tx.report is not None
-    left = {Fact(name, tuple(row)) for name in _rules(case).implicit for row in db[name]}
+    left = {Fact(name, tuple(row)) for name in rules_of(case).implicit for row in db[name]}
     return tx.report.numbers["|C|"], left
 
 
 def as_printed(case: Case) -> tuple[int, set[Fact]]:
     """The same in the order of 2015."""
-    rules, (E, gone) = _rules(case), _explicit(case)
+    rules, (E, gone) = rules_of(case), explicit(case)
     run = BackwardForward(rules, E)
     run.delete(gone)
     checked = sum(not rules.is_explicit(fact) for fact in run.C)
@@ -183,7 +183,7 @@ def as_printed(case: Case) -> tuple[int, set[Fact]]:
 
 def as_printed_with_marking(case: Case) -> tuple[int, set[Fact]]:
     """The same in the order of 2025, with nothing marked."""
-    rules, (E, gone) = _rules(case), _explicit(case)
+    rules, (E, gone) = rules_of(case), explicit(case)
     run = bf_marking.BackwardForward(rules, looks=False)
     checked = 0
     for block in run.steps([Update((), tuple(E)), Update(tuple(gone))]):
@@ -192,11 +192,11 @@ def as_printed_with_marking(case: Case) -> tuple[int, set[Fact]]:
     return checked, {fact for fact in run.I if not rules.is_explicit(fact)}
 
 
-def _rules(case: Case) -> Rules:
+def rules_of(case: Case) -> Rules:
     return Rules.read(DECLARED + case.rules)
 
 
-def _explicit(case: Case) -> tuple[list[Fact], list[Fact]]:
+def explicit(case: Case) -> tuple[list[Fact], list[Fact]]:
     """The explicit facts, and those that are deleted."""
 
     def facts(edges: Sequence[Edge], starts: Sequence[int]) -> list[Fact]:

@@ -25,7 +25,17 @@ from tidelog.dbsp import (
     introduce,
     lift,
 )
-from tidelog.dbsp.definitions import NOTHING, Rewrite, combined, extended, grounded, product
+from tidelog.dbsp.definitions import (
+    NOTHING,
+    WEIGHTED,
+    Rewrite,
+    Weighted,
+    combined,
+    extended,
+    grounded,
+    interpreted,
+    product,
+)
 from tidelog.dbsp.dyre import Dyre, atoms, provenance
 from tidelog.dbsp.interpreter import Interpreter
 from tidelog.program.rules import Literal
@@ -133,6 +143,22 @@ def test_example_4_2_integration() -> None:
         {AB: 1, BC: 2},
         {AB: 1, BC: 2, CD: 1},
     ]
+
+
+def test_example_4_2_dynamic_interpretation() -> None:
+    """A rule comes with the second fact, and the first rule goes when the third fact comes."""
+    base, further = rules_of(DECLARED + "t(x, y) :- e(x, y). t(x, z) :- e(x, y), t(y, z).")
+    facts = [{("e", pair): 1} for pair in ((A, B), (B, C), (C, D))]
+    rules = [{base: 1}, {further: 1}, {base: -1}]
+    expected = [
+        facts[0] | {("t", (A, B)): 1},
+        facts[1] | {("t", (B, C)): 1, ("t", (A, C)): 1},
+        facts[2] | {("t", (A, B)): -1, ("t", (B, C)): -1, ("t", (A, C)): -1},
+    ]
+    Π, E = (Stream.of(WEIGHTED, list(map(Weighted, each))) for each in (rules, facts))
+    assert interpreted(Π, E).prefix(3) == expected
+    for dyre in (Dyre(), Dyre(indexed=False)):
+        assert [dyre.step(g, ρ) for g, ρ in zip(facts, rules, strict=True)] == expected
 
 
 COPY, STEP = 1, 2  # t(x, y) :- e(x, y).   t(x, z) :- t(x, y), e(y, z).

@@ -94,6 +94,18 @@ class IgnoresLowerFacts(Each):
         return u.engine.none()
 
 
+class FollowsNewLowerFacts(Each):
+    def delete(self, u: Update, stratum: Stratum, N: FactSet, Ds: FactSet) -> FactSet:
+        J = super().delete(u, stratum, N, Ds)
+        J |= uncertain(u, u.engine.derive(self.rules, touching=N, within=u.I, guard=u.I - Ds))
+        return J
+
+
+class ReducesByNewLowerFacts(Each):
+    def reduce(self, u: Update, stratum: Stratum, Ds: FactSet) -> FactSet:
+        return u.engine.provable(self.rules, Ds, within=u.I)
+
+
 class IsNotTold(Levels):
     def confirm(self, u: Update, F: FactSet) -> None: ...
 
@@ -112,7 +124,9 @@ class Fails(Each):
         (DeletesCertain, TRANSITIVE, "delete returns, though they are certain, r("),
         (ReducesEverything, LEVELS, "reduce returns r("),
         (ReducesNothing, TRANSITIVE, "reduce lacks r("),
-        (IgnoresLowerFacts, LOWER, "diff, of what is gained, returns nothing; expected r("),
+        (IgnoresLowerFacts, LOWER, "diff, of what is lost, returns nothing; expected r("),
+        (FollowsNewLowerFacts, LOWER, "delete returns, beyond what follows"),
+        (ReducesByNewLowerFacts, LOWER, "reduce returns, beyond what is left"),
         (IsNotTold, LEVELS, "reduce returns nothing; expected r("),
         (Fails, LEVELS, "raises KeyError: 'r'"),
     ],
@@ -121,7 +135,7 @@ def test_what_is_broken_is_found(module: type[Module], program: str, said: str) 
     with pytest.raises(BrokenContract) as found:
         check(module, program)
     assert str(found.value).startswith(f"error: {module.__name__} {said}")
-    assert sum(map(len, found.value.steps)) <= 5
+    assert sum(map(len, found.value.steps)) <= 6
 
 
 @pytest.mark.parametrize(

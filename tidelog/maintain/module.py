@@ -9,6 +9,9 @@ split into modules, and each implements four functions over the materialisation 
   overdelete, at most those that DRed would.
 - `reduce`: those overdeleted facts that follow from what is left (Definition 7, Red).
 
+Instances that a lower change meets are for `diff` alone: `delete` and `reduce` read lower facts in
+I - A, and negated ones in I | D.
+
 A class of modules `matches` rules, and a database uses the classes that it is given. `Module`
 itself evaluates any rules, seminaively: a subclass overrides the functions for which it has an
 algorithm of its own.

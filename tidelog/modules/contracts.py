@@ -26,7 +26,7 @@ from tidelog.maintain.update import Update
 from tidelog.plan.accept import accept
 from tidelog.program.diagnostics import TidelogError
 from tidelog.program.rules import CheckedProgram, Rule, Stratum
-from tidelog.program.syntax import Kind, Value
+from tidelog.program.syntax import Constant, Kind, Value
 from tidelog.text import parse
 from tidelog.text.writer import value_text
 
@@ -42,7 +42,7 @@ VALUES: Mapping[Kind, Sequence[Value]] = {
     "float": (0.0, 0.5, 1.0, 1.5),
     "symbol": ("a", "b", "c", "d"),
 }
-CASES = 200  # generated histories: chosen, not measured
+CASES = 400  # generated histories: chosen, not measured
 
 
 class BrokenContract(TidelogError):
@@ -95,15 +95,31 @@ def _claimed(kind: type[Module], checked: CheckedProgram) -> list[tuple[Stratum,
 
 
 def _random_steps(trial: _Trial, values: Mapping[Kind, Sequence[Value]], number: int) -> list[Step]:
-    """A few updates, and more of them as the number grows."""
+    """A few updates, and more of them as the number grows. Facts of every second case are those of
+    rule instances, which meet."""
     random = Random(number)
+    if number % 2:
+        values = {k: random.sample(some, min(3, len(some))) for k, some in values.items()}
     names = [*trial.inside, *trial.inside, *trial.lower]
 
-    def fact(name: str) -> Fact:
+    def fact(
+        name: str, terms: Sequence[object] = (), known: dict[object, Value] | None = None
+    ) -> Fact:
         kinds = trial.checked.relations[name].kinds
         if unknown := [kind for kind in kinds if kind not in values]:
             raise TidelogError(f"error: expected values of kind {unknown[0]}; give `values` some")
-        return name, tuple(random.choice(values[kind]) for kind in kinds)
+        found = [random.choice(values[kind]) for kind in kinds]
+        if known is not None:
+            found = [known.setdefault(t, v) for t, v in zip(terms, found, strict=True)]
+        return name, tuple(found)
+
+    def instance() -> list[Fact]:
+        """Facts of one instance of a rule, but for what its comparisons ask."""
+        rule = random.choice(trial.claim.rules)
+        literals = [part for part in rule.literals() if not part.negated]
+        terms = [term for part in (*literals, rule.head) for term in part.terms]
+        known: dict[object, Value] = {t: t.value for t in terms if isinstance(t, Constant)}
+        return [fact(part.relation, part.terms, known) for part in (*literals, rule.head)]
 
     def stated(name: str) -> Op:
         return "state" if name in trial.lower or random.random() < 0.5 else "derive"
@@ -114,9 +130,12 @@ def _random_steps(trial: _Trial, values: Mapping[Kind, Sequence[Value]], number:
         return OPS[random.randrange(len(OPS))]
 
     first = [fact(random.choice(names)) for _ in range(random.randint(2, 8))]
+    if number % 2:
+        first = [*instance(), *instance(), *first[:2]]
     steps: list[Step] = [tuple((stated(name), (name, row)) for name, row in first)]
     for _ in range(1 + number % 6):
-        chosen = random.choices([*first, *(fact(name) for name in names)], k=random.randint(1, 5))
+        some = instance() if number % 2 else [fact(name) for name in names]
+        chosen = random.choices([*first, *some], k=random.randint(1, 5))
         steps.append(tuple((changed(name), (name, row)) for name, row in chosen))
     return steps
 
