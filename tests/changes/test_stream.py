@@ -431,6 +431,7 @@ def ctrl_c(position: Position | None = None) -> None:
     signal.raise_signal(signal.SIGINT)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_ctrl_c_in_an_update(policy: str) -> None:
     """It is undone; the stream may go on with it later."""
@@ -773,6 +774,7 @@ def test_metrics() -> None:
     assert stream.queue == 0
 
 
+@pytest.mark.slow
 def test_thousands_of_small_updates_in_bounded_memory() -> None:
     """Facts come and go, so the data does not grow; nothing else may."""
     db = reach((0, 1))

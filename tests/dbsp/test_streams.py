@@ -78,6 +78,7 @@ def test_streams_are_a_group(a: S, b: S) -> None:
     assert same((a + b) - b, a)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", LINEAR)
 @lawful
 @given(data=st.data())
@@ -112,6 +113,7 @@ def test_the_expansion_of_distinct(a: S) -> None:
     assert same(incremental(lift(ZSet.distinct))(a), expanded)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("outer", [n for n, q in QUERIES.items() if q.inputs == 1])
 @pytest.mark.parametrize("inner", ["distinct", "count", "select"])
 @long

@@ -144,6 +144,7 @@ def test_kept_labels_of_blank_nodes_are_reserved(tmp_path: Path) -> None:
     assert node not in nodes
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_interacting_changes(seed: int) -> None:
     """Axioms that yield the same rule, equal terms of axioms, and triples that precede them."""
@@ -184,6 +185,7 @@ def alike(one: Graph, other: Graph) -> None:
     assert one.explicit() == other.explicit()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "text",
     [
@@ -278,6 +280,7 @@ def test_an_equality_costs_what_it_changes() -> None:
     as_fresh(g)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_both_reasoners_agree_under_changes(seed: int) -> None:
     rng = random.Random(seed)

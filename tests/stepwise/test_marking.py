@@ -122,6 +122,7 @@ def with_delays(stream: tuple[Update, ...], rng: random.Random) -> Iterator[Upda
         yield each
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", [LINEAR, SEQUENCE, MIXED])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_law(algorithm: type[Marking], text: str) -> None:
@@ -169,6 +170,7 @@ def played(
     return both
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("text", [LINEAR, SEQUENCE, MIXED])
 def test_a_mark_of_dred_saves_exactly_one_application(text: str) -> None:
     total = 0

@@ -14,6 +14,7 @@ from tests.algorithms import ALGORITHMS
 algorithms = pytest.mark.parametrize("algorithm", ALGORITHMS)
 
 
+@pytest.mark.sampled(36)
 @algorithms
 @pytest.mark.parametrize("before", ALGORITHMS)
 def test_what_was_tried_out_leaves_no_trace(before: str, algorithm: str) -> None:
@@ -153,6 +154,7 @@ while step < 60 or interrupted < 6:  # however fast the machine is
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_ctrl_c_comes_at_any_time(seed: int) -> None:
     done = subprocess.run(
