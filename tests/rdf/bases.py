@@ -23,9 +23,7 @@ def facts_of(triples: Iterable[Triple]) -> dict[str, list[tuple[str, ...]]]:
 def may_equal(triples: Iterable[Triple]) -> bool:
     """Whether triples could make terms equal, by owl:sameAs or by a literal of another's value."""
     return any(
-        p == iri("owl:sameAs")
-        or any(relation == "literal" and row[0] != row[2] for relation, row in literals.facts(o))
-        for _, p, o in triples
+        p == iri("owl:sameAs") or literals.may_equal(literals.facts(o)) for _, p, o in triples
     )
 
 

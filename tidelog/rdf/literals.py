@@ -110,6 +110,17 @@ def facts_about(terms: Iterable[str]) -> Facts:
     return found
 
 
+def may_equal(known: list[Fact]) -> bool:
+    """Whether another literal may have the same value: the one with these facts is not canonical.
+
+    >>> may_equal(facts('"05"^^<http://www.w3.org/2001/XMLSchema#integer>'))
+    True
+    >>> may_equal(facts('"5"^^<http://www.w3.org/2001/XMLSchema#integer>'))
+    False
+    """
+    return any(relation == "literal" and row[0] != row[2] for relation, row in known)
+
+
 @lru_cache(maxsize=4096)
 def _facts(term: str, text: str, datatype: str) -> tuple[Fact, ...]:
     read = _READERS.get(datatype)
