@@ -45,7 +45,7 @@ STEP = 0.002  # seconds that a step should take (docs/decisions/015-overlapping-
 FIRST, LEAST, MOST = 256, 64, 1 << 20
 
 
-class Waiting(Exception):
+class UpdateWaiting(Exception):
     """Raised in a step that has changed nothing yet, because an update is waiting."""
 
 
@@ -215,7 +215,7 @@ class OverlappingUpdates:
         work = self._begin(at)
         try:
             more = self._follow(at) or self._algorithms[at].step(self)
-        except Waiting:
+        except UpdateWaiting:
             return False
         if not more:
             heappop(self._todo)
@@ -392,7 +392,7 @@ class OverlappingUpdates:
 
 
 class _Patient:
-    """A watch that raises `Waiting` for an update, while an algorithm allows it."""
+    """A watch that raises `UpdateWaiting` for an update, while an algorithm allows it."""
 
     def __init__(self, updates: OverlappingUpdates, watch: Watch) -> None:
         self._updates, self._watch = updates, watch
@@ -404,7 +404,7 @@ class _Patient:
         self._watch.round()
         updates = self._updates
         if time.perf_counter() > updates.patient_until and updates.waiting():
-            raise Waiting
+            raise UpdateWaiting
 
     def room(self) -> int:
         return 0  # every round checks for a waiting update

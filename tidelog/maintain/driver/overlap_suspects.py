@@ -13,7 +13,13 @@ from tidelog.engine import Counter, FactSet, View
 from tidelog.maintain.aged import ROUNDS, UNLIKELY
 from tidelog.maintain.bf import Check
 from tidelog.maintain.derivation_counters import recount
-from tidelog.maintain.driver.overlap import MOST, STEP, LowerChange, OverlappingUpdates, Waiting
+from tidelog.maintain.driver.overlap import (
+    MOST,
+    STEP,
+    LowerChange,
+    OverlappingUpdates,
+    UpdateWaiting,
+)
 from tidelog.maintain.memory import Kept
 from tidelog.maintain.update import Context
 from tidelog.program.rules import Rule, Stratum
@@ -280,7 +286,7 @@ class BackwardForward(WithSuspects):
         updates.patient_until = time.perf_counter() + self._patience
         try:
             deleted = check.decide(F)
-        except Waiting:
+        except UpdateWaiting:
             self._patience *= 2
             updates.S |= updates.engine.hold(asked)
             raise
