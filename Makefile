@@ -43,7 +43,7 @@ lint: setup
 	$(BIN)/mypy
 
 # Hundreds of processes are started, and each would compile all modules, where none may be kept.
-test test-long: export PYTHONDONTWRITEBYTECODE =
+check test test-long: export PYTHONDONTWRITEBYTECODE =
 
 # Kernels are compiled beside lint, and Spark's classes archived after it. No test depends on the
 # clock, so all of them run two at a time.
@@ -52,7 +52,7 @@ test: setup
 		{ $(MAKE) --no-print-directory lint && $(BIN)/python -m tests.spark.quick; } && wait $$compiling
 	$(BIN)/python -m pytest -n $(PROCESSES) --durations=40 --durations-min=3
 
-# For daily work: no Spark, and nothing that takes more than a few seconds.
+# For daily work: no Spark, nothing that takes more than a few seconds, and of many cases a sample.
 check: lint
 	$(BIN)/python -m pytest -n $(PROCESSES) -m "not slow" --ignore tests/spark --ignore tests/pipeline
 

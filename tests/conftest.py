@@ -35,11 +35,26 @@ def shared(nodeid: str) -> str:
     return next((to for part, to in SHARED.items() if part in nodeid), nodeid.partition("::")[0])
 
 
+@pytest.hookimpl(tryfirst=True)  # before slow tests are deselected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In several processes, what takes longest is begun first, so that none is waited for."""
+    _leave_samples(items)
     if hasattr(config, "workerinput"):
         long = {shared(item.nodeid) for item in items if item.get_closest_marker("slow")}
         items.sort(key=lambda item: _rank(shared(item.nodeid), long))
+
+
+def _leave_samples(items: list[pytest.Item]) -> None:
+    """Of the cases of a test that is marked `sampled(n)`, all but `n` are slow."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for found in cases.values():
+        (count,) = found[0].get_closest_marker("sampled").args  # type: ignore[union-attr]
+        found.sort(key=lambda item: zlib.crc32(f"sample {item.nodeid}".encode()))
+        for item in found[count:]:
+            item.add_marker("slow")
 
 
 def _rank(group: str, long: Container[str]) -> int:

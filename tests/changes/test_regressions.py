@@ -122,6 +122,7 @@ def play(db: Database, policy: str, ctrl_c: CtrlC) -> int:
     return times
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("policy", ["sequential", "marking", "fully-dynamic"])
 def test_ctrl_c_at_any_point_leaves_nothing_half_done(policy: str) -> None:
     """Nor is anything lost. It is pressed twice, at one point and at the next."""

@@ -773,6 +773,7 @@ def test_metrics() -> None:
     assert stream.queue == 0
 
 
+@pytest.mark.slow
 def test_thousands_of_small_updates_in_bounded_memory() -> None:
     """Facts come and go, so the data does not grow; nothing else may."""
     db = reach((0, 1))

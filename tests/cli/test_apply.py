@@ -500,6 +500,7 @@ def test_interrupt_of_an_update(folder: Path) -> None:
     assert not [name for name in names(folder) if name.endswith(".tmp")]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [

@@ -277,6 +277,7 @@ def interrupted(how: str, point: tuple[str, str], nth: int, *arguments: str) -> 
     return Result(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("policy", "point", "nth"), POINTS, ids=[f"{policy}-{at[1]}" for policy, at, _ in POINTS]
 )
@@ -303,6 +304,7 @@ def test_all_tell_of_the_same_updates(
     assert got == {f"path({', '.join(row.split())})" for row in rows if row}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", ["callback", "class"])
 @pytest.mark.parametrize(
     ("command", "point", "said"),
@@ -367,6 +369,7 @@ def test_a_delta_that_cannot_be_written_leaves_none_of_its_group(folder: Path) -
     assert (folder / "t.tsv").read_text().count("\n") == 1
 
 
+@pytest.mark.slow
 def test_ctrl_c_when_all_is_written_breaks_nothing_off(folder: Path) -> None:
     (folder / "p.dl").write_text(f"{STREAMED}.output p\n")
     (folder / "some.changes").write_text("".join(f"+e({i}). commit.\n" for i in range(300)))

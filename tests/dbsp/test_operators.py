@@ -13,6 +13,7 @@ from tidelog.dbsp.delays import Future
 from tidelog.dbsp.operators import GroupBy, Operator
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", QUERIES)
 @lawful
 @given(data=st.data())
@@ -27,6 +28,7 @@ def test_operator_is_the_incremental_form_of_its_query(name: str, data: st.DataO
         assert ZSet.from_batch(change) == expected[t]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", QUERIES)
 @long
 @given(data=st.data())

@@ -112,6 +112,7 @@ def test_the_expansion_of_distinct(a: S) -> None:
     assert same(incremental(lift(ZSet.distinct))(a), expanded)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("outer", [n for n, q in QUERIES.items() if q.inputs == 1])
 @pytest.mark.parametrize("inner", ["distinct", "count", "select"])
 @long

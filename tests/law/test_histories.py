@@ -53,6 +53,7 @@ def choices(seed: int) -> Mapping[str, Choice]:
     return {one: always(one)} if seed % 3 == 1 else {"any": any_of_them(seed)}
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
 def test_history(seed: int, steps: Counter[str]) -> None:
     told = history(seed)
@@ -65,6 +66,7 @@ def test_history(seed: int, steps: Counter[str]) -> None:
         raise
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES // 10))
 def test_history_as_text(seed: int) -> None:
     """What can be said in the change notation is applied by one call, commit by commit."""
@@ -107,6 +109,7 @@ def _notation(change: Change) -> list[str]:
     return [change.op + change.text]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(FIRST + HISTORIES, FIRST + HISTORIES + HISTORIES // 10))
 def test_history_with_little_patience(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Auto gives up what it has begun, now and then, and B/F begins with one fact."""
@@ -122,6 +125,7 @@ def test_history_with_little_patience(seed: int, monkeypatch: pytest.MonkeyPatch
     replay(history(seed), {"auto": always("auto")})
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("setting", [nullcontext, lowest], ids=["usual", "lowest"])
 @pytest.mark.parametrize("case", KEPT, ids=lambda case: case.stem)
 def test_kept_history(case: Path, setting: Callable[[], AbstractContextManager[None]]) -> None:
@@ -130,11 +134,13 @@ def test_kept_history(case: Path, setting: Callable[[], AbstractContextManager[N
         replay(told, {name: always(name) for name in ALGORITHMS} | {"any": any_of_them(0)})
 
 
+@pytest.mark.slow
 def test_histories_change_the_rules_of_closures() -> None:
     seen = sum((reach(history(seed)) for seed in range(3, 80, 4)), Counter[str]())
     assert min(seen[name] for name in REACH) >= 3, seen
 
 
+@pytest.mark.slow
 def test_histories_are_seldom_dull() -> None:
     """The generator's promise: all sorts of steps, and most of them change what is derived."""
     seen: Counter[str] = Counter()

@@ -76,6 +76,7 @@ def undoing(state: State, changes: Sequence[Change]) -> list[Change]:
     return found
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(5000, 5025))
 def test_one_transaction_or_many_in_any_order(seed: int) -> None:
     world = World(seed)
@@ -92,6 +93,7 @@ def test_one_transaction_or_many_in_any_order(seed: int) -> None:
         check(db, after)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("seed", range(5100, 5106))
 def test_what_is_undone_leaves_no_trace(seed: int, algorithm: str) -> None:
@@ -116,6 +118,7 @@ def _there_and_back(world: World) -> Iterator[list[Change]]:
         yield undoing(world.state, part)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(5200, 5220))
 def test_a_rule_removed_is_a_database_without_it(seed: int) -> None:
     world = World(seed)

@@ -32,6 +32,7 @@ def happened() -> Iterator[Counter[str]]:
         assert counted["marks"] > 50
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
 def test_fully_dynamic(seed: int, happened: Counter[str]) -> None:
     told = history(seed)
@@ -40,6 +41,7 @@ def test_fully_dynamic(seed: int, happened: Counter[str]) -> None:
     happened["histories"] += 1
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
 def test_fully_dynamic_with_modules(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where closures are modules from the first, however small."""
@@ -48,6 +50,7 @@ def test_fully_dynamic_with_modules(seed: int, monkeypatch: pytest.MonkeyPatch) 
     overlap(history(seed), "auto", Random(f"{seed} modules"))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
 def test_marking(seed: int, happened: Counter[str]) -> None:
     algorithm = ("dred", "bf", "auto")[seed % 3]

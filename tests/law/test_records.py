@@ -13,6 +13,7 @@ from tests.law.replay import always, replay
 NAMES = list(ALGORITHMS)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(len(NAMES)))
 def test_history_with_records(seed: int) -> None:
     told, branches = history(seed), seed % 2 == 1

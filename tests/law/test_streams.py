@@ -70,6 +70,7 @@ def _id(stream: Path) -> str:
     return f"{stream.parent.name}/{stream.stem}"
 
 
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "recompute"])
 @pytest.mark.parametrize("stream", RECORDED, ids=_id)
 def test_algorithms_agree_at_every_commit(stream: Path, algorithm: str) -> None:
@@ -77,6 +78,7 @@ def test_algorithms_agree_at_every_commit(stream: Path, algorithm: str) -> None:
         assert delta == recomputed(stream)[i], f"commit {i}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stream", RECORDED, ids=_id)
 def test_recomputing_equals_naive_evaluation(stream: Path) -> None:
     text, every = program(stream), _updates(stream)

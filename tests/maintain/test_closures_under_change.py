@@ -33,6 +33,7 @@ def modules_for_all_closures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closure_seeds, "FEW", 0)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("algorithm", ["auto", "dredc-mod", "bfc-mod"])
 @pytest.mark.parametrize(
     ("others", "rule"),
@@ -65,6 +66,7 @@ def test_a_rule_of_a_closure_goes_and_comes(
     assert set(db.relation("r")) == set(Database(others + rule, facts=left).relation("r"))
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("program", fed.PROGRAMS)
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_given_up_leaves_no_trace(

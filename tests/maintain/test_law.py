@@ -20,6 +20,7 @@ UPDATES = 6
 SEEDS = [("python", seed) for seed in range(6)] + [("local", seed) for seed in range(20)]
 
 
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize(("on", "seed"), SEEDS)
 def test_maintaining_equals_recomputing(on: str, seed: int, algorithm: str) -> None:
@@ -28,6 +29,7 @@ def test_maintaining_equals_recomputing(on: str, seed: int, algorithm: str) -> N
         history.step(algorithm)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("on", "seed"), SEEDS)
 def test_algorithms_may_follow_each_other(
     on: str, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -52,6 +54,7 @@ def test_algorithms_may_follow_each_other(
         history.step(history.random.choice(sorted(ALGORITHMS)))
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", range(2000, 2060))
 def test_the_reference_equals_the_oracle(seed: int) -> None:
     """What these tests hold algorithms against is what the program means."""

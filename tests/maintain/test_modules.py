@@ -67,6 +67,7 @@ def modules_for_all_closures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closure_seeds, "FEW", 0)
 
 
+@pytest.mark.sampled(80)
 @pytest.mark.parametrize("algorithm", MODULAR)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(("on", "seed"), WAYS)
@@ -76,6 +77,7 @@ def test_maintaining_equals_recomputing(on: str, seed: int, program: str, algori
         history.step(algorithm)
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize(
     "program", ["transitive", "symmetric", "joined", "joined, with its inverse"]
 )
@@ -119,6 +121,7 @@ def test_what_connects_is_enough_until_something_goes(
         history.step(algorithm)
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(("on", "seed"), WAYS)
 def test_modules_come_and_go(

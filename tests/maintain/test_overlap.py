@@ -320,6 +320,7 @@ def test_examples_of_the_paper(example: str, algorithm: str) -> None:
     assert found.states >= 3
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("case", [*MORE, *NOT_RECURSIVE])
 def test_other_cases(case: str, algorithm: str) -> None:

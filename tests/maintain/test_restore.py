@@ -15,6 +15,7 @@ def counted(world: World) -> set[object]:
     return {(which, s.relations) for s in world.strata for which in KEPT if memory.has(which, s)}
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("on", ENGINES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("seed", [4000, 4001, 4002, 4004, 4005])

@@ -22,6 +22,7 @@ def visited(world: World) -> list[str]:
     return [name for work in world.report.works for name in work.relations]
 
 
+@pytest.mark.sampled(4)
 @engines
 @pytest.mark.parametrize("algorithm", BY_STRATUM)
 def test_only_strata_that_the_change_reaches_are_visited(algorithm: str, on: str) -> None:

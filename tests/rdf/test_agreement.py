@@ -48,6 +48,7 @@ def informative(triple: Triple) -> bool:
     return not trivial and not s.startswith('"') and p.startswith("<")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kinds", ["plain", "equating"])
 def test_owlrl_derives_the_same_by_owl2rl(seed: int, kinds: str) -> None:

@@ -76,6 +76,7 @@ def test_materialise(folder: Path) -> None:
     assert piped.out == printed.out
 
 
+@pytest.mark.slow
 def test_both_reasoners_give_the_same_data(folder: Path) -> None:
     results = [
         rdf("materialise", "people.ttl", *OWL, "-o", "-", *flag) for flag in ((), ("--compiled",))
@@ -106,6 +107,7 @@ def test_apply(folder: Path) -> None:
     assert done.out == signed + signed.replace("- <", "+ <")
 
 
+@pytest.mark.slow
 def test_deleting_an_axiom(folder: Path) -> None:
     axiom = f"<{E}parentOf> <http://www.w3.org/2000/01/rdf-schema#subPropertyOf> <{E}ancestorOf>"
     for way in ((), ("--compiled",)):
@@ -151,6 +153,7 @@ def test_a_fault_keeps_what_was_applied_before_and_writes_no_triples(folder: Pat
     assert not (folder / "all.nt").exists()
 
 
+@pytest.mark.slow
 def test_check(folder: Path) -> None:
     fine = rdf("check", "people.ttl", *OWL)
     assert (fine.code, fine.out, fine.err) == (0, "", "consistent\n")
@@ -166,6 +169,7 @@ def test_check(folder: Path) -> None:
     assert warned.err.startswith("warning: the graph contradicts itself in 3 places\n")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -33,6 +33,7 @@ def drawn(seed: int) -> tuple[list[Triple], list[Triple]]:
     return ontology, facts
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_compiled_equals_triples(seed: int) -> None:
     ontology, data = drawn(seed)

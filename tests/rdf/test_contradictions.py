@@ -16,6 +16,7 @@ def test_every_rule_that_finds_one_has_premises() -> None:
     assert PREMISES.keys() == RULES.keys()
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("compiled", [False, True], ids=["triples", "compiled"])
 @pytest.mark.parametrize("rule", RULES)
 def test_causes(rule: str, compiled: bool) -> None:

@@ -144,6 +144,7 @@ def test_kept_labels_of_blank_nodes_are_reserved(tmp_path: Path) -> None:
     assert node not in nodes
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_interacting_changes(seed: int) -> None:
     """Axioms that yield the same rule, equal terms of axioms, and triples that precede them."""

@@ -14,6 +14,7 @@ from tidelog import Database
 MOST = 1.2  # times as many as in the better of the printed orders
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_facts_checked(graph: str) -> None:
     (found,) = compared([graph])

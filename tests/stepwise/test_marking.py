@@ -122,6 +122,7 @@ def with_delays(stream: tuple[Update, ...], rng: random.Random) -> Iterator[Upda
         yield each
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", [LINEAR, SEQUENCE, MIXED])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_law(algorithm: type[Marking], text: str) -> None:

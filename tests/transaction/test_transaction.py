@@ -153,6 +153,7 @@ while step < 60 or interrupted < 6:  # however fast the machine is
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_ctrl_c_comes_at_any_time(seed: int) -> None:
     done = subprocess.run(
