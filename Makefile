@@ -54,7 +54,7 @@ test: setup
 
 # For daily work: no Spark, nothing that takes more than a few seconds, and of many cases a sample.
 check: lint
-	$(BIN)/python -m pytest -n $(PROCESSES) -m "not slow" --ignore tests/spark --ignore tests/pipeline
+	$(BIN)/python -m pytest -n $(PROCESSES) -m "not slow and not spark" --ignore tests/spark --ignore tests/pipeline
 
 PROCESSES ?= 2
 

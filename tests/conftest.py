@@ -38,6 +38,9 @@ def shared(nodeid: str) -> str:
 @pytest.hookimpl(tryfirst=True)  # before slow tests are deselected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In several processes, what takes longest is begun first, so that none is waited for."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) or item.path.name == "test_spark.py":
+            item.add_marker("spark")
     _leave_samples(items)
     if hasattr(config, "workerinput"):
         long = {shared(item.nodeid) for item in items if item.get_closest_marker("slow")}

@@ -245,6 +245,7 @@ def test_the_peer_gives_the_same_facts() -> None:
     assert figures.rows(case, 50, steps, runs)[0].differing() == []
 
 
+@pytest.mark.slow
 def test_souffle_gives_the_same_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a stand-in that takes the options and files of Soufflé and evaluates with Tidelog: what is
     tested is how programs and facts get there and back."""
@@ -494,6 +495,7 @@ def test_a_full_page_has_all_its_parts() -> None:
     assert sum(value is True for value in reached.values()) == 6
 
 
+@pytest.mark.slow
 def test_the_run_that_is_quick(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """It prints its rows, agrees with recomputing, and leaves the page alone."""
     before = {path: path.exists() and path.read_bytes() for path in (run.PAGE, run.RESULTS)}

@@ -233,6 +233,7 @@ def test_pictures_have_a_point_for_each_figure() -> None:
     assert picture.factors([]) is None
 
 
+@pytest.mark.slow
 def test_a_run_prints_its_rows_and_leaves_the_page_alone(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -67,6 +67,7 @@ def test_what_makes_derivations_count_touches_nothing() -> None:
     assert state(player.database) == player.start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dag-r", "cliques"])
 def test_all_algorithms_do_the_same(name: str) -> None:
     with play.modules_at_once():
@@ -273,6 +274,7 @@ def test_the_page_has_the_figures_of_the_paper() -> None:
     assert {case().paper for case in cases(quick=True).values()} == {*paper.FIGURES, None}
 
 
+@pytest.mark.slow
 def test_a_run_prints_its_rows_and_leaves_the_page_alone(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -9,7 +9,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.reading import read_facts
+from tests.growth import SLACK, linear, within
 from tidelog.formats import arrow_csv, fact_files
 from tidelog.formats.byte_source import Bounds
 from tidelog.program.diagnostics import DataError
@@ -266,14 +266,13 @@ def test_a_delimiter_that_cannot_be_one() -> None:
 
 
 def test_a_very_long_line_takes_linear_time() -> None:
-    started = time.process_time()
-    long = b"9" * 30_000_000
-    found = message(io.BytesIO(b"1\t" + long + b"\n"))
+    size = 30_000_000
+    found = linear(lambda n: message(io.BytesIO(b"1\t" + b"9" * n + b"\n")), size)
     assert found.startswith(f'<stdin>:1:3: error: "{"9" * 40}…" in column y of edge does not fit')
     assert len(found) < 1000
-    assert rows(long, relation("symbol")) == [(long.decode(),)]
-    assert "30000000 fields, but edge has 2 columns" in message(io.BytesIO(b"\t" * 29_999_999))
-    assert time.process_time() - started < 30
+    assert linear(lambda n: rows(b"9" * n, relation("symbol")), size) == [("9" * size,)]
+    found = linear(lambda n: message(io.BytesIO(b"\t" * (n - 1))), size)
+    assert "30000000 fields, but edge has 2 columns" in found
 
 
 # What is refused: files
@@ -354,9 +353,10 @@ def test_gzip_that_is_damaged(folder: Path) -> None:
 
 
 def test_a_compression_bomb(folder: Path) -> None:
-    (folder / "edge.facts.gz").write_bytes(gzip.compress(b"1\t2\n" * 2**25))
-    started = time.process_time()
-    assert message("edge.facts.gz") == (
+    bomb = gzip.compress(b"1\t2\n" * 2**25)
+    (folder / "edge.facts.gz").write_bytes(bomb)
+    found = within(SLACK, lambda: message("edge.facts.gz"), lambda: gzip.decompress(bomb))
+    assert found == (
         "error: file edge.facts.gz decompresses to more than 200 times its size\n"
         "    if it is not a compression bomb, decompress it first or raise max_ratio"
     )
@@ -364,7 +364,6 @@ def test_a_compression_bomb(folder: Path) -> None:
         "error: edge.facts.gz holds more than 1,000,000 bytes of facts\n"
         "    split it, or raise max_bytes"
     )
-    assert time.process_time() - started < 10
 
 
 def test_plain_files_and_streams_have_a_limit_too(folder: Path) -> None:
@@ -435,6 +434,9 @@ def test_a_million_rows_are_read_in_about_a_second() -> None:
     numbers = b"".join(b"%d\t%d\n" % (i, i * 7 % 1_000_003) for i in range(1_000_000))
     words = b"".join(b"node%d\tother%d\n" % (i % 5000, i) for i in range(1_000_000))
     for data, of in ((numbers, EDGE), (words, relation("symbol", "symbol"))):
-        started = time.process_time()
-        assert read_facts(io.BytesIO(data), of).size == 1_000_000
-        assert time.process_time() - started < 6  # far more than needed, machines differ
+        found = within(
+            SLACK,
+            lambda data=data, of=of: read_facts(io.BytesIO(data), of),  # type: ignore[misc]
+            lambda data=data: [line.decode().split("\t") for line in data.splitlines()],
+        )
+        assert found.size == 1_000_000

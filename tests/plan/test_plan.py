@@ -7,12 +7,12 @@ import os
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import pytest
 
+from tests.growth import linear
 from tests.law.generate import from_seed
 from tests.law.metamorphic import permute_bodies, rename_variables, variant
 from tests.plan import core, fixtures
@@ -306,11 +306,9 @@ def test_nesting_that_no_parser_lets_through() -> None:
 
 def test_many_facts_take_little_time() -> None:
     facts = tuple(Fact("edge", (i, i + 1), NOWHERE) for i in range(100_000))
-    start = time.process_time()
-    checked = analyse(Program(facts=facts)).checked
+    checked = linear(lambda n: analyse(Program(facts=facts[:n])).checked, 100_000)
     assert checked is not None
     assert len(checked.facts["edge"]) == 100_000
-    assert time.process_time() - start < 3
 
 
 def test_long_chains_of_relations_do_not_recurse() -> None:
