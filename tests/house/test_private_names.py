@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "tidelog"
-TREES = {
-    path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
+FILES = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
+
+
+@cache
+def _trees() -> dict[str, ast.Module]:
+    return {file: ast.parse((PACKAGE / file).read_text(encoding="utf-8")) for file in FILES}
 
 
 class Empty(NamedTuple):
@@ -58,29 +61,37 @@ def _of_classes(tree: ast.AST) -> set[str]:
     return {name for name in stored if _private(name)}
 
 
-CLASSES = {
-    file: {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-    for file, tree in TREES.items()
-}
-FILES_OF: dict[str, set[str]] = defaultdict(set)
-for _file, _tree in TREES.items():
-    for _name in _of_classes(_tree):
-        FILES_OF[_name].add(_file)
+@cache
+def _classes() -> dict[str, set[str]]:
+    return {
+        file: {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+        for file, tree in _trees().items()
+    }
+
+
+@cache
+def _files_of() -> dict[str, set[str]]:
+    """The files of the classes that define a private name."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for file, tree in _trees().items():
+        for name in _of_classes(tree):
+            found[name].add(file)
+    return found
 
 
 def _foreign(function: ast.FunctionDef, file: str) -> set[str]:
     """Parameters that are objects of our classes in other files."""
-    others = set().union(*CLASSES.values()) - CLASSES[file]
+    others = set().union(*_classes().values()) - _classes()[file]
     given = function.args
     annotated = ((each.arg, each.annotation) for each in (*given.args, *given.kwonlyargs))
     return {name for name, kind in annotated if isinstance(kind, ast.Name) and kind.id in others}
 
 
 def _reaches(file: str) -> Iterator[str]:
-    tree = TREES[file]
+    tree = _trees()[file]
     for node in _attributes(tree):
         # A name that no class of ours defines belongs to a library.
-        known = FILES_OF[node.attr]
+        known = _files_of()[node.attr]
         if not _own(node.value) and known and file not in known:
             yield f"line {node.lineno}: {ast.unparse(node)}"
     for function in ast.walk(tree):
@@ -95,7 +106,7 @@ def _reaches(file: str) -> Iterator[str]:
             yield from (f"line {node.lineno}: import of {name}" for name in names)
 
 
-@pytest.mark.parametrize("file", TREES)
+@pytest.mark.parametrize("file", FILES)
 def test_private_names_stay_in_their_file(file: str) -> None:
     """A subclass may use those of its bases, through `self`."""
     assert not sorted(set(_reaches(file)))

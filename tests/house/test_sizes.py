@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "tidelog"
@@ -15,7 +16,12 @@ LONG_CONSTRUCTORS = {
 }
 
 
-def _classes() -> Iterator[tuple[str, ast.ClassDef]]:
+@cache
+def _classes() -> dict[str, ast.ClassDef]:
+    return dict(_found())
+
+
+def _found() -> Iterator[tuple[str, ast.ClassDef]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
@@ -24,9 +30,6 @@ def _classes() -> Iterator[tuple[str, ast.ClassDef]]:
 
 def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
     return [each for each in node.body if isinstance(each, ast.FunctionDef)]
-
-
-CLASSES = dict(_classes())
 
 
 def test_files_are_short() -> None:
@@ -43,7 +46,7 @@ def test_classes_are_narrow() -> None:
     """Counts the names of public methods and properties; those of base classes are theirs."""
     public = {
         name: {each.name for each in _methods(node) if not each.name.startswith("_")}
-        for name, node in CLASSES.items()
+        for name, node in _classes().items()
     }
     wide = {name for name, methods in public.items() if len(methods) > METHODS}
     assert wide == set()
@@ -52,7 +55,7 @@ def test_classes_are_narrow() -> None:
 def test_constructors_are_short() -> None:
     """Records, whose fields are given by name, have no constructor of their own."""
     long = set()
-    for name, node in CLASSES.items():
+    for name, node in _classes().items():
         for method in _methods(node):
             if method.name == "__init__":
                 given = method.args
