@@ -431,6 +431,7 @@ def ctrl_c(position: Position | None = None) -> None:
     signal.raise_signal(signal.SIGINT)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_ctrl_c_in_an_update(policy: str) -> None:
     """It is undone; the stream may go on with it later."""

@@ -187,6 +187,7 @@ def told_of(folder: Path, message: str) -> int:
     return updates
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("policy", ["sequential", "fully-dynamic"])
 @pytest.mark.parametrize("presses", [1, 2])
 def test_ctrl_c_while_deltas_are_printed(folder: Path, policy: str, presses: int) -> None:
@@ -223,6 +224,7 @@ def test_a_second_ctrl_c_does_not_wait_for_a_reader(folder: Path) -> None:
     assert (folder / "d.changes").read_text().startswith(printed)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("policy", ["sequential", "marking", "fully-dynamic"])
 def test_ctrl_c_while_nothing_arrives(folder: Path, policy: str) -> None:
     (folder / "p.dl").write_text(STREAMED)
@@ -277,7 +279,7 @@ def interrupted(how: str, point: tuple[str, str], nth: int, *arguments: str) -> 
     return Result(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("policy", "point", "nth"), POINTS, ids=[f"{policy}-{at[1]}" for policy, at, _ in POINTS]
 )
@@ -304,7 +306,7 @@ def test_all_tell_of_the_same_updates(
     assert got == {f"path({', '.join(row.split())})" for row in rows if row}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ["callback", "class"])
 @pytest.mark.parametrize(
     ("command", "point", "said"),

@@ -48,6 +48,7 @@ def test_figures_2_and_3_are_figure_1(seed: int, indexed: bool) -> None:
         assert move(dyre, *each) == figure[t]
 
 
+@pytest.mark.sampled(1)
 @indexes
 @settings(max_examples=60, deadline=None)
 @given(histories())

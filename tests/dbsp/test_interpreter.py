@@ -17,6 +17,7 @@ WAYS = [(True, 0), (False, 0), (True, 1), (False, 1)]
 ways = pytest.mark.parametrize(("indexed", "pause"), WAYS)
 
 
+@pytest.mark.sampled(12)
 @ways
 @pytest.mark.parametrize("seed", range(12))
 def test_figures_2_and_3_are_figure_1(seed: int, indexed: bool, pause: int) -> None:

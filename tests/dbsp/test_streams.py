@@ -78,6 +78,7 @@ def test_streams_are_a_group(a: S, b: S) -> None:
     assert same((a + b) - b, a)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", LINEAR)
 @lawful
 @given(data=st.data())

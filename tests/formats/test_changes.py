@@ -534,6 +534,7 @@ DELTAS = st.lists(
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["a.changes", "a.jsonl", "a.jsonl.gz", "w.csv", "w.parquet"])
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(deltas=DELTAS)

@@ -42,6 +42,7 @@ def test_every_example_is_listed_with_its_command() -> None:
 SCRIPTS = sorted((ROOT / "examples" / "dbsp").glob("*.py"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_script(script: Path, tmp_path: Path) -> None:
     done = subprocess.run(

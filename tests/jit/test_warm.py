@@ -99,6 +99,7 @@ print(parent.tolist())
 """
 
 
+@pytest.mark.slow
 def test_warm_compiles_once(tmp_path: Path) -> None:
     assert run(WARM, tmp_path) == ("Spark: 4 kernels compiled\n", "")
     assert run(WARM, tmp_path) == ("Spark: 4 kernels already in the cache\n", "")
@@ -135,6 +136,7 @@ graph_loops.label(parent)
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("pause", "second"), [(0, ""), (1.1, f"{AGAIN}\n")])
 def test_compilation_after_a_pause_is_announced_again(
     pause: float, second: str, tmp_path: Path
@@ -144,6 +146,7 @@ def test_compilation_after_a_pause_is_announced_again(
     assert run(program, tmp_path) == ("", "one\n")
 
 
+@pytest.mark.slow
 def test_compilation_is_not_announced_where_nobody_waits(tmp_path: Path) -> None:
     program = AGAIN_AND_AGAIN.format(notebook=False, pause=1.1)
     assert run(program, tmp_path) == ("", "one\n")

@@ -134,6 +134,7 @@ SOME = ("auto", "dred", "counting", "dbsp")
 EACH = [(name, each) for name in PROGRAMS for each in (ALGORITHMS if name == "calling" else SOME)]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("name", "algorithm"), EACH)
 def test_maintaining_equals_recomputing(name: str, algorithm: str) -> None:
     history = History(name, Random(f"{name} {algorithm}"))

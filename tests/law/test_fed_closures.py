@@ -74,7 +74,7 @@ def evaluated(program: str, explicit: set[Fact]) -> dict[str, set[tuple[object, 
     return state(Database(DECLARED + program, facts=facts, modules=False))
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("seed", range(24))
 def test_maintaining_equals_recomputing(program: str, seed: int) -> None:
@@ -100,7 +100,7 @@ def test_maintaining_equals_recomputing(program: str, seed: int) -> None:
         made = changes(random, nodes, explicit)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("policy", ["marking", "fully-dynamic"])
 @pytest.mark.parametrize("seed", range(6))

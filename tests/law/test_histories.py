@@ -53,7 +53,7 @@ def choices(seed: int) -> Mapping[str, Choice]:
     return {one: always(one)} if seed % 3 == 1 else {"any": any_of_them(seed)}
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
 def test_history(seed: int, steps: Counter[str]) -> None:
     told = history(seed)
@@ -125,7 +125,7 @@ def test_history_with_little_patience(seed: int, monkeypatch: pytest.MonkeyPatch
     replay(history(seed), {"auto": always("auto")})
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("setting", [nullcontext, lowest], ids=["usual", "lowest"])
 @pytest.mark.parametrize("case", KEPT, ids=lambda case: case.stem)
 def test_kept_history(case: Path, setting: Callable[[], AbstractContextManager[None]]) -> None:

@@ -93,7 +93,7 @@ def test_one_transaction_or_many_in_any_order(seed: int) -> None:
         check(db, after)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("seed", range(5100, 5106))
 def test_what_is_undone_leaves_no_trace(seed: int, algorithm: str) -> None:

@@ -70,7 +70,7 @@ def _id(stream: Path) -> str:
     return f"{stream.parent.name}/{stream.stem}"
 
 
-@pytest.mark.sampled(22)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "recompute"])
 @pytest.mark.parametrize("stream", RECORDED, ids=_id)
 def test_algorithms_agree_at_every_commit(stream: Path, algorithm: str) -> None:

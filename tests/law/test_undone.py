@@ -29,7 +29,7 @@ def graph(random: Random, size: int) -> list[tuple[int, int]]:
     return [(random.randrange(NODES), random.randrange(NODES)) for _ in range(size)]
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("algorithm", ["auto", "aged", "dred", "dredc-mod", "bfc-mod"])
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("seed", range(6))

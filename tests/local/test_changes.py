@@ -26,6 +26,7 @@ def counts(engine: LocalEngine, which: int) -> dict[Fact, int]:
     return found
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(150))
 def test_derive_follows_negated_literals_and_aggregates(seed: int) -> None:
     world = World(7000 + seed, size=40)

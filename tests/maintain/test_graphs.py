@@ -28,7 +28,7 @@ DECLARED = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n
 CASES = [("python", 5, 2), ("local", 9, 6)]  # engine, nodes, seeds
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ UPDATES = 6
 SEEDS = [("python", seed) for seed in range(6)] + [("local", seed) for seed in range(20)]
 
 
-@pytest.mark.sampled(48)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize(("on", "seed"), SEEDS)
 def test_maintaining_equals_recomputing(on: str, seed: int, algorithm: str) -> None:

@@ -67,7 +67,7 @@ def modules_for_all_closures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closure_seeds, "FEW", 0)
 
 
-@pytest.mark.sampled(80)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("algorithm", MODULAR)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(("on", "seed"), WAYS)
@@ -99,6 +99,7 @@ def test_what_comes_is_looked_for_when_something_goes(
         history.step("dredc-mod")
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("program", ["joined", "chained"])
 @pytest.mark.parametrize("algorithm", MODULAR)
 @pytest.mark.parametrize(("on", "seed"), WAYS)

@@ -41,7 +41,7 @@ def is_of_the_program(instance: Instance) -> bool:
     return not instance.head[0].startswith("%touched")
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("algorithm", STAGES)
 @pytest.mark.parametrize("seed", range(3000, 3030))
 def test_no_instance_twice(seed: int, algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ MODULAR_STAGES = {
 }
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("algorithm", MODULAR_STAGES)
 @pytest.mark.parametrize("kinds", [STANDARD, (Each,)], ids=["closures", "each rule"])
 @pytest.mark.parametrize("seed", range(40))

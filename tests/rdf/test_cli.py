@@ -61,6 +61,7 @@ def rdf(*arguments: str, stdin: str = "") -> Result:
 OWL = ("--ontology", "family.ttl", "--profile", "owl2rl")
 
 
+@pytest.mark.slow
 def test_materialise(folder: Path) -> None:
     printed = rdf("materialise", "people.ttl", *OWL, "-o", "-")
     assert (printed.code, printed.err) == (0, "")
@@ -169,7 +170,7 @@ def test_check(folder: Path) -> None:
     assert warned.err.startswith("warning: the graph contradicts itself in 3 places\n")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

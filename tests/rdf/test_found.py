@@ -185,6 +185,7 @@ def alike(one: Graph, other: Graph) -> None:
     assert one.explicit() == other.explicit()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "text",
     [
@@ -279,6 +280,7 @@ def test_an_equality_costs_what_it_changes() -> None:
     as_fresh(g)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_both_reasoners_agree_under_changes(seed: int) -> None:
     rng = random.Random(seed)

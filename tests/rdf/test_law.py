@@ -57,7 +57,7 @@ def same_state(kept: tl.Database, fresh: tl.Database) -> None:
         assert kept[relation].rows() == fresh[relation].rows(), relation
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("seed", range(3))
 def test_changes_of_triples(seed: int, algorithm: str) -> None:
@@ -79,7 +79,7 @@ def triple_changes(delta: tl.Delta) -> list[tuple[str, Triple]]:
     return [(change.op, change.row) for change in delta if change.relation == "triple"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(6))
 def test_changes_of_compiled_ontologies(seed: int) -> None:
     history = History(seed)

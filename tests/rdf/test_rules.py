@@ -52,7 +52,7 @@ def axiomatic(case: Case) -> bool:
     return not case.given
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("profile", "name", "case"), ALL)
 def test_a_rule_fires(profile: str, name: str, case: Case) -> None:
     """With all rules, trivial ones and axioms included."""
@@ -60,7 +60,7 @@ def test_a_rule_fires(profile: str, name: str, case: Case) -> None:
     assert has(db, name, case.then)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("profile", "name", "case"), ALL)
 def test_a_rule_needs_its_premises(profile: str, name: str, case: Case) -> None:
     """Each premise is deleted and inserted again; trivial rules run only to test themselves."""
@@ -77,7 +77,7 @@ def test_a_rule_needs_its_premises(profile: str, name: str, case: Case) -> None:
         assert has(db, name, case.then)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("profile", "name", "case"), ALL)
 def test_a_rule_does_not_fire(profile: str, name: str, case: Case) -> None:
     """On similar triples, with all other rules."""

@@ -17,18 +17,21 @@ pytestmark = pytest.mark.slow
 
 # Every partition holds some roots of a forest of chains, and tells what it can reach from them.
 CLOSURE = """
-import json, os
+import json, os, tempfile
 from tidelog.spark.jobs import Jobs
 
 chains = spark.range(40, numPartitions=2)
 
 def reached(batches):
+    import os
     import time
     import pyarrow as pa
     from tidelog import Database
     from pyspark import TaskContext
-    time.sleep(1)  # long enough that one executor cannot take both partitions
     partition = TaskContext.get().partitionId()
+    open(os.path.join(meeting, str(partition)), "w").close()
+    while len(os.listdir(meeting)) < 2:  # an executor takes one partition at a time
+        time.sleep(0.05)
     db = Database('''
         .decl edge(x: number, y: number)
         .decl path(x: number, y: number)
@@ -48,7 +51,7 @@ def reached(batches):
     })
 
 shape = "x long, y long, partition long, worker long, executor long"
-with Jobs(spark) as ran:
+with tempfile.TemporaryDirectory() as meeting, Jobs(spark) as ran:
     rows = chains.mapInArrow(reached, shape).collect()
 print(json.dumps({
     "driver": os.getpid(),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -69,12 +68,22 @@ def test_taking_some_rows_is_one_job(spark: SparkSession) -> None:
     assert ran.jobs == 1
 
 
-def test_counting_takes_little_time(spark: SparkSession) -> None:
-    """Of this process: what the driver asks of Java is little."""
+def test_counting_takes_little_time(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the driver asks of Java is little, and no more for many tasks."""
+    client = spark.sparkContext._gateway._gateway_client
+    send, asked = client.send_command, 0
+
+    def counted(*given: Any, **named: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return send(*given, **named)
+
+    monkeypatch.setattr(client, "send_command", counted)
     costs = []
-    for _ in range(5):
-        with Jobs(spark):
-            spark.range(0, 1000, 1, 4).repartition(3).toArrow()
-            began = time.process_time()
-        costs.append(time.process_time() - began)
-    assert min(costs) < 0.2
+    for tasks in (4, 40):
+        with Jobs(spark) as ran:
+            spark.range(0, 1000, 1, tasks).repartition(tasks - 1).toArrow()
+            before = asked
+        costs.append(asked - before)
+        assert ran.tasks == 2 * tasks - 1
+    assert costs[0] == costs[1] < 50

@@ -37,6 +37,7 @@ def test_examples_of_the_paper(version: Version, example: str) -> None:
     assert_right(version, EXAMPLES[example])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_generated_cases(version: Version) -> None:
     for seed in range(CASES):
@@ -142,6 +143,7 @@ def test_deleting_what_has_become_explicit_goes_on_for_ever() -> None:
     assert_right(BackwardForward, case)
 
 
+@pytest.mark.slow
 def test_the_table_of_interleavings(capsys: pytest.CaptureFixture[str]) -> None:
     assert interleavings.main(["--cases", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -170,6 +170,7 @@ def played(
     return both
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("text", [LINEAR, SEQUENCE, MIXED])
 def test_a_mark_of_dred_saves_exactly_one_application(text: str) -> None:
     total = 0

@@ -78,6 +78,7 @@ def rows() -> list[Row]:
     return some
 
 
+@pytest.mark.slow
 def test_rows(rows: list[Row]) -> None:
     assert all(row.right for row in rows)
     seq, _, trans, _, ways, dred = rows

@@ -93,6 +93,7 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
 DEEP = 100_000
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("text", "column"),
     [

@@ -14,6 +14,7 @@ from tests.algorithms import ALGORITHMS
 algorithms = pytest.mark.parametrize("algorithm", ALGORITHMS)
 
 
+@pytest.mark.sampled(36)
 @algorithms
 @pytest.mark.parametrize("before", ALGORITHMS)
 def test_what_was_tried_out_leaves_no_trace(before: str, algorithm: str) -> None:
