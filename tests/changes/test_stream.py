@@ -427,7 +427,7 @@ def _advance_until_under_way(stream: Any, count: int) -> None:
 # Ctrl-C.
 
 
-def ctrl_c(position: Position | None = None) -> None:
+def ctrl_c() -> None:
     signal.raise_signal(signal.SIGINT)
 
 
@@ -436,16 +436,22 @@ def ctrl_c(position: Position | None = None) -> None:
 def test_ctrl_c_in_an_update(policy: str) -> None:
     """It is undone; the stream may go on with it later."""
     db = reach((1, 2))
-    stream = db.stream(["+edge(2, 3).", "+edge(x, y + 1) :- edge(x, y).", "+edge(9, 9)."], policy)
-    assert next(stream).number == 1
-    threading.Timer(0.5, ctrl_c_in_main).start()
+    updates = ["+edge(2, 3).", "+edge(x, y + 1) :- edge(x, y).", "+edge(9, 9)."]
+    given: list[int] = []
+
+    def press(position: Position) -> None:
+        if given:  # the second update does not end
+            ctrl_c()
+
+    stream = db.stream(updates, policy, progress=press)
+    given.append(next(stream).number)
+    assert given == [1]
     with pytest.raises(KeyboardInterrupt):
         next(stream)
     assert stream.under_way == ()
     assert db["edge"].rows() == [(1, 2), (2, 3)]
     with db.snapshot() as snapshot:
         assert (snapshot.updates, snapshot.settled) == (1, True)
-    threading.Timer(0.5, ctrl_c_in_main).start()
     with pytest.raises(KeyboardInterrupt):
         next(stream)
     stream.close()
@@ -498,12 +504,18 @@ def test_ctrl_c_between_two_steps_leaves_nothing_half_done() -> None:
     assert db.size("path") == 6
 
 
-def test_ctrl_c_while_waiting() -> None:
+def test_ctrl_c_while_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     updates: queue.Queue[object] = queue.Queue()
     db = reach()
     stream = db.stream(updates)
-    threading.Timer(0.2, ctrl_c_in_main).start()
-    with pytest.raises(KeyboardInterrupt):
+    wait = stream.arrivals.wait
+
+    def waited(timeout: float | None = None) -> None:
+        threading.Timer(0.2, ctrl_c_in_main).start()
+        wait(timeout)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(stream.arrivals, "wait", waited)
         next(stream)
     updates.put("+edge(1, 2).")
     updates.put(None)
