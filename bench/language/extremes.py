@@ -10,6 +10,7 @@ import io
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from bench.language.cases import Case, Figures, best_of
@@ -70,23 +71,56 @@ def rounds(quick: bool) -> Figures:
     )
 
 
-def program(rules: int) -> str:
-    """Rules over a tenth as many relations, with joins, negation and comparisons."""
+def joins(rules: int) -> list[str]:
+    """Rules over a hundredth as many relations, which depend on each other at random."""
     relations = max(rules // 100, 10)
     lines = [f".decl r{i}(x: number, y: number)\nr{i}({i}, {i})." for i in range(relations)]
     for i in range(rules):
         head, one, other = i % relations, i * 7 % relations, i * 13 % relations
         lines.append(f"r{head}(x, z) :- r{one}(x, y), r{other}(y, z), x != {i}.")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
-def checks(quick: bool) -> Figures:
+def of_one_relation(rules: int) -> list[str]:
+    return [".decl q(x: number)", *(f"p(x) :- q(x), x != {i}." for i in range(rules))]
+
+
+def in_a_chain(rules: int) -> list[str]:
+    return [".decl p0(x: number)", *(f"p{i + 1}(x) :- p{i}(x)." for i in range(rules))]
+
+
+def in_strata(rules: int) -> list[str]:
+    """Each relation negates the one before it."""
+    given = ".decl q(x: number) .decl p0(x: number)"
+    return [given, *(f"p{i + 1}(x) :- q(x), !p{i}(x)." for i in range(rules))]
+
+
+def in_components(rules: int) -> list[str]:
+    """Pairs of relations that depend on each other, on those of the pair before, and negate it."""
+    lines = [".decl b0(x: number, y: number)"]
+    for i in range(rules // 4):
+        below, a, b = f"b{i}", f"a{i + 1}", f"b{i + 1}"
+        lines += [f"{a}(x, y) :- {below}(x, y).", f"{a}(x, z) :- {b}(x, y), {a}(y, z)."]
+        lines += [f"{b}(x, y) :- {a}(y, x).", f"{b}(x, z) :- {b}(x, y), {a}(y, z), !{below}(x, z)."]
+    return lines
+
+
+SHAPES = {
+    "check of many rules": joins,
+    "check of many rules of one relation": of_one_relation,
+    "check of a chain of rules": in_a_chain,
+    "check of many strata": in_strata,
+    "check of many recursive components": in_components,
+}
+
+
+def checks(title: str, quick: bool) -> Figures:
     """`tidelog check` of many rules, beside a tenth as many."""
     few = RULES[quick]
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"{n}.dl" for n in (few * TIMES, few)]
         for path, rules in zip(paths, (few * TIMES, few), strict=True):
-            path.write_text(program(rules))
+            path.write_text("\n".join(SHAPES[title](rules)) + "\n")
 
         def check(path: Path) -> None:
             with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())):
@@ -94,14 +128,13 @@ def checks(quick: bool) -> Figures:
 
         large, small = best_of(2, *(lambda p=path: cpu(lambda: check(p)) for path in paths))
     return Figures(
-        "check of many rules",
+        title,
         0,
         0,
         (f"{few * TIMES:,} rules", f"{few:,} rules"),
         (large, small),
         Target(
-            f"`tidelog check` of {TIMES} times as many rules in at most {MOST_TIMES} times "
-            "the time",
+            f"{title}: {TIMES} times as many in at most {MOST_TIMES} times the time",
             large <= MOST_TIMES * small,
             f"{large / small:.1f} times",
         ),
@@ -147,4 +180,9 @@ def _remove(db: Database, rule: str) -> None:
         tx.remove_rule(rule)
 
 
-CASES = (Case("rounds", rounds), Case("rules", checks), Case("removal", removal))
+CHECKS = ("rules", "rules-one", "rules-chain", "rules-strata", "rules-components")
+CASES = (
+    Case("rounds", rounds),
+    *(Case(name, partial(checks, title)) for name, title in zip(CHECKS, SHAPES, strict=True)),
+    Case("removal", removal),
+)
