@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
+from itertools import chain, count
 from typing import NamedTuple
 
 from tidelog.plan.alternatives import (
@@ -26,6 +27,7 @@ from tidelog.program.diagnostics import Diagnostic
 from tidelog.program.formula_walk import (
     Node,
     aggregates,
+    all_names,
     clause_nodes,
     flat,
     own_names,
@@ -246,6 +248,8 @@ class _Checker:
             advice = use.advice.format(shown)
             if expression := _inside_atom(shown, self.clause):
                 advice = f"an argument such as {expression} only compares: write a variable for it"
+            elif use is TARGET and shown in own_names(*self.clause.heads, self.clause.body):
+                advice = _inside_braces(shown, variable, self.clause)
         notes = tuple(
             f"the {shown} of {node.op} ({place(node.at)}) is local to that aggregate"
             for node in clause_nodes(self.clause)
@@ -320,6 +324,23 @@ def _inside_atom(name: str, clause: Clause) -> str:
                 if plain and name in own_names(term):
                     return to_text(term)
     return ""
+
+
+def _inside_braces(name: str, variable: Variable, clause: Clause) -> str:
+    """How a target, of which the variable is local, uses the rule's variable of that name."""
+    op, target = next(
+        (node.op, node.target)
+        for node in clause_nodes(clause)
+        if isinstance(node, Aggregate)
+        and node.target is not None
+        and any(own.at == variable.at for own in own_variables(node.target))
+    )
+    names = all_names(*clause.heads, clause.body)
+    new = next(n for n in chain("vuwxyz", map("v{}".format, count(1))) if n not in names)
+    return (
+        f"variables before the colon are local: to use the {name} of the rule, write "
+        f"{op} {new} : {{ …, {new} = {to_text(target)} }}"
+    )
 
 
 def _uses(part: Node) -> Iterator[tuple[Variable, _Use]]:

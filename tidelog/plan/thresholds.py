@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from tidelog.plan.alternatives import INVERSE, Alternative, conjunctions
 from tidelog.plan.bound_variables import bound_by
 from tidelog.plan.conjunction import Parts
+from tidelog.plan.core_body import borrow, bound_in
 from tidelog.plan.core_program import CoreProgram
 from tidelog.plan.lower_body import BodyLowering, Setting
 from tidelog.program.builtin_functors import can_fail
@@ -71,7 +72,8 @@ class _Threshold(NamedTuple):
     op: str
     limit: Term
     tests: Callable[[Variable], Parts]  # the comparisons at a step
-    keys: tuple[Variable, ...]  # from outside, and bound by the rest
+    keys: tuple[Variable, ...]  # from outside, and bound by the rest or by `lower`
+    lower: Parts  # of the rule around it: nothing of its cycle
 
     @property
     def kind(self) -> Kind | None:
@@ -112,6 +114,7 @@ def _threshold(
     missing = (all_names(aggregate) & scope) - bound_by(body, scope)
     lower = [p for p in around.body if not isinstance(p, Atom) or p.relation not in recursive]
     missing -= bound_by(lower, scope)
+    lower = [part for part in lower if not any(map(_is_risky, everything(part)))]
     tests = [part for part in body if not missing.isdisjoint(all_names(part))]
     if any(isinstance(n, Call) and can_fail(n.functor) for n in everything(aggregate)):
         return None
@@ -122,12 +125,18 @@ def _threshold(
         if (
             missing.isdisjoint(inside)
             and all_names(limit) <= scope
-            and (inside & scope) <= bound_by(rest, scope)
+            and (inside & scope) <= bound_by((*rest, *lower), scope)
             and not any(map(_is_special, everything(*steps, limit)))
         ):
             known = {v.name: v for v in variables(*rest, *steps) if v.name in scope}
-            return _Threshold(aggregate, rest, steps, op, limit, at_step, tuple(known.values()))
+            keys = tuple(known.values())
+            return _Threshold(aggregate, rest, steps, op, limit, at_step, keys, tuple(lower))
     return None
+
+
+def _is_risky(node: object) -> bool:
+    """Can hidden relations of this rule not have it in their bodies?"""
+    return isinstance(node, Aggregate) or (isinstance(node, Call) and can_fail(node.functor))
 
 
 _Found = tuple[tuple[Term, ...], str, Term, Callable[[Variable], Parts]]
@@ -239,10 +248,14 @@ class _Steps:
         columns = (*self.of.keys, *columns)
         rules = []
         for body in bodies:
-            scope = own_names(*columns, *body)
-            lowered = BodyLowering(Setting(self.core, self.text, frozenset()), scope, body)
+            setting = Setting(self.core, self.text, frozenset())
+            lowered = BodyLowering(setting, own_names(*columns, *body), body)
             lowered.resolve()
-            rules.append((columns, lowered.parts()))
+            items = lowered.resolved()
+            if missing := own_names(*self.of.keys) - bound_in(items):
+                around = BodyLowering(setting, own_names(*self.of.lower), self.of.lower)
+                items += borrow(missing, around.resolved(), frozenset(), False)
+            rules.append((columns, tuple([item.part for item in items])))
         kinds = tuple([column.kind or "number" for column in columns])
         return self.core.assignments(kinds, rules, self.text, self.at, "%step")
 
