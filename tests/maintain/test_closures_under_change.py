@@ -127,3 +127,14 @@ def test_all_at_once_takes_no_more_sets_than_there_are(algorithm: str) -> None:
     fresh = Database(CALLING.replace(goes, "q(x) :- p(x, _)."), facts={"e": [("c", "d")]})
     assert db["p"].rows() == fresh["p"].rows()
     assert db["q"].rows() == [*fresh["q"].rows(), ("w",)]
+
+
+@pytest.mark.parametrize("rules", [TRANSITIVE, TRANSITIVE + SYMMETRIC])
+def test_a_profile_does_not_complete_the_round_in_which_a_closure_becomes_a_module(
+    rules: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(materialise, "LONG", 20_000)
+    db = Database(BASE + rules, facts={"e": edges(200, 800)}, profile=True)
+    assert sum(row.facts for row in db.stats.profile) == db.size("r")
+    assert sum(row.instances for row in db.stats.profile) < 40_000
+    assert db.stats.instances < 40_000

@@ -248,22 +248,19 @@ class Evaluators(FactSets):
                 touched = relations
                 ask = Ask("delta", tuple(touched), exact=reading.sign != 0)
                 choice = self._book.choose(rules, ask)
-            batch = choice.batch
+            batch, budget = choice.batch, Budget(most)
             if batch is None:
                 new.clear()
             elif self.profiles.record is not None or batch.requests or self.bits.spilled:
-                before = self.instances
-                new.become(self._evaluate(rules, "delta", reading))
-                if most is not None:  # a round is as a whole here
-                    most -= self.instances - before
-                    if most <= 0:
-                        return
+                derived = self._evaluate(rules, "delta", reading, budget=budget)
+                if budget.spent:
+                    return
+                new.become(derived)
             else:
                 again = seen is not None and batch is last and not seen.tables.guard.of_nothing
                 # Who evaluates something else between rounds leaves other views behind.
                 again = again and self._runner.runs == run
                 seen, last = seen or self._runner.views(reading), batch
-                budget = Budget(most)
                 unattended: Alone | None = None
                 if alone is not None and room > 0 and len(batch.plans) <= MOST_PLANS:
                     unattended = Alone(choice, sets, alone, room, SMALL_ROUND)
@@ -273,8 +270,8 @@ class Evaluators(FactSets):
                 run = self._runner.runs
                 if budget.spent:
                     return
-                most = budget.work
                 new.become(found)
+            most = budget.work
 
     def provable(
         self,
@@ -305,6 +302,7 @@ class Evaluators(FactSets):
         mode: Mode,
         reading: Reading,
         among: frozenset[str] | None = None,
+        budget: Budget | None = None,
     ) -> LocalSet:
         self._be_free()
         result = self.none()
@@ -319,13 +317,20 @@ class Evaluators(FactSets):
             for r in batch.keys:
                 self._collect_keys(r, reading)
             if self.profiles.record is None:
-                self._run(batch, result, reading)
+                self._run(batch, result, reading, budget)
                 return result
+            measures: list[Measure] = []
             for plan in batch.plans:
                 began, facts = time.perf_counter(), len(result)
-                instances = self._run(self._book.batch((plan,)), result, reading)
+                instances = self._run(self._book.batch((plan,)), result, reading, budget)
                 seconds = time.perf_counter() - began
-                self.profiles.record(Measure(plan.rule, seconds, instances, len(result) - facts))
+                measures.append(Measure(plan.rule, seconds, instances, len(result) - facts))
+                if budget is not None and budget.spent:
+                    for measure in measures:
+                        measure.facts = 0  # the result is of no use
+                    break
+            for measure in measures:
+                self.profiles.record(measure)
         finally:
             for r in batch.keys:
                 self.store.clear(r)
@@ -345,12 +350,14 @@ class Evaluators(FactSets):
                     self._runner.run(batch, found, keys)
                     del found  # the rows stay
 
-    def _run(self, batch: PlanBatch, result: LocalSet, reading: Reading) -> int:
+    def _run(
+        self, batch: PlanBatch, result: LocalSet, reading: Reading, budget: Budget | None = None
+    ) -> int:
         if self.bits.spilled:
             reading = self._ready(reading, result)
         for request in batch.requests:
             self._answer(request, result, reading)
-        instances = self._runner.run(batch, result, reading)
+        instances = self._runner.run(batch, result, reading, budget=budget)
         self.instances += instances
         return instances
 
