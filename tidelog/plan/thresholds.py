@@ -128,10 +128,15 @@ def _threshold(
             and (inside & scope) <= bound_by((*rest, *lower), scope)
             and not any(map(_is_special, everything(*steps, limit)))
         ):
-            keys = {v.name: v for v in variables(*rest, *steps) if v.name in scope}.values()
-            found = (rest, steps, op, limit, at_step, tuple(keys), tuple(lower))
-            return _Threshold(aggregate, *found)
+            known = {v.name: v for v in variables(*rest, *steps) if v.name in scope}
+            keys = tuple(known.values())
+            return _Threshold(aggregate, rest, steps, op, limit, at_step, keys, tuple(lower))
     return None
+
+
+def _is_risky(node: object) -> bool:
+    """Can hidden relations of this rule not have it in their bodies?"""
+    return isinstance(node, Aggregate) or (isinstance(node, Call) and can_fail(node.functor))
 
 
 _Found = tuple[tuple[Term, ...], str, Term, Callable[[Variable], Parts]]

@@ -29,13 +29,15 @@ COUNT = 0.5  # counting all derivations takes this part of the seconds that reco
 QUICK = 0.001  # seconds: counting that takes less begins at the first deletion
 A_FACT = 1e-7  # seconds that counting takes for each fact read, without recursion
 MUCH = 16  # a change of more than one in so many of all facts is large
+# One in so many of a stratum's facts may be deleted before recomputing is quicker: in a chain of
+# classes one in twelve, less what a search that is given up costs (bench/language/axioms.py).
+PART = 16
 # Chosen, not measured.
 SMALL = 4_000  # facts of a stratum: up to here, recomputing may be tried to learn its cost
 BULK = 500  # changed facts from which closures may become modules
 LONGER = 4  # times as many plans may be put off where a change is large
 LARGE = 4_000  # facts of a stratum: up to here, following a change is always quick
 SAMPLE = 256  # facts of a relation that tell how many lose all derivations
-PART = 16  # one in so many of a stratum's facts may be deleted before recomputing is quicker
 CHECKED = 4  # one in so many may lose a derivation and have others
 TINY = 500  # facts read and derived: up to here, plans for following deletions are put off
 
