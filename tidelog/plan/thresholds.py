@@ -134,11 +134,6 @@ def _threshold(
     return None
 
 
-def _is_risky(node: object) -> bool:
-    """Can hidden relations of this rule not have it in their bodies?"""
-    return isinstance(node, Aggregate) or (isinstance(node, Call) and can_fail(node.functor))
-
-
 _Found = tuple[tuple[Term, ...], str, Term, Callable[[Variable], Parts]]
 
 
