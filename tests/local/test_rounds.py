@@ -178,6 +178,7 @@ def chain() -> dict[str, list[tuple[int, ...]]]:
     return {"first": [(0,)], "more": [(1,)], "next": following, "closed": []}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_updates_have_the_same_deltas(algorithm: str) -> None:
     db = Database(CHAIN, facts=chain(), algorithm=algorithm)

@@ -38,6 +38,7 @@ COUNTED = PAIRS + ".decl e(x: number, y: number)\n"
 COUNTED += "r(x, y) :- r(y, x), n = count : { e(x, _) }, n < 2."
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("module", "program"),
     [

@@ -71,6 +71,7 @@ def test_levels(seed: int, program: str, algorithm: str) -> None:
         assert used == 12
 
 
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("algorithm", MODULAR[:4])
 @pytest.mark.parametrize("kinds", KINDS)
 @pytest.mark.parametrize("seed", range(8))

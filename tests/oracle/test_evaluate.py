@@ -273,6 +273,7 @@ def test_case(case: Path) -> None:
         assert answer[directive.relation] == rows, directive.relation
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS, ids=lambda t: t.__name__)
 def test_transformations_do_not_change_the_answer(transformation: Transformation) -> None:
     for seed in range(30):
