@@ -79,9 +79,14 @@ def _files_of() -> dict[str, set[str]]:
     return found
 
 
+@cache
+def _others(file: str) -> set[str]:
+    return set().union(*_classes().values()) - _classes()[file]
+
+
 def _foreign(function: ast.FunctionDef, file: str) -> set[str]:
     """Parameters that are objects of our classes in other files."""
-    others = set().union(*_classes().values()) - _classes()[file]
+    others = _others(file)
     given = function.args
     annotated = ((each.arg, each.annotation) for each in (*given.args, *given.kwonlyargs))
     return {name for name, kind in annotated if isinstance(kind, ast.Name) and kind.id in others}
