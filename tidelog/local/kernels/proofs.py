@@ -130,7 +130,7 @@ ASKED = 1  # whether a rule without recursion derives it
 THROUGH = 2  # all instances are collected
 
 SOME = 4  # instances that are collected at first (docs/decisions/024-proofs-fact-by-fact.md)
-MANY = 64  # instances, after which one that is not older than its fact is tried as well
+MANY = 32  # instances, after which one that is not older than its fact is tried as well
 UNPROVED = 1 << 60  # the rank of a fact that is being checked, or was checked in vain
 
 
