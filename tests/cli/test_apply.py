@@ -533,7 +533,7 @@ def test_progress_at_a_terminal(folder: Path) -> None:
     ours, theirs = os.openpty()
     options = ("--algorithm", "dred", "--max-seconds", "1.5", "--deltas", "-")
     running = subprocess.Popen(
-        [*ticking(0.05), "apply", "reach.dl", "-", *options],
+        [*ticking(0.005), "apply", "reach.dl", "-", *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=theirs,
