@@ -1,6 +1,6 @@
 """The algebra of sets on Spark, and how one job computes the facts of frames.
 
-The facts of one relation in a view are a `Extent`. The driver assembles it as long as the parts are
+The facts of one relation in a view are an `Extent`. The driver assembles it as long as the parts are
 small; if a large base is involved, it is a frame that has yet to be computed.
 """
 

@@ -163,9 +163,9 @@ class Driver:
         v.memory = Memory(modules=False)
         if algorithm is auto.maintain:
             v.deadline = v.clock() + PATIENCE
-        within = bf.maintain if algorithm is bf.maintain else dred.maintain
+        by = bf.maintain if algorithm is bf.maintain else dred.maintain
         try:
-            D, A = self._run(within, u, v, stratum, form, (), ())
+            D, A = self._run(by, u, v, stratum, form, (), ())
         except Spent:
             return False
         finally:
