@@ -104,7 +104,9 @@ def each(start: Any, stop: Any, step: Any = None) -> Iterator[Value]:
     if step is None:
         step = 1 if start <= stop else -1
     if step == 0:
-        stop, step = start + (start != stop), 1
+        if start != stop:
+            yield start
+        return
     while start < stop if step > 0 else start > stop:
         yield start
         if start + step == start:
