@@ -1,7 +1,7 @@
 """The algebra of sets on Spark, and how one job computes the facts of frames.
 
-The facts of one relation in a view are an `Extent`. The driver assembles it as long as the parts are
-small; if a large base is involved, it is a frame that has yet to be computed.
+The facts of one relation in a view are an `Extent`. The driver assembles it as long as the parts
+are small; if a large base is involved, it is a frame that has yet to be computed.
 """
 
 from __future__ import annotations

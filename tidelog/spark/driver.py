@@ -27,11 +27,12 @@ from tidelog.maintain.report import Work
 from tidelog.maintain.seminaive import Watch
 from tidelog.maintain.update import Algorithm, Spent, Update
 from tidelog.program.rules import Rule, Stratum
-from tidelog.spark.frame_engine import FrameEngine
 from tidelog.spark.sets import Extent, SparkSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tidelog.spark.frame_engine import FrameEngine
 
 
 PATIENCE = 0.5  # seconds after which slices are better derived anew in the executors

@@ -28,13 +28,13 @@ from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Rule, Stratum
 from tidelog.program.suggestions import suggestion
 from tidelog.spark.driver import Driver, reads
-from tidelog.spark.frame_engine import FrameEngine
 from tidelog.spark.sets import Extent, SparkSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from tidelog.spark.frame_engine import FrameEngine
     from tidelog.spark.strategies import Inputs, RelationBlobs, Strategy
     from tidelog.spark.strategies.partition_state import Round
     from tidelog.spark.strategies.slices import Overlay
