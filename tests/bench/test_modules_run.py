@@ -78,7 +78,7 @@ def test_all_algorithms_do_the_same(name: str) -> None:
         assert row.differing() == row.failed() == []
         assert all(series.states for series in row.series.values())
     deleted = rows[1]
-    assert "dredc-mod" in deleted.series["auto"].chosen()
+    assert any("dredc-mod" in row.series["auto"].chosen() for row in rows)
     assert set(deleted.series["dredc"].chosen()) == {"dredc"}
     assert deleted.changed() > 0
 
