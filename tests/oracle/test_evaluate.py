@@ -176,6 +176,10 @@ ANSWERS: dict[str, tuple[str, set[Any]]] = {
                  {(math.inf,)}),
     "float sum is exact": (r("float") + ".decl f(x: float)\nf(1.0e100). f(-1.0e100). f(0.5)."
         " f(0.25). r(s) :- s = sum x : { f(x) }.", {(0.75,)}),
+    "float sum beyond the largest": (r("float", "float") + ".decl f(i: number, x: float)\n"
+        "f(1, 1.0e308). f(2, 1.5e308). f(3, -1.0e308). f(4, -1.5e308). r(a, b) :-"
+        " a = sum x : { f(i, x), i < 3 }, b = sum x : { f(i, x), i > 2 }.",
+        {(float("inf"), float("-inf"))}),
     "min and max functors": (r("number", "symbol", "float") +
         'r(min(3, 1, 2), max("a", "b", "ab"), max(0.5, 1.5)) :- true.', {(1, "b", 1.5)}),
     "strings": (r("symbol", "number", "symbol", "symbol") +

@@ -123,7 +123,7 @@ def _total(values: Sequence[Any]) -> Any:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf  # copysign would convert `exact`, too
 
 
 def _extreme(op: str, values: Sequence[Any]) -> Any:
