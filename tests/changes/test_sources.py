@@ -23,7 +23,15 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tidelog import Commit, Database, FactChange, RuleChange, TidelogError
+from tidelog import (
+    Commit,
+    Database,
+    FactChange,
+    LimitError,
+    Limits,
+    RuleChange,
+    TidelogError,
+)
 from tidelog.changes.arrivals import Arrivals
 from tidelog.changes.policies.policy import Arrived
 from tidelog.changes.reader_thread import AHEAD, PIECE
@@ -377,6 +385,21 @@ def test_waiting_ends_when_the_source_is_closed() -> None:
         arrivals.wait()
         assert arrivals.poll() is None
         assert arrivals.ended
+
+
+def test_an_update_that_arrives_in_small_parts_stops_at_a_limit() -> None:
+    source: queue.Queue[object] = queue.Queue()
+    arrivals = arrivals_of(source)
+    arrivals.limit(Limits(max_facts=3))
+    assert arrivals.poll() is None
+    for number in range(3):
+        source.put(FactChange("+", "edge", (number, number)))
+        arrivals.wait()
+        assert arrivals.poll() is None
+    source.put(FactChange("+", "edge", (3, 3)))
+    arrivals.wait()
+    with pytest.raises(LimitError, match="more than 3 facts"):
+        arrivals.poll()
 
 
 def _endless_silence() -> Iterator[object]:

@@ -95,6 +95,8 @@ class Arrivals:
         while (at := self._input or self._open()) is not None:
             while (sourced := self._next(at)) is not END:
                 if sourced is None:
+                    if self._changes:  # a slow source never fills a portion
+                        self._look()
                     return None
                 change, sources = sourced
                 if isinstance(change, Commit):
