@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tidelog.changes.policies.policy import Finished
     from tidelog.changes.stream import Stream
     from tidelog.control.limits import Limits
+    from tidelog.explain.proof import Proof
     from tidelog.maintain.report import Report
     from tidelog.program.changes import Commit, FactChange, RuleChange
     from tidelog.program.diagnostics import (
@@ -42,6 +43,7 @@ __all__ = [
     "LimitError",
     "Limits",
     "ProgramError",
+    "Proof",
     "RelationView",
     "Report",
     "RuleChange",
@@ -60,6 +62,7 @@ _HOMES = {
     "tidelog.session.evaluation": ("Stats",),
     "tidelog.transaction.delta": ("Delta",),
     "tidelog.control.limits": ("Limits",),
+    "tidelog.explain.proof": ("Proof",),
     "tidelog.maintain.report": ("Report",),
     "tidelog.program.changes": ("Commit", "FactChange", "RuleChange"),
     "tidelog.program.diagnostics": (

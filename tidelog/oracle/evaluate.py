@@ -109,7 +109,7 @@ def evaluate(
             first = {(name, row) for name in some for row in I[name]}
             I.update({name: set() for name in some})
             _insert(I, first, some, orders, known)
-            while N := _Step(I, *known).derive(stratum, room):
+            while N := Application(I, *known).derive(stratum, room):
                 before = {name: I[name] for name in some}
                 _insert(I, N, some, orders, known)
                 room -= len(N)
@@ -140,7 +140,7 @@ def _insert(
             I[name].add(row)
     for name in [name for name, kind in reduced.items() if kind.ordered]:
         mine = [(head, body) for head, body in orders if head == f"{UNDER}{name}"]
-        pairs = _Step({**I, f"{UNDER}{name}": set()}, *known)
+        pairs = Application({**I, f"{UNDER}{name}": set()}, *known)
         I[name] = apply_subsumption(I[name], {row for _, row in pairs.derive(mine, math.inf)})
 
 
@@ -253,7 +253,7 @@ def _unify(term: Term, value: Any, env: Env) -> bool:
 MATCHES = 1000  # of a part of a body, for each fact that there may be
 
 
-class _Step:
+class Application:
     """One application of rules to the facts I."""
 
     def __init__(
@@ -351,18 +351,24 @@ class _Step:
         outer = {name: env[name] for name in sorted(fold.outer)}
         key = id(fold), *outer.values()
         if key not in self.folds:
-            found: dict[frozenset[Any], tuple[Value, Row]] = {}
-            for body in fold.bodies:
-                for s in self.solve(body, outer):
-                    witness = tuple(s[name] for name in sorted(fold.witnesses))
-                    assignment = frozenset(item for item in s.items() if item[0][0] != "=")
-                    found[assignment] = self.value(body.terms[0], s), witness
-            result = folded(term.op, [value for value, _ in found.values()], term.kind)
+            found = self.assignments(fold, env)
+            result = folded(term.op, [value for value, _ in found], term.kind)
             if result is None or fold.witnesses:
-                self.folds[key] = {(v, *w) for v, w in found.values() if same(v, result)}
+                self.folds[key] = {(v, *w) for v, w in found if same(v, result)}
             else:
                 self.folds[key] = {(result,)}
         return self.folds[key]
+
+    def assignments(self, fold: Fold, env: Env) -> list[tuple[Value, Row]]:
+        """What an aggregate folds: a value and its witnesses for each distinct assignment."""
+        outer = {name: env[name] for name in fold.outer}
+        found: dict[frozenset[Any], tuple[Value, Row]] = {}
+        for body in fold.bodies:
+            for s in self.solve(body, outer):
+                witness = tuple(s[name] for name in sorted(fold.witnesses))
+                assignment = frozenset(item for item in s.items() if item[0][0] != "=")
+                found[assignment] = self.value(body.terms[0], s), witness
+        return list(found.values())
 
     def value(self, term: Term, env: Env) -> Value:
         match term:

@@ -41,7 +41,7 @@ def compile_question(text: object, typed: Program, number: int = 0) -> Question:
     """Rules for a query over the relations of this program; `number` tells several apart."""
     if not isinstance(text, str):
         raise TidelogError(f"error: expected a query as text, got {text!r}\n    {_ADVICE}")
-    body = _parse(text)
+    body = parse_query(text)
     first: dict[str, Variable] = {}
     for variable in own_variables(body):
         first.setdefault(variable.name, variable)
@@ -72,13 +72,14 @@ def is_complete(text: str) -> bool:
     (True, False, False)
     """
     try:
-        _parse(text)
+        parse_query(text)
     except ProgramError:
         return False
     return True
 
 
-def _parse(text: str) -> Formula:
+def parse_query(text: str) -> Formula:
+    """A query as a formula; ProgramError if it is none."""
     parsed = parse(f"query() :-\n{text}\n.", file=_FILE)
     errors = [d for d in parsed.diagnostics if d.severity == "error"]
     program = parsed.program

@@ -25,6 +25,7 @@ from tidelog.program.table import Table, sorted_table
 from tidelog.session.backends import EngineChoice
 from tidelog.session.demand_queries import by_demand, can_narrow
 from tidelog.session.evaluation import Evaluation, Stats
+from tidelog.session.explanations import Explanations
 from tidelog.session.program_and_facts import (
     declare_given,
     facts_by_relation,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Database:
+class Database(Explanations):
     """A program with the consequences of its facts.
 
     `program` is a path (a `Path`, or a string that ends in `.dl`) or the program's text.

@@ -1,0 +1,1 @@
+"""Explanations: why a fact holds, why it does not, and why it changed."""

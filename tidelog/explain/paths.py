@@ -1,0 +1,136 @@
+"""Shortest paths, which explain the facts of closures.
+
+A closure that is all the recursion of its stratum has an algorithm of its own, and its facts an
+explanation of their own: the facts that connect the first column to the second, instead of a step
+for each pair on the way. Those are facts of the closed relation that are explicit or derived
+without recursion, or facts of the base of a linear closure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tidelog.engine import Store
+from tidelog.explain.probes import IdFact, Probes
+from tidelog.maintain.memory import Memory
+from tidelog.plan.closures import Closure, paired
+from tidelog.program.rules import Literal, Rule, Stratum
+from tidelog.program.syntax import Kind, Variable
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedStratum:
+    """A stratum whose recursion is one closure."""
+
+    closure: Closure
+    seeds: tuple[Rule, ...]  # its rules without recursion
+
+
+def closed_strata(
+    strata: Sequence[Stratum], engine: Store, memory: Memory
+) -> dict[str, ClosedStratum]:
+    """By relation, the strata whose facts have paths."""
+    found: dict[str, ClosedStratum] = {}
+    for stratum in strata if memory.modules is True else ():
+        if not stratum.recursive or stratum.thinned:
+            continue
+        modules = paired(stratum)
+        if modules.generic or len(modules.own) != 1 or len(modules.closures) != 1:
+            continue
+        closure = modules.own[0]
+        if closure.base is not None and engine.collect(engine.explicit, closure.relations):
+            continue  # a path could begin with one of these, and it is not a fact of the base
+        for name in closure.relations:
+            found[name] = ClosedStratum(closure, stratum.nonrecursive)
+    return found
+
+
+class Edge(NamedTuple):
+    """A fact, and whether a path takes it from its second column to its first."""
+
+    fact: IdFact
+    swapped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A rule whose heads are edges, from the second column to the first if `swapped`."""
+
+    rule: Rule
+    swapped: bool
+
+    def asked(self) -> tuple[Rule, Literal]:
+        """The edges that begin in a node."""
+        head = self.rule.head
+        return self.rule, Literal(
+            f"%from:{head.relation}:{self.swapped:d}", (head.terms[self.swapped],)
+        )
+
+
+class Paths:
+    """Shortest paths of one closure."""
+
+    def __init__(self, probes: Probes, stratum: ClosedStratum, kind: Kind) -> None:
+        self._probes = probes
+        self._closure = closure = stratum.closure
+        turned = [(closure.relation, False)]
+        if closure.kind == "symmetric-transitive":
+            turned.append((closure.relation, True))
+        if closure.inverse is not None:
+            turned.append((closure.inverse, True))
+        explicit = [Source(_copy(name, kind), swapped) for name, swapped in turned]
+        derived = [
+            Source(rule, swapped)
+            for name, swapped in turned
+            for rule in stratum.seeds
+            if rule.head.relation == name
+        ]
+        if closure.base is not None:
+            explicit, derived = [], [Source(_copy(closure.base, kind), closure.swapped)]
+        self._explicit, self._derived = explicit, derived
+
+    def shortest(self, fact: IdFact, check: Callable[[], None]) -> list[Edge]:
+        """The edges of a shortest path that explains a fact of the closure."""
+        name, (start, end) = fact
+        if name == self._closure.inverse:
+            start, end = end, start
+        came: dict[int, Edge] = {}  # by node, the edge that leads to it
+        N = {start}
+        while N and end not in came:
+            check()
+            reached: dict[int, Edge] = {}
+            for edge in self._edges(N):
+                y = edge.fact[1][not edge.swapped]
+                if y not in came and (y not in reached or edge < reached[y]):
+                    reached[y] = edge
+            came |= reached
+            N = set(reached)
+        path: list[Edge] = []
+        at = end
+        while at in came and (not path or at != start):
+            path.append(came[at])
+            at = came[at].fact[1][came[at].swapped]
+        return path[::-1]
+
+    def _edges(self, N: set[int]) -> Iterator[Edge]:
+        """The edges that begin in N."""
+        yield from self._found(self._derived, N)
+        if self._explicit:
+            yield from self._found(self._explicit, N, frozenset(self._closure.relations))
+
+    def _found(
+        self, sources: Sequence[Source], N: set[int], explicit: frozenset[str] = frozenset()
+    ) -> Iterator[Edge]:
+        asked = [source.asked() for source in sources]
+        goals = {goal.relation: [(x,) for x in sorted(N)] for _, goal in asked}
+        for match in self._probes.matches(asked, goals, explicit):
+            head = match.rule.head
+            fact = head.relation, self._probes.ids_of(head, match.env)
+            yield Edge(fact, sources[match.order].swapped)
+
+
+def _copy(relation: str, kind: Kind) -> Rule:
+    terms = Variable("x", kind=kind), Variable("y", kind=kind)
+    return Rule(Literal(relation, terms), (Literal(relation, terms),))

@@ -1,0 +1,141 @@
+"""The search for proofs of minimal height.
+
+The height of an explicit fact is 0; that of another one is 1 more than the greatest height of a
+premise, in the instance where that is least. Negations and aggregates read what is complete before
+the rule, and do not count. Facts that a closure connects through others have a path instead of
+instances (`paths`), and count as 1.
+
+The search goes backwards, level by level: from the goals to the facts of their instances' bodies,
+to the bodies of those, and so on. All proofs of height d lie within d levels. So when a goal has a
+proof of height h after d >= h levels, no proof is lower; and a proof never goes round in a circle,
+because heights decrease from each conclusion to its premises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tidelog.explain.clauses import Clauses
+from tidelog.explain.probes import IdFact, IdRow, Match, Probes, by_relation
+from tidelog.program.rules import Literal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A rule instance in the search: its head follows from its premises."""
+
+    head: IdFact
+    premises: tuple[IdFact, ...]
+    match: Match
+
+
+class Search:
+    """`heights` are those of facts that have been proved so far, within the levels searched."""
+
+    def __init__(
+        self,
+        probes: Probes,
+        clauses: Clauses,
+        closed: Collection[str],
+        check: Callable[[], None],
+        avoided: IdFact | None = None,
+    ) -> None:
+        """`clauses` have the rules, those of closures without recursion; `closed` are the relations
+        of closures. No proof uses the fact `avoided`. `check` may raise to stop the search."""
+        self._probes = probes
+        self._clauses = clauses
+        self._closed = closed
+        self._check = check
+        self._avoided = avoided
+        self.heights: dict[IdFact, int] = {}
+        self.explicit: set[IdFact] = set()
+        self.connected: set[IdFact] = set()  # facts of closures that no other rule derives
+        self.complete = True  # all instances have been read
+        self.met: set[IdFact] = set()
+        self._nodes: dict[IdFact, list[Node]] = {}
+        self._users: dict[IdFact, list[Node]] = {}
+
+    def height(self, fact: IdFact) -> float:
+        return self.heights.get(fact, math.inf)
+
+    def run(self, goals: Sequence[IdFact], alternatives: int = 1) -> None:
+        """Find the heights of the goals, and so many instances of each with proofs."""
+        N = self._meet(goals)
+        if alternatives > 1:
+            N = dict.fromkeys((*N, *goals))
+        depth = 0
+        while N and not all(self._done(goal, depth, alternatives) for goal in goals):
+            self._check()
+            depth += 1
+            N = self._expand(N)
+
+    def _done(self, goal: IdFact, depth: int, alternatives: int) -> bool:
+        if alternatives > 1:
+            return len(self.proved(goal)) >= alternatives
+        return self.height(goal) <= depth
+
+    def proved(self, fact: IdFact) -> list[Node]:
+        """The instances of a fact whose premises have proofs, the lowest first."""
+        found = [node for node in self._nodes.get(fact, ()) if self._above(node) < math.inf]
+        return sorted(found, key=lambda n: (self._above(n), n.match.order, n.premises))
+
+    def _above(self, node: Node) -> float:
+        """The height of a head by this instance."""
+        return 1 + max(map(self.height, node.premises), default=0)
+
+    def _meet(self, facts: Iterable[IdFact]) -> dict[IdFact, None]:
+        """Note facts, and return those that must be derived."""
+        new = dict.fromkeys(fact for fact in facts if fact not in self.met)
+        self.met.update(new)
+        engine = self._probes.engine
+        explicit = self._probes.among(engine.explicit & engine.all, new)
+        self.explicit |= explicit
+        for fact in explicit:
+            self._lower(fact, 0)
+        return {fact: None for fact in new if fact not in explicit}
+
+    def _expand(self, N: Iterable[IdFact]) -> dict[IdFact, None]:
+        """Find the instances of facts; returns the premises that must be derived in turn."""
+        goals = by_relation(N)
+        found = [node for node in self._instances(goals) if self._avoided not in node.premises]
+        for node in found:
+            self._nodes.setdefault(node.head, []).append(node)
+            for premise in dict.fromkeys(node.premises):
+                self._users.setdefault(premise, []).append(node)
+        for name in goals.keys() & self._closed:
+            for row in goals[name]:
+                if (name, row) not in self._nodes:
+                    self.connected.add((name, row))
+                    self._lower((name, row), 1)
+        for node in found:
+            self._lower(node.head, self._above(node))
+        return self._meet(premise for node in found for premise in node.premises)
+
+    def _instances(self, goals: Mapping[str, list[IdRow]]) -> Iterator[Node]:
+        probes = self._probes
+        asked = [
+            (rule, Literal(f"%goal:{name}", rule.head.terms))
+            for name in goals
+            for rule in self._clauses.rules(name)
+        ]
+        rows = {f"%goal:{name}": mine for name, mine in goals.items()}
+        matches = probes.matches(asked, rows)
+        self.complete &= probes.found == len(matches)
+        for match in matches:
+            head = match.rule.head.relation, probes.ids_of(match.rule.head, match.env)
+            read = self._clauses.premises(match.origin, match.rule)
+            premises = [(p.relation, probes.ids_of(p, match.env)) for p in read]
+            yield Node(head, tuple(premises), match)
+
+    def _lower(self, fact: IdFact, height: float) -> None:
+        """The fact has a proof of this height: so do those that it helps to prove."""
+        work = deque([(fact, height)])
+        while work:
+            fact, height = work.popleft()
+            if height < self.height(fact):
+                self.heights[fact] = int(height)
+                users = self._users.get(fact, ())
+                work.extend((node.head, self._above(node)) for node in users)

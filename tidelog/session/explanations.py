@@ -1,0 +1,42 @@
+"""What a database explains."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tidelog.explain.proof import Proof
+from tidelog.explain.why import Bounds, why
+from tidelog.transaction.core import Core
+
+
+class Explained(Protocol):
+    @property
+    def core(self) -> Core: ...
+
+
+class Explanations:
+    """Explanations of facts, found when they are asked for: evaluation notes nothing for them."""
+
+    def why(
+        self: Explained,
+        question: str,
+        *,
+        n: int = 1,
+        depth: int = Bounds.depth,
+        nodes: int = Bounds.nodes,
+        seconds: float = Bounds.seconds,
+    ) -> Proof:
+        """Why a fact holds, or all answers of a query: a proof of as few levels as possible.
+
+        With `n` it has so many alternatives for the fact. `depth` and `nodes` bound what is
+        shown, `seconds` the search; the proof says what they leave out.
+
+        >>> from tidelog import Database
+        >>> db = Database("big(x) :- size(x, n), n > 10.", facts={"size": [("a", 12)]})
+        >>> print(db.why('big("a")'))
+        big("a")
+          by big(x) :- size(x, n), n > 10.  <program>:1  x = "a", n = 12
+          size("a", 12)  explicit
+          12 > 10
+        """
+        return why(self.core, question, n, Bounds(depth, nodes, seconds))
