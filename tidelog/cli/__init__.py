@@ -1,4 +1,4 @@
-"""The command line: `tidelog run`, `apply`, `repl`, `check`, `fmt`, `pipeline`, `rdf`, `lsp`,
+"""The command line: `tidelog run`, `apply`, `repl`, `why`, `check`, `fmt`, `pipeline`, `rdf`, `lsp`,
 `plan`, `warm` and `doctor`.
 
 Exit codes: 0 fine, 1 a check failed or the reader of deltas left, 2 bad input, 130
@@ -35,6 +35,7 @@ COMMANDS = {
     "run": "evaluate a program and write its outputs",
     "apply": "evaluate a program, then change its facts and rules, update by update",
     "repl": "change and ask a program at a prompt",
+    "why": "explain why a fact holds, by a proof",
     "check": "look for errors and likely mistakes, without evaluating",
     "fmt": "write programs in one layout",
     "pipeline": "keep tables and feeds up to date while sources change, on Spark",
@@ -75,7 +76,7 @@ def parser(chosen: str | None) -> argparse.ArgumentParser:
         if name != chosen:
             commands.add_parser(name, help=about)
             continue
-        command = importlib.import_module(f"tidelog.cli.{name}")
+        command = importlib.import_module(f"tidelog.cli.{name.replace('-', '_')}")
         made = commands.add_parser(
             name,
             help=about,

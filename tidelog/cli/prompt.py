@@ -37,6 +37,7 @@ COMMANDS = {
     ":undo": "undo the last update, by an update that reverses it",
     ":stats": "what the last update did in each stratum",
     ":algorithm": "show the maintenance algorithm, or choose one by name",
+    ":why": "explain why a fact holds",
     ":help": "show this help",
     ":quit": "leave",
 }
@@ -203,10 +204,10 @@ class Session:
     # Commands.
 
     def _command(self, name: str, *words: str) -> bool:
-        full = [each for each in COMMANDS if each.startswith(name)]
+        full = [name] if name in COMMANDS else [c for c in COMMANDS if c.startswith(name)]
         if name == ":" or len(full) != 1:
             raise TidelogError(f"error: unknown command {name}\n    :help lists them")
-        if words and full[0] != ":algorithm":
+        if words and full[0] not in (":algorithm", ":why"):
             raise TidelogError(f"error: {full[0]} takes no argument")
         if full[0] == ":quit":
             return False
@@ -219,6 +220,7 @@ class Session:
             ":undo": self._undo,
             ":stats": self._stats,
             ":algorithm": self._algorithm,
+            ":why": self._why,
             ":help": _help,
         }
         actions[full[0]](*words)
@@ -276,9 +278,19 @@ class Session:
             self.pending.algorithm = name
         out(self.pending.algorithm or self.database.core.options.algorithm)
 
+    def _why(self, *words: str) -> None:
+        lines = str(self.database.why(_one_fact(":why", words))).splitlines()
+        self._show(lines, len(lines), "more lines")
+
     def _list(self, lines: Iterable[str]) -> None:
         for line in lines:
             out(line)
+
+
+def _one_fact(command: str, words: Sequence[str]) -> str:
+    if not words:
+        raise TidelogError(f"error: {command} needs a fact\n    write {command} path(1, 4)")
+    return " ".join(words)
 
 
 def show_answer(answer: Answer, most: int | None = None) -> None:

@@ -75,7 +75,8 @@ class Clauses:
         owners = [name for name, rules in self._book.rules.items() if rule in rules]
         for name in owners:
             clause = self._book.clauses[name]
-            if rule.head.relation.startswith("%") or _is_spelled(rule, clause):
+            hidden = rule.head.relation.startswith("%")
+            if hidden or rule.text == to_text(clause) or _is_spelled(rule, clause):
                 self._clauses[id(rule)] = clause
                 return True
         return not owners

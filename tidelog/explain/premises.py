@@ -8,7 +8,7 @@ from typing import Any
 from tidelog.explain.clauses import Clauses
 from tidelog.explain.probes import IdFact, IdRow, Match, Probes
 from tidelog.explain.search import Node
-from tidelog.program.formula_walk import rebuilt, terms_of, variables
+from tidelog.program.formula_walk import all_names, rebuilt, terms_of, variables
 from tidelog.program.proofs import (
     Absent,
     Binding,
@@ -185,4 +185,7 @@ def _put(node: Any, known: Mapping[str, Any]) -> Any:
     """The node with values for variables."""
     if isinstance(node, Variable):
         return known.get(node.name, node)
+    if isinstance(node, Aggregate) and node.target is not None:  # whose variables are its own
+        local = all_names(node.target)
+        known = {name: value for name, value in known.items() if name not in local}
     return rebuilt(node, lambda part: _put(part, known))

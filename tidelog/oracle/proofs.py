@@ -76,13 +76,17 @@ class ProofCheck:
         stated += [(name, tuple(row)) for name, rows in facts.items() for row in rows]
         self.explicit = {GroundFact(n, as_row(row, self._kinds[n])) for n, row in stated}
         self._all = self._over(self.I)
-        self._clauses: dict[str, list[Clause]] = {}
+        # Made once: the values of aggregates are remembered by the identity of rules.
+        self._of_clause: dict[str, list[Rule]] = {}
+        stating: list[Rule] = []
         for clause in typed.clauses:
-            self._clauses.setdefault(to_text(clause), []).append(number_instances(clause))
-        self._declared = [c for r in typed.relations for c in closure(r.name, r.qualifiers)]
-        written = [clause for clauses in self._clauses.values() for clause in clauses]
-        self._rules = [rule for c in (*written, *self._declared) for rule in _rules_of(c)]
-        stating = [rule for c in written if c.body == And(()) for rule in _rules_of(c)]
+            rules = list(_rules_of(number_instances(clause)))
+            self._of_clause.setdefault(to_text(clause), []).extend(rules)
+            stating += rules if clause.body == And(()) else []
+        declared = (c for r in typed.relations for c in closure(r.name, r.qualifiers))
+        self._declared = [rule for clause in declared for rule in _rules_of(clause)]
+        self._rules = [rule for rules in self._of_clause.values() for rule in rules]
+        self._rules += self._declared
         self.explicit |= self._derived(stating, ())
 
     def _over(self, facts: Mapping[str, set[Row]]) -> Application:
@@ -130,7 +134,7 @@ class ProofCheck:
             for env in self._solve(body, small, {}):
                 row = tuple(self._all.value(term, env) for term in body.terms)
                 # A declaration stands for rules whose variables have other names here.
-                named = step.rule not in self._clauses or _agrees(env, step)
+                named = step.rule not in self._of_clause or _agrees(env, step)
                 if row == fact.row and named and self._used(body, env) == premises:
                     matched = True
                     folds = [p for p in step.premises if isinstance(p, Folded)]
@@ -147,8 +151,7 @@ class ProofCheck:
 
     def _named(self, text: str, relation: str) -> list[Body]:
         """The bodies of the clause with this text, or of declarations."""
-        clauses = self._clauses.get(text, self._declared)
-        rules = (rule for clause in clauses for rule in _rules_of(clause))
+        rules = self._of_clause.get(text, self._declared)
         return [body for head, body in rules if head == relation]
 
     def _solve(self, body: Body, small: Application, env: Env) -> list[Env]:

@@ -87,7 +87,9 @@ def as_fragment(proof: Derivation) -> str:
         f"<style>{STYLE}</style>",
         '<main class="tidelog-proof">',
         f'<p class="note">{summary}. Keys: {keys}.</p>',
+        "<ul>",
         *_lists(proof),
+        "</ul>",
         *(f'<p class="note">left out: {html.escape(reason)}</p>' for reason in proof.left_out),
         "</main>",
     ]
