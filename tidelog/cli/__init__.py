@@ -1,5 +1,5 @@
-"""The command line: `tidelog run`, `apply`, `repl`, `why`, `check`, `fmt`, `pipeline`, `rdf`, `lsp`,
-`plan`, `warm` and `doctor`.
+"""The command line: `tidelog run`, `apply`, `repl`, `why`, `check`, `fmt`, `pipeline`, `rdf`,
+`lsp`, `plan`, `warm` and `doctor`.
 
 Exit codes: 0 fine, 1 a check failed or the reader of deltas left, 2 bad input, 130
 interrupted. Commands import heavy modules themselves, so that the others start at once.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tidelog.explain.derivation import Derivation
@@ -54,4 +55,4 @@ class Proof(Derivation):
         return f"<Proof of {goals}{', …' * (len(self.goals) > 3)}: height {self.height}>"
 
 
-FORMATS = {"text": str, "json": Proof.to_json, "dot": Proof.to_dot, "html": Proof.to_html}
+FORMATS: dict[str, Callable[[Proof], str]] = {"text": str, "json": Proof.to_json, "dot": Proof.to_dot, "html": Proof.to_html}
