@@ -55,4 +55,9 @@ class Proof(Derivation):
         return f"<Proof of {goals}{', …' * (len(self.goals) > 3)}: height {self.height}>"
 
 
-FORMATS: dict[str, Callable[[Proof], str]] = {"text": str, "json": Proof.to_json, "dot": Proof.to_dot, "html": Proof.to_html}
+FORMATS: dict[str, Callable[[Proof], str]] = {
+    "text": str,
+    "json": Proof.to_json,
+    "dot": Proof.to_dot,
+    "html": Proof.to_html,
+}

@@ -20,7 +20,10 @@ from dataclasses import dataclass
 
 from tidelog.explain.clauses import Clauses
 from tidelog.explain.probes import IdFact, IdRow, Match, Probes, by_relation
+from tidelog.explain.ranks import UNKNOWN, Ranks
 from tidelog.program.rules import Literal
+
+WIDE = 5_000  # facts, after which heights by rounds are faster
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +33,10 @@ class Node:
     head: IdFact
     premises: tuple[IdFact, ...]
     match: Match
+
+
+class TooWide(Exception):
+    """The search backwards has met too much."""
 
 
 class Search:
@@ -71,6 +78,8 @@ class Search:
             self._check()
             depth += 1
             N = self._expand(N)
+            if len(self.met) > WIDE:
+                raise TooWide
 
     def _done(self, goal: IdFact, depth: int, alternatives: int) -> bool:
         if alternatives > 1:
@@ -139,3 +148,55 @@ class Search:
                 self.heights[fact] = int(height)
                 users = self._users.get(fact, ())
                 work.extend((node.head, self._above(node)) for node in users)
+
+
+class RankedSearch(Search):
+    """The same where the heights of all facts are known: only facts of the proof are expanded."""
+
+    def __init__(
+        self,
+        probes: Probes,
+        clauses: Clauses,
+        closed: Collection[str],
+        check: Callable[[], None],
+        ranks: Ranks,
+        avoided: IdFact | None = None,
+    ) -> None:
+        super().__init__(probes, clauses, closed, check, avoided)
+        self._ranks = ranks
+
+    def run(self, goals: Sequence[IdFact], alternatives: int = 1) -> None:
+        N = self._meet(goals)
+        if alternatives > 1:
+            N = dict.fromkeys((*N, *goals))
+        seen: set[IdFact] = set()
+        while N:
+            self._check()
+            seen.update(N)
+            self._expand(N)
+            # Heights of closures count nothing: what rests on them may be lower or not.
+            self.complete &= not any(name in self._closed for name, _ in N)
+            best = (node for fact in N for node in self.proved(fact)[:alternatives])
+            premises = dict.fromkeys(premise for node in best for premise in node.premises)
+            N = {p: None for p in premises if p not in seen and p not in self.explicit}
+            alternatives = 1
+
+    def proved(self, fact: IdFact) -> list[Node]:
+        """Of the fact to be avoided, premises that are not above it: their proofs do without."""
+        found = super().proved(fact)
+        most = self.heights.get(fact, UNKNOWN) if fact == self._avoided else UNKNOWN
+        return [node for node in found if self._above(node) - 1 <= most]
+
+    def _meet(self, facts: Iterable[IdFact]) -> dict[IdFact, None]:
+        found = super()._meet(facts)
+        for name, rows in by_relation(found).items():
+            for row, height in zip(rows, self._ranks.of(name, rows), strict=True):
+                if height < UNKNOWN:
+                    self.heights[name, row] = height
+                elif name in self._closed:
+                    self.heights[name, row] = 0
+        return found
+
+    def _lower(self, fact: IdFact, height: float) -> None:
+        if height < self.height(fact) and (fact in self.explicit or fact in self.connected):
+            self.heights[fact] = int(height)

@@ -13,7 +13,8 @@ from tidelog.explain.paths import Paths, closed_strata
 from tidelog.explain.premises import Premises
 from tidelog.explain.probes import MOST, IdFact, Probes
 from tidelog.explain.proof import Proof
-from tidelog.explain.search import Search
+from tidelog.explain.ranks import Ranks, below
+from tidelog.explain.search import RankedSearch, Search, TooWide
 from tidelog.program.diagnostics import LimitError, TidelogError, plural
 from tidelog.program.proofs import Explicit, GroundFact, Link, Open, Path, Step
 from tidelog.program.rules import Rule
@@ -58,6 +59,7 @@ class Explainer:
                 name = rule.head.relation
                 if name not in self._closed or rule in self._closed[name].seeds:
                     rules.setdefault(name, []).append(rule)
+        self._rules, self._memory = rules, memory
         self._clauses = Clauses(book, rules)
         self._premises = Premises(probes, self._clauses, book.relations)
         self._paths: dict[str, Paths] = {}
@@ -73,8 +75,7 @@ class Explainer:
         avoided = batch[0] if n > 1 else None
         try:
             while batch:
-                search = Search(self._probes, self._clauses, self._closed, self._check, avoided)
-                search.run(batch, n)
+                search = self._searched(batch, n, avoided)
                 self.minimal &= search.complete
                 batch = self._assemble(search, batch, n, shown)
                 avoided, n = None, 1
@@ -82,6 +83,27 @@ class Explainer:
             self._stopped(shown, f"the search took more than {bounds.seconds:g} seconds")
         self.left_out += shown.reasons
         return {self._premises.fact(fact): found for fact, found in shown.steps.items()}
+
+    def _searched(self, goals: Sequence[IdFact], n: int, avoided: IdFact | None) -> Search:
+        """A search that has found the goals: backwards, or by heights if that is too wide."""
+        ranks: Ranks | None = self._memory.ranks
+        names = {name for name, _ in goals}
+        if ranks is None or not names <= ranks.relations:
+            search = Search(self._probes, self._clauses, self._closed, self._check, avoided)
+            try:
+                search.run(goals, n)
+                return search
+            except TooWide:
+                ranks = self._ranked(names)
+        found = RankedSearch(self._probes, self._clauses, self._closed, self._check, ranks, avoided)
+        found.run(goals, n)
+        return found
+
+    def _ranked(self, names: Iterable[str]) -> Ranks:
+        """The heights of facts of these relations, and of those that they depend on."""
+        rules = below(self._rules, names)
+        ranks = self._memory.ranks = Ranks(self._probes.engine, rules, self._closed.keys())
+        return ranks
 
     def _check(self) -> None:
         self._watch.tick(None)

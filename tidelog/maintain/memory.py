@@ -65,6 +65,7 @@ class Memory:
     closed: dict[tuple[str, ...], Any] = field(default_factory=dict)  # closures, by stratum
     certain: dict[tuple[str, ...], Any] = field(default_factory=dict)  # those of certain facts
     circuit: Any = None  # of `dbsp` or `dyre`, if it is in step with the facts
+    ranks: Any = None  # heights of facts, if explanations have needed them since the last update
     _modular: set[tuple[str, ...]] = field(default_factory=set)  # strata that had modules
     _unsure: set[str] = field(default_factory=set)  # relations whose ages came into or out of step
     _changed: set[str] = field(default_factory=set)  # relations whose closures have changed
@@ -134,6 +135,7 @@ class Memory:
     def settle(self, undone: bool) -> None:
         """An update has ended. One that was undone leaves the ages as they were before it, counters
         out of step, and no closure that it changed."""
+        self.ranks = None
         if self.circuit is not None and not self.circuit.settle(undone):
             self.circuit = None
         if undone:
