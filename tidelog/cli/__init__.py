@@ -1,5 +1,5 @@
-"""The command line: `tidelog run`, `apply`, `repl`, `why`, `check`, `fmt`, `pipeline`, `rdf`,
-`lsp`, `plan`, `warm` and `doctor`.
+"""The command line: `tidelog run`, `apply`, `repl`, `why`, `why-not`, `check`, `fmt`, `pipeline`,
+`rdf`, `lsp`, `plan`, `warm` and `doctor`.
 
 Exit codes: 0 fine, 1 a check failed or the reader of deltas left, 2 bad input, 130
 interrupted. Commands import heavy modules themselves, so that the others start at once.
@@ -36,6 +36,7 @@ COMMANDS = {
     "apply": "evaluate a program, then change its facts and rules, update by update",
     "repl": "change and ask a program at a prompt",
     "why": "explain why a fact holds, by a proof",
+    "why-not": "explain why a fact does not hold, and what would repair it",
     "check": "look for errors and likely mistakes, without evaluating",
     "fmt": "write programs in one layout",
     "pipeline": "keep tables and feeds up to date while sources change, on Spark",

@@ -38,6 +38,7 @@ COMMANDS = {
     ":stats": "what the last update did in each stratum",
     ":algorithm": "show the maintenance algorithm, or choose one by name",
     ":why": "explain why a fact holds",
+    ":why-not": "explain why a fact does not hold, and what would repair it",
     ":help": "show this help",
     ":quit": "leave",
 }
@@ -207,7 +208,7 @@ class Session:
         full = [name] if name in COMMANDS else [c for c in COMMANDS if c.startswith(name)]
         if name == ":" or len(full) != 1:
             raise TidelogError(f"error: unknown command {name}\n    :help lists them")
-        if words and full[0] not in (":algorithm", ":why"):
+        if words and full[0] not in (":algorithm", ":why", ":why-not"):
             raise TidelogError(f"error: {full[0]} takes no argument")
         if full[0] == ":quit":
             return False
@@ -221,6 +222,7 @@ class Session:
             ":stats": self._stats,
             ":algorithm": self._algorithm,
             ":why": self._why,
+            ":why-not": self._why_not,
             ":help": _help,
         }
         actions[full[0]](*words)
@@ -279,7 +281,13 @@ class Session:
         out(self.pending.algorithm or self.database.core.options.algorithm)
 
     def _why(self, *words: str) -> None:
-        lines = str(self.database.why(_one_fact(":why", words))).splitlines()
+        self._explain(str(self.database.why(_one_fact(":why", words))))
+
+    def _why_not(self, *words: str) -> None:
+        self._explain(str(self.database.why_not(_one_fact(":why-not", words))))
+
+    def _explain(self, text: str) -> None:
+        lines = text.splitlines()
         self._show(lines, len(lines), "more lines")
 
     def _list(self, lines: Iterable[str]) -> None:

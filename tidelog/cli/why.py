@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from tidelog.cli import arguments
 from tidelog.cli.open_database import files_of, open_database, refuse_stdin, warn
 from tidelog.cli.terminal import out, stdin
 from tidelog.plan.accept import accept, read_program
+
+if TYPE_CHECKING:
+    from tidelog.session.database import Database
 
 DESCRIPTION = """\
 Evaluate a program, and explain why a fact holds: a proof by rule instances down to explicit
@@ -27,9 +31,7 @@ FORMATS = ("text", "json", "dot", "html")  # `explain.proof.FORMATS` has them
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    arguments.add_program(parser)
-    parser.add_argument("fact", metavar="FACT", help="a fact, or a query")
-    arguments.add_facts(parser, ".")
+    add_fact(parser, "a fact, or a query")
     parser.add_argument(
         "--format",
         choices=FORMATS,
@@ -45,6 +47,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nodes", metavar="N", type=arguments.count, default=1000, help="show N facts"
     )
+    add_search(parser)
+
+
+def add_fact(parser: argparse.ArgumentParser, what: str) -> None:
+    arguments.add_program(parser)
+    parser.add_argument("fact", metavar="FACT", help=what)
+    arguments.add_facts(parser, ".")
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds",
         metavar="S",
@@ -56,7 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_evaluation(parser)
 
 
-def main(options: argparse.Namespace) -> int:
+def opened(options: argparse.Namespace) -> Database:
+    """The database of the program and its facts."""
     arguments.settle_engine(options)
     accepted = accept(read_program(options.program, stdin(), **arguments.reading(options)))
     files = files_of(accepted, options, options.facts)
@@ -64,7 +77,11 @@ def main(options: argparse.Namespace) -> int:
         refuse_stdin(accepted, files, "the program is read from the standard input")
     if not options.no_warnings:
         warn(accepted)
-    database = open_database(accepted, files, options)
+    return open_database(accepted, files, options)
+
+
+def main(options: argparse.Namespace) -> int:
+    database = opened(options)
 
     from tidelog.explain.proof import FORMATS as WRITERS
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tidelog.explain.clauses import Clauses
 from tidelog.explain.probes import IdFact, IdRow, Match, Probes
-from tidelog.explain.search import Node
+from tidelog.explain.views.indented import premise_text
 from tidelog.program.formula_walk import all_names, rebuilt, terms_of, variables
 from tidelog.program.proofs import (
     Absent,
@@ -18,7 +18,16 @@ from tidelog.program.proofs import (
     Premise,
     Test,
 )
-from tidelog.program.rules import Constraint, Group, Literal, Range, Relation, Rule, Simple
+from tidelog.program.rules import (
+    BodyLiteral,
+    Constraint,
+    Group,
+    Literal,
+    Range,
+    Relation,
+    Rule,
+    Simple,
+)
 from tidelog.program.syntax import (
     Aggregate,
     Atom,
@@ -53,29 +62,24 @@ class Premises:
         values = (self._probes.value(k, number) for k, number in zip(kinds, row, strict=True))
         return GroundFact(name, tuple(values))
 
-    def step(self, node: Node) -> tuple[Instance, list[IdFact]]:
-        """The instance, and the facts that it needs: its premises and those that aggregates
-        show."""
-        origin, rule, env, _ = node.match
-        known = self._constants(node.match)
+    def step(self, match: Match) -> tuple[Instance, list[IdFact]]:
+        """The instance, and the facts that its aggregates show."""
+        origin, rule, env, _ = match
+        known = self.constants(match)
         read = self._clauses.premises(origin, rule)
         premises: list[Premise] = []
-        shown: list[IdFact] = list(node.premises)
+        shown: list[IdFact] = []
         for part in rule.body:
             match part:
                 case Literal(negated=True):
-                    premises += self._absent(origin, part, known)
+                    premises += self.absent(origin, part, known)
                 case Literal() if part in read:
                     found = part.relation, self._probes.ids_of(part, env)
                     premises.append(self.fact(found))
-                case Constraint(op, left, right):
-                    put = Constraint(op, _put(left, known), _put(right, known))
-                    if put.left != put.right or op != "=":
-                        premises.append(Test(to_text(put)))
-                case Range(variable, start, stop, step):
-                    ends = [start, stop] if step is None else [start, stop, step]
-                    call = Call("range", tuple(_put(end, known) for end in ends))
-                    premises.append(Test(to_text(Comparison("=", _put(variable, known), call))))
+                case Constraint() | Range():
+                    text = self.text(origin, part, known)
+                    if not _is_trivial(part, known):
+                        premises.append(Test(text))
                 case Group():
                     folded, rows = self._folded(origin, part, env, known)
                     premises.append(folded)
@@ -89,7 +93,7 @@ class Premises:
         )
         return Instance(self._clauses.text(origin), bindings, tuple(premises), rule.at), shown
 
-    def _constants(self, match: Match) -> dict[str, Constant]:
+    def constants(self, match: Match) -> dict[str, Constant]:
         """The values of an instance's variables, in the order of the head and the body."""
         found: dict[str, Constant] = {}
         for part in (match.rule.head, *match.rule.body):
@@ -99,9 +103,29 @@ class Premises:
                     found[v.name] = Constant(value, v.kind)
         return found
 
+    def text(self, rule: Rule, part: BodyLiteral, known: Mapping[str, Constant]) -> str:
+        """A part of a rule, with values for variables; of an aggregate, without its result."""
+        match part:
+            case Literal(negated=True):
+                return ", ".join(map(premise_text, self.absent(rule, part, known)))
+            case Literal(relation, terms):
+                return to_text(Atom(relation, tuple(_put(term, known) for term in terms)))
+            case Constraint(op, left, right):
+                return to_text(Constraint(op, _put(left, known), _put(right, known)))
+            case Range(variable, start, stop, step):
+                ends = [start, stop] if step is None else [start, stop, step]
+                call = Call("range", tuple(_put(end, known) for end in ends))
+                return to_text(Comparison("=", _put(variable, known), call))
+            case Group():
+                written = self._clauses.at(rule, part.at, Aggregate)
+                if written is None:
+                    written = Aggregate(part.op, part.value, Atom(part.relation, part.terms))
+                around = {name: v for name, v in known.items() if name != part.result.name}
+                return to_text(_put(written, around))
+
     # Negation.
 
-    def _absent(self, rule: Rule, part: Literal, known: Mapping[str, Constant]) -> list[Premise]:
+    def absent(self, rule: Rule, part: Literal, known: Mapping[str, Constant]) -> list[Premise]:
         """What is absent; nothing where an aggregate looks values up."""
         terms: tuple[Simple, ...] = tuple(_put(term, known) for term in part.terms)
         if not part.relation.startswith("%"):
@@ -121,14 +145,11 @@ class Premises:
     def _folded(
         self, rule: Rule, group: Group, env: Mapping[str, int], known: Mapping[str, Constant]
     ) -> tuple[Folded, list[IdFact]]:
-        written = self._clauses.at(rule, group.at, Aggregate)
-        if written is None:
-            written = Aggregate(group.op, group.value, Atom(group.relation, group.terms))
         result = known[group.result.name]
         count, rows = self._rows(group, env)
         facts = [self._facts(group.relation, row) for row in rows]
         folded = Folded(
-            to_text(_put(written, {k: v for k, v in known.items() if k != group.result.name})),
+            self.text(rule, group, known),
             group.op,
             result.value,
             result.kind,
@@ -179,6 +200,15 @@ class Premises:
         for node in self._clauses.nodes(rule):
             if isinstance(node, Comparison) and isinstance(node.right, Aggregate):
                 yield Test(to_text(_put(node, known)))
+
+
+def _is_trivial(part: Constraint | Range, known: Mapping[str, Constant]) -> bool:
+    """Does the part only say that a value is itself?"""
+    return (
+        isinstance(part, Constraint)
+        and part.op == "="
+        and bool(_put(part.left, known) == _put(part.right, known))
+    )
 
 
 def _put(node: Any, known: Mapping[str, Any]) -> Any:

@@ -125,11 +125,11 @@ class Explainer:
                 continue
             steps: list[Step] = [Explicit()] if fact in search.explicit else []
             for node in search.proved(fact)[: n - len(steps)]:
-                step, facts = self._premises.step(node)
+                step, facts = self._premises.step(node.match)
                 steps.append(step)
-                shown.below(fact, facts)
+                shown.below(fact, (*node.premises, *facts))
                 queue.extend(node.premises)
-                more.update(dict.fromkeys(facts[len(node.premises) :]))
+                more.update(dict.fromkeys(facts))
             if fact in search.connected and not steps:
                 steps, facts = self._path(fact)
                 shown.below(fact, facts)

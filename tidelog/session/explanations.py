@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from tidelog.explain.absence import WhyNot
 from tidelog.explain.proof import Proof
 from tidelog.explain.why import Bounds, why
+from tidelog.explain.why_not import why_not
 from tidelog.transaction.core import Core
 
 
@@ -40,3 +42,21 @@ class Explanations:
           12 > 10
         """
         return why(self.core, question, n, Bounds(depth, nodes, seconds))
+
+    def why_not(
+        self: Explained, fact: str, *, repairs: int = 3, seconds: float = Bounds.seconds
+    ) -> WhyNot:
+        """Why a fact does not hold: how far each rule gets, and sets of changes that repair it.
+
+        Repairs are tried in transactions that are rolled back: after each the fact holds, and none
+        of its changes can be left out.
+
+        >>> from tidelog import Database
+        >>> db = Database("big(x) :- size(x, n), n > 10.", facts={"size": [("a", 2)]})
+        >>> print(db.why_not('big("a")'))
+        big("a") does not hold
+          big(x) :- size(x, n), n > 10.  <program>:1  x = "a", n = 2
+            holds: size("a", 2)
+            fails: 2 > 10
+        """
+        return why_not(self.core, fact, repairs, seconds)

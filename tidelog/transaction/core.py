@@ -20,6 +20,7 @@ class Options:
     dry_run: bool = False  # find out what would change, and change nothing
     limits: Limits = field(default_factory=Limits)
     progress: Show | None = None
+    everything: bool = False  # the delta covers all relations, not only the outputs
 
 
 class Core(Protocol):

@@ -407,7 +407,8 @@ class Transaction:
 
     def _delta_of(self, phases: Sequence[tuple[Saved, Saved]]) -> Delta:
         """The delta of the relations that a user sees."""
-        visible = self._state.visible(self._book)
+        everything = self._options.everything
+        visible = self._book.visible if everything else self._state.visible(self._book)
         found = self._engine.delta(phases, visible)
         names = sorted(found, key=self._book.place_of)
         return Delta({name: found[name] for name in names}, visible)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tidelog.explain.derivation import Derivation
 from tidelog.program.diagnostics import plural
 from tidelog.program.proofs import (
     Absent,
+    Binding,
     Explicit,
     Folded,
     GroundFact,
@@ -68,7 +69,7 @@ def _below(proof: Derivation, step: Step, several: bool) -> Iterator[tuple[Groun
             yield f"{also}by a path of {plural(len(links), 'fact')}: {closure} {way}".rstrip(), 0
             yield from ((link.fact, 0) for link in links)
         case Instance():
-            yield f"{also}by {step.rule}{_place(step)}{bindings_text(step)}", 0
+            yield f"{also}by {step.rule}{_place(step)}{binding_list(step.bindings)}", 0
             for premise in step.premises:
                 if isinstance(premise, GroundFact):
                     yield premise, 0
@@ -97,11 +98,10 @@ def premise_text(premise: Premise) -> str:
     raise AssertionError("facts have steps of their own")
 
 
-def bindings_text(step: Instance) -> str:
-    """The values of the rule's variables."""
-    if not step.bindings:
-        return ""
-    return "  " + ", ".join(f"{b.name} = {value_text(b.value, b.kind)}" for b in step.bindings)
+def binding_list(bindings: Iterable[Binding]) -> str:
+    """The values of a rule's variables, behind the rule."""
+    text = ", ".join(f"{b.name} = {value_text(b.value, b.kind)}" for b in bindings)
+    return f"  {text}" if text else ""
 
 
 def _place(step: Instance) -> str:

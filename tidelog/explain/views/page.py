@@ -10,7 +10,7 @@ import html
 from collections.abc import Iterator
 
 from tidelog.explain.derivation import Derivation
-from tidelog.explain.views.indented import bindings_text, premise_text
+from tidelog.explain.views.indented import binding_list, premise_text
 from tidelog.program.diagnostics import plural
 from tidelog.program.proofs import (
     Absent,
@@ -135,7 +135,7 @@ def _head(step: Step, i: int) -> str:
     match step:
         case Instance(rule, at=at):
             place = f" {at.file}:{at.line}" if at.line else ""
-            values = html.escape(bindings_text(step))
+            values = html.escape(binding_list(step.bindings))
             text = f"{also}by <code>{html.escape(rule)}</code>{html.escape(place)}"
             return f'<li class="rule">{text} <code>{values}</code></li>'
         case Path(closure, links):

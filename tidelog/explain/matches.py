@@ -1,0 +1,92 @@
+"""The longest matches of a rule's body: which of its parts hold together, for a given head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tidelog.explain.probes import IdFact, Match, Probes
+from tidelog.plan.core_body import (
+    Item,
+    bound_in,
+    constraint_item,
+    group_item,
+    literal_item,
+    range_item,
+)
+from tidelog.program.formula_walk import names_of
+from tidelog.program.rules import BodyLiteral, Constraint, Group, Literal, Rule
+
+WAYS = 20  # matches of one set of parts that are looked at
+
+
+class Partial:
+    """Evaluates some parts of a rule's body, for one head."""
+
+    def __init__(self, probes: Probes, rule: Rule, head: IdFact) -> None:
+        self._probes = probes
+        self._rule = rule
+        self._head = head
+        self._number = 0
+        self._items = [_item(rule, part) for part in rule.body]
+        self._given = literal_item(replace(rule.head, negated=False))
+
+    def fits(self) -> bool:
+        """Is the fact of the form of the rule's head?"""
+        return bool(self.ways([]))
+
+    def ways(self, parts: Sequence[int], most: int = WAYS) -> list[Match]:
+        """Some matches of these parts, which must be evaluable."""
+        body = tuple(self._rule.body[i] for i in sorted(parts))
+        return self.matching(body, most)
+
+    def matching(self, body: tuple[BodyLiteral, ...], most: int) -> list[Match]:
+        rule = replace(self._rule, body=body)
+        name, row = self._head
+        goal = Literal(f"%goal:{name}", rule.head.terms)
+        found = self._probes.matches([(rule, goal)], {goal.relation: [row]}, most=most)
+        return [Match(self._rule, match.rule, match.env, 0) for match in found]
+
+    def evaluable(self, parts: Iterable[int]) -> bool:
+        """Do these parts bind all that they need?"""
+        items = [self._given, *(self._items[i] for i in parts)]
+        bound = bound_in(items)
+        return all(item.uses <= bound for item in items)
+
+    def longest(self) -> tuple[list[int], list[int]]:
+        """As many parts as hold together, in about the order of the rule, and those that fail with
+        them; all others depend on what fails."""
+        matched: list[int] = []
+        failed: list[int] = []
+        left = list(range(len(self._rule.body)))
+        while True:
+            ready = [i for i in left if self.evaluable([*matched, i])]
+            if not ready:
+                return matched, failed
+            tests = [i for i in ready if not _reads(self._rule.body[i])]
+            i = (tests or ready)[0]
+            left.remove(i)
+            holds = self.ways([*matched, i], 1)
+            (matched if holds else failed).append(i)
+
+    def without(self, i: int) -> list[Match]:
+        """Matches of all parts but this one, if they can be matched."""
+        rest = [j for j in range(len(self._rule.body)) if j != i]
+        return self.ways(rest) if self.evaluable(rest) else []
+
+
+def _reads(part: BodyLiteral) -> bool:
+    return isinstance(part, Literal) and not part.negated
+
+
+def _item(rule: Rule, part: BodyLiteral) -> Item:
+    if isinstance(part, Literal):
+        return literal_item(part)
+    if isinstance(part, Constraint):
+        return constraint_item(part)
+    if isinstance(part, Group):
+        others = [each for each in (rule.head, *rule.body) if each is not part]
+        outside = frozenset[str]().union(*map(names_of, others))
+        terms = names_of(part) - {part.result.name}
+        return group_item(part, frozenset(terms & outside))
+    return range_item(part)
