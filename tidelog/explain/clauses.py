@@ -58,9 +58,9 @@ class Clauses:
         """The literals of a rule that are premises, with names for wildcards: positive ones of
         relations that a user knows, and not those of an aggregate for its witnesses."""
         positive = [p for p in named.literals() if not p.negated and p.relation[:1] != "%"]
-        if rule.head.relation.startswith("%"):
-            return positive  # all of it stands in an aggregate
         inside = self._in_aggregates(rule)
+        if rule.head.relation.startswith("%"):  # it may borrow others from the rule around it
+            return [p for p in positive if p.at in inside] or positive
         return [p for p in positive if p.at not in inside]
 
     def _in_aggregates(self, rule: Rule) -> frozenset[Span]:

@@ -8,7 +8,7 @@ from typing import Any
 from tidelog.explain.clauses import Clauses
 from tidelog.explain.probes import IdFact, IdRow, Match, Probes
 from tidelog.explain.views.indented import premise_text
-from tidelog.program.formula_walk import all_names, rebuilt, terms_of, variables
+from tidelog.program.formula_walk import all_names, names_of, rebuilt, terms_of, variables
 from tidelog.program.proofs import (
     Absent,
     Binding,
@@ -78,7 +78,7 @@ class Premises:
                     premises.append(self.fact(found))
                 case Constraint() | Range():
                     text = self.text(origin, part, known)
-                    if not _is_trivial(part, known):
+                    if not _says_nothing(part, known):
                         premises.append(Test(text))
                 case Group():
                     folded, rows = self._folded(origin, part, env, known)
@@ -120,7 +120,8 @@ class Premises:
                 written = self._clauses.at(rule, part.at, Aggregate)
                 if written is None:
                     written = Aggregate(part.op, part.value, Atom(part.relation, part.terms))
-                around = {name: v for name, v in known.items() if name != part.result.name}
+                keys = names_of(part) - {part.result.name}
+                around = {name: value for name, value in known.items() if name in keys}
                 return to_text(_put(written, around))
 
     # Negation.
@@ -192,7 +193,8 @@ class Premises:
         ]
         for match in self._probes.matches(asked, goals, most=1):
             read = self._clauses.premises(match.origin, match.rule)
-            return [(p.relation, self._probes.ids_of(p, match.env)) for p in read]
+            facts = [(p.relation, self._probes.ids_of(p, match.env)) for p in read]
+            return list(dict.fromkeys(facts))
         return []
 
     def _compared(self, rule: Rule, known: Mapping[str, Constant]) -> Iterator[Test]:
@@ -202,13 +204,13 @@ class Premises:
                 yield Test(to_text(_put(node, known)))
 
 
-def _is_trivial(part: Constraint | Range, known: Mapping[str, Constant]) -> bool:
-    """Does the part only say that a value is itself?"""
-    return (
-        isinstance(part, Constraint)
-        and part.op == "="
-        and bool(_put(part.left, known) == _put(part.right, known))
-    )
+def _says_nothing(part: Constraint | Range, known: Mapping[str, Constant]) -> bool:
+    """Is it part of a look-up, or does it only say that a value is itself?"""
+    if any("%step" in name for name in names_of(part)):
+        return True
+    if not isinstance(part, Constraint) or part.op != "=":
+        return False
+    return to_text(_put(part.left, known)) == to_text(_put(part.right, known))
 
 
 def _put(node: Any, known: Mapping[str, Any]) -> Any:

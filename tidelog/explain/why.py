@@ -82,6 +82,7 @@ class Explainer:
         except LimitError:
             self._stopped(shown, f"the search took more than {bounds.seconds:g} seconds")
         self.left_out += shown.reasons
+        self.minimal &= not shown.reasons
         return {self._premises.fact(fact): found for fact, found in shown.steps.items()}
 
     def _searched(self, goals: Sequence[IdFact], n: int, avoided: IdFact | None) -> Search:

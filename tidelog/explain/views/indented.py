@@ -51,14 +51,14 @@ def _lines(proof: Derivation, goal: GroundFact, shown: set[GroundFact]) -> list[
         else:
             shown.add(what)
             lines.append("  " * indent + text)
-            below = [each for step in steps for each in _below(proof, step, len(steps) > 1)]
+            below = [each for i, step in enumerate(steps) for each in _below(step, i > 0)]
             work += [(each, indent + 1 + deeper) for each, deeper in reversed(below)]
     return lines
 
 
-def _below(proof: Derivation, step: Step, several: bool) -> Iterator[tuple[GroundFact | str, int]]:
+def _below(step: Step, another: bool) -> Iterator[tuple[GroundFact | str, int]]:
     """What stands below a fact, and how much deeper than the rule."""
-    also = "or " if several else ""
+    also = "or " if another else ""
     match step:
         case Explicit():
             yield f"{also}explicit", 0
