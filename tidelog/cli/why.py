@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.cli import arguments
 from tidelog.cli.open_database import files_of, open_database, refuse_stdin, warn
-from tidelog.cli.terminal import out, stdin
+from tidelog.cli.standard_streams import out, stdin
 from tidelog.plan.accept import accept, read_program
 
 if TYPE_CHECKING:

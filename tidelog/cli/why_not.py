@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tidelog.cli import arguments
-from tidelog.cli.terminal import out
+from tidelog.cli.standard_streams import out
 from tidelog.cli.why import add_fact, add_search, opened
 
 DESCRIPTION = """\

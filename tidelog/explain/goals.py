@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from itertools import count
 from typing import NamedTuple
 
-from tidelog.control.limits import Interrupts, Limits, Watch
+from tidelog.control.limits import Interrupts, Limits, LimitWatch
 from tidelog.explain.probes import Probes
-from tidelog.formats.row_order import sorted_table
 from tidelog.plan.query import compile_question, parse_query
 from tidelog.program.diagnostics import Diagnostic, ProgramError, TidelogError, plural
 from tidelog.program.formula_walk import all_names, everything
 from tidelog.program.proofs import GroundFact
 from tidelog.program.syntax import And, Atom, Comparison, Formula, Term, Variable, Wildcard
+from tidelog.program.table import sorted_table
 from tidelog.text.fact_rows import row_of, unknown_relation
 from tidelog.text.lexer import Fault
 from tidelog.text.writer import to_text
@@ -27,7 +27,7 @@ class Asked(NamedTuple):
 
 
 @contextmanager
-def asking(core: Core, seconds: float) -> Iterator[tuple[Probes, Watch]]:
+def asking(core: Core, seconds: float) -> Iterator[tuple[Probes, LimitWatch]]:
     """Ask the engine of a database, which nobody else does in the block; nothing may be open."""
     store = core.store
     scratch = store.scratch
@@ -42,7 +42,7 @@ def asking(core: Core, seconds: float) -> Iterator[tuple[Probes, Watch]]:
             raise TidelogError(
                 "error: a transaction is open\n    commit it or roll it back before you ask"
             )
-        watch = Watch(Limits(max_seconds=seconds), store.facts, None, interrupts)
+        watch = LimitWatch(Limits(max_seconds=seconds), store.facts, None, interrupts)
         store.watch(watch.tick)
         try:
             with Probes.of(store, scratch) as probes:

@@ -34,7 +34,7 @@ def closed_strata(
     """By relation, the strata whose facts have paths."""
     found: dict[str, ClosedStratum] = {}
     for stratum in strata if memory.modules is True else ():
-        if not stratum.recursive or stratum.thinned:
+        if not stratum.recursive or stratum.pruned:
             continue
         modules = paired(stratum)
         if modules.generic or len(modules.own) != 1 or len(modules.closures) != 1:

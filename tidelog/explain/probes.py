@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from tidelog.engine import Ids, Scratch, Split, Store, View
+from tidelog.engine import Ids, Split, Store, TemporaryRelations, View
 from tidelog.program.formula_walk import names_of, terms_of, variables
 from tidelog.program.rules import BodyLiteral, Group, Literal, Relation, Rule, Simple
 from tidelog.program.syntax import Constant, Kind, Value, Variable, Wildcard
@@ -87,7 +87,7 @@ class Probes:
 
     @classmethod
     @contextmanager
-    def of(cls, engine: Store, scratch: Scratch) -> Iterator[Self]:
+    def of(cls, engine: Store, scratch: TemporaryRelations) -> Iterator[Self]:
         probes = cls(engine)
         try:
             with scratch.scope():

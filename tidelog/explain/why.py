@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tidelog.control.limits import Watch
+from tidelog.control.limits import LimitWatch
 from tidelog.explain.clauses import Clauses
 from tidelog.explain.goals import asking, goals_of
 from tidelog.explain.paths import Paths, closed_strata
@@ -47,14 +47,14 @@ class Bounds:
 class Explainer:
     """Explains facts of one database, in a block; nothing is kept afterwards."""
 
-    def __init__(self, core: Core, probes: Probes, watch: Watch) -> None:
+    def __init__(self, core: Core, probes: Probes, watch: LimitWatch) -> None:
         book, memory = core.state.book, core.state.memory
         self._probes = probes
         self._watch = watch
         self._relations = book.relations
-        self._closed = closed_strata(book.strata, probes.engine, memory)
+        self._closed = closed_strata(book.components, probes.engine, memory)
         rules: dict[str, list[Rule]] = {}
-        for stratum in book.strata:
+        for stratum in book.components:
             for rule in stratum.rules:
                 name = rule.head.relation
                 if name not in self._closed or rule in self._closed[name].seeds:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tidelog.control.limits import Watch
+from tidelog.control.limits import LimitWatch
 from tidelog.explain.absence import Attempt, WhyNot
 from tidelog.explain.clauses import Clauses
 from tidelog.explain.goals import asking, fact_of
@@ -74,13 +74,13 @@ def why_not(core: Core, question: str, repairs: int = 3, seconds: float = 10.0) 
 class Diagnosis:
     """Looks for what rules lack."""
 
-    def __init__(self, core: Core, probes: Probes, watch: Watch) -> None:
+    def __init__(self, core: Core, probes: Probes, watch: LimitWatch) -> None:
         book = core.state.book
         self._core = core
         self._probes = probes
         self._explainer = Explainer(core, probes, watch)
         rules: dict[str, list[Rule]] = {}
-        for stratum in book.strata:
+        for stratum in book.components:
             for rule in stratum.rules:
                 rules.setdefault(rule.head.relation, []).append(rule)
         self._clauses = Clauses(book, rules)
