@@ -14,6 +14,7 @@ from tidelog.plan.core_body import (
     literal_item,
     range_item,
 )
+from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.program.formula_walk import names_of
 from tidelog.program.rules import BodyLiteral, Constraint, Group, Literal, Rule
 
@@ -44,7 +45,12 @@ class Partial:
         rule = replace(self._rule, body=body)
         name, row = self._head
         goal = Literal(f"%goal:{name}", rule.head.terms)
-        found = self._probes.matches([(rule, goal)], {goal.relation: [row]}, most=most)
+        try:
+            found = self._probes.matches([(rule, goal)], {goal.relation: [row]}, most=most)
+        except LimitError:
+            raise
+        except EvaluationError:  # a part that is left out would have kept a value away
+            return []
         return [Match(self._rule, match.rule, match.env, 0) for match in found]
 
     def evaluable(self, parts: Iterable[int]) -> bool:
@@ -63,11 +69,14 @@ class Partial:
             ready = [i for i in left if self.evaluable([*matched, i])]
             if not ready:
                 return matched, failed
-            tests = [i for i in ready if not _reads(self._rule.body[i])]
-            i = (tests or ready)[0]
+            i = min(ready, key=self._rank)
             left.remove(i)
             holds = self.ways([*matched, i], 1)
             (matched if holds else failed).append(i)
+
+    def _rank(self, i: int) -> tuple[bool, bool, int]:
+        """Tests come first, then facts, then what can fail with an error."""
+        return self._items[i].risky, _reads(self._rule.body[i]), i
 
     def without(self, i: int) -> list[Match]:
         """Matches of all parts but this one, if they can be matched."""

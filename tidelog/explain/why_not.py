@@ -18,6 +18,7 @@ from tidelog.explain.goals import asking, fact_of
 from tidelog.explain.matches import Partial
 from tidelog.explain.premises import Premises
 from tidelog.explain.probes import IdFact, Match, Probes
+from tidelog.explain.trials import makes
 from tidelog.explain.why import Bounds, Explainer
 from tidelog.program.changes import FactChange
 from tidelog.program.diagnostics import LimitError, TidelogError, plural
@@ -26,7 +27,6 @@ from tidelog.program.rules import BodyLiteral, Group, Literal, Rule
 from tidelog.program.syntax import Constant, Variable, Wildcard
 from tidelog.text.writer import to_text, value_text
 from tidelog.transaction.core import Core
-from tidelog.transaction.transaction import Transaction
 
 DEEP = 3  # relations between a fact and the explicit facts that would derive it
 CANDIDATES = 100  # sets of changes that are tried
@@ -242,9 +242,4 @@ def _tried(
 
 def repaired(core: Core, fact: GroundFact, changes: Repair) -> bool:
     """Does the fact hold after these changes? They are rolled back."""
-    options = replace(core.options, dry_run=True, strict=False, everything=True)
-    tx = Transaction(core, options)
-    with tx:
-        for change in changes:
-            tx.change(change)
-    return fact.row in tx.delta.added(fact.relation)
+    return bool(makes(core, changes, FactChange("+", *fact)))

@@ -6,12 +6,16 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tidelog.control.limits import Interrupts, LimitWatch, Show
 from tidelog.engine import Measure, Store
+from tidelog.explain.why_changed import Cause, why_changed
+from tidelog.program.changes import FactChange
 from tidelog.transaction.backend import Backend
 from tidelog.transaction.core import Options
+from tidelog.transaction.delta import Origin
 from tidelog.transaction.state import State
 
 if TYPE_CHECKING:
@@ -54,6 +58,11 @@ class Evaluation:
     @property
     def store(self) -> Store:
         return self.backend.store
+
+    @property
+    def explain(self) -> Callable[[Origin, FactChange], Cause] | None:
+        """What explains a change of a commit; None if the engine cannot."""
+        return None if self.loaded.store.scratch is None else partial(why_changed, self)
 
     def _try(self) -> None:
         """Derive what is pending; an error leaves the database as it was."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from tidelog.explain.absence import WhyNot
 from tidelog.explain.proof import Proof
 from tidelog.explain.why import Bounds, why
+from tidelog.explain.why_changed import Impact, impact
 from tidelog.explain.why_not import why_not
+from tidelog.program.changes import Change
 from tidelog.transaction.core import Core
 
 
@@ -60,3 +63,22 @@ class Explanations:
             fails: 2 > 10
         """
         return why_not(self.core, fact, repairs, seconds)
+
+    def impact(self: Explained, changes: str | Iterable[Change]) -> Impact:
+        """What changes would change, and what each of the first facts changes because of; nothing
+        is changed.
+
+        >>> from tidelog import Database
+        >>> db = Database("path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).",
+        ...               facts={"edge": [(1, 2), (2, 3)]})
+        >>> print(db.impact("-edge(2, 3). +edge(2, 4)."))
+        edge: 1 fact inserted, 1 deleted
+          -edge(2, 3).  because of -edge(2, 3).
+          +edge(2, 4).  because of +edge(2, 4).
+        path: 2 facts inserted, 2 deleted
+          -path(1, 3).  because of -edge(2, 3).
+          +path(1, 4).  because of +edge(2, 4).
+          -path(2, 3).  because of -edge(2, 3).
+          … 1 more
+        """
+        return impact(self.core, changes)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import overload
 
 from tidelog.program.changes import Change, Commit, FactChange, Op, RuleChange
-from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources
+from tidelog.program.diagnostics import Diagnostic, ProgramError, Sources, TidelogError
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import And, Atom, Clause, Fact, Span
 from tidelog.text.cursor import Cursor
@@ -280,6 +280,23 @@ def begins_another(line: str, before: str) -> bool:
     if any(token.kind == "bad" and token.text == "/*" for token in tokens):
         return False
     return not found["variable"] or (bool(tokens) and tokens[-1].kind in _OPERANDS)
+
+
+def parsed_change(text: object, relations: Mapping[str, Relation]) -> FactChange:
+    """The one change of a fact in a text, such as `+edge(1, 2)`; its `.` may be left out.
+
+    >>> parsed_change("-edge(1, 2)", {"edge": Relation("edge", ("x", "y"), ("number", "number"))})
+    FactChange(op='-', relation='edge', row=(1, 2))
+    """
+    if not isinstance(text, str):
+        raise TidelogError(f"error: expected a change as text, such as +edge(1, 2), got {text!r}")
+    changes = Changes("<change>", lambda: relations)
+    changes.feed(f"{text.strip().removesuffix('.')}.\n")
+    changes.end()
+    found, more = changes.next(), changes.next()
+    if not isinstance(found, FactChange) or more is not None:
+        raise TidelogError("error: expected the change of one fact\n    write it as +edge(1, 2)")
+    return found
 
 
 def read_rule(text: str, file: str) -> Clause:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from tidelog.control.limits import Limits, Show
 from tidelog.engine import Store
+from tidelog.program.changes import FactChange
 from tidelog.transaction.backend import Backend
+from tidelog.transaction.delta import Origin
 from tidelog.transaction.state import State
 
 
@@ -43,3 +46,7 @@ class Core(Protocol):
     @property
     def options(self) -> Options:
         """Those of a transaction that has none of its own."""
+
+    @property
+    def explain(self) -> Callable[[Origin, FactChange], Any] | None:
+        """What explains a change of a commit; None if the engine cannot."""

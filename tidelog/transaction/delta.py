@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from heapq import merge
 from typing import TYPE_CHECKING, Any
 
-from tidelog.engine import RelationDelta
+from tidelog.engine import RelationDelta, Saved
 from tidelog.formats.frames import to_arrow, to_pandas, to_polars
 from tidelog.program.changes import FactChange, Op
 from tidelog.program.diagnostics import TidelogError, plural
 from tidelog.program.rules import Relation
 from tidelog.program.suggestions import suggestion
-from tidelog.program.syntax import Value
+from tidelog.program.syntax import Clause, Value
 from tidelog.program.table import Table, sorted_table
 from tidelog.program.terms import order_key
-from tidelog.text.change_notation import change_text
+from tidelog.text.change_notation import change_text, parsed_change
 
 if TYPE_CHECKING:
     import pandas
@@ -30,6 +30,17 @@ OPS: tuple[Op, Op] = ("+", "-")
 
 def _unchanged(relation: Relation) -> RelationDelta:
     return RelationDelta(relation, {"+": 0, "-": 0}, lambda op: Table.from_rows(relation.kinds, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The commit that a delta is of, for explanations."""
+
+    explain: Callable[[Origin, FactChange], Any]
+    number: int  # of commits of the database, with this one
+    explicit: Saved  # facts whose explicit state it changed
+    added: tuple[str, ...]  # names of rules
+    removed: tuple[Clause, ...]
 
 
 class Delta:
@@ -55,10 +66,14 @@ class Delta:
     """
 
     def __init__(
-        self, parts: Mapping[str, RelationDelta], relations: Mapping[str, Relation]
+        self,
+        parts: Mapping[str, RelationDelta],
+        relations: Mapping[str, Relation],
+        origin: Origin | None = None,
     ) -> None:
         self._parts = parts  # of relations that changed, in the order of strata
         self._relations = relations  # all that could have
+        self._origin = origin
 
     def unchanged(self) -> Delta:
         """The delta of an update that changed nothing."""
@@ -119,6 +134,33 @@ class Delta:
         plain = {"number", "unsigned", "symbol"}.issuperset(self._part(relation).relation.kinds)
         key = None if plain else lambda side: order_key(side[0])
         return (FactChange(op, relation, row) for row, op in merge(*sides, key=key))
+
+    def why(self, change: str) -> Any:
+        """Why the delta has a change, such as `+path(1, 4)`: a `Cause`, with a smallest set of the
+        commit's changes without which it would not be there. To be asked before the next commit.
+
+        >>> from tidelog import Database
+        >>> db = Database("path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).",
+        ...               facts={"edge": [(1, 2), (2, 3)]})
+        >>> (delta,) = db.apply("+edge(3, 4). +edge(7, 8). -edge(1, 2).")
+        >>> print(delta.why("-path(1, 3)"))
+        -path(1, 3).
+          because of -edge(1, 2).
+          path(x, y) :- edge(x, y).  <program>:1  x = 1, y = 3
+            fails: edge(1, 3)
+          path(x, z) :- path(x, y), edge(y, z).  <program>:1  x = 1, z = 3, y = 2
+            holds: edge(2, 3)
+            fails: path(1, 2)
+        """
+        if self._origin is None:
+            raise TidelogError(
+                "error: this delta cannot be explained\n"
+                "    ask the delta of a transaction of its own, in the process that made it"
+            )
+        asked = parsed_change(change, self._relations)
+        if asked not in self.changes(asked.relation):
+            raise TidelogError(f"error: the delta does not have {change_text(asked)}")
+        return self._origin.explain(self._origin, asked)
 
     def __iter__(self) -> Iterator[FactChange]:
         for name in self.counts:

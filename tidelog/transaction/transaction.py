@@ -24,7 +24,7 @@ from tidelog.program.rules import Relation, Rule
 from tidelog.program.suggestions import suggestion
 from tidelog.program.syntax import Clause, Span, Value
 from tidelog.transaction.core import Core, Options
-from tidelog.transaction.delta import Delta
+from tidelog.transaction.delta import Delta, Origin
 from tidelog.transaction.refusals import ends_early, no_relation, no_row, strict_error
 from tidelog.transaction.rule_text import clause_of, find_rule
 
@@ -80,6 +80,7 @@ class Transaction:
         self._backend = backend
         self._engine = engine = backend.store
         self._options = options
+        self._explain = core.explain
         self._marks = marks
         self._removed: dict[str, None] = {}  # names of rules to remove, and of rules to add
         self._added: dict[str, Clause] = {}
@@ -411,7 +412,19 @@ class Transaction:
         visible = self._book.visible if everything else self._state.visible(self._book)
         found = self._engine.delta(phases, visible)
         names = sorted(found, key=self._book.place_of)
-        return Delta({name: found[name] for name in names}, visible)
+        return Delta({name: found[name] for name in names}, visible, self._origin())
+
+    def _origin(self) -> Origin | None:
+        """What explanations of the delta will need."""
+        if self._explain is None or self._options.dry_run:
+            return None
+        return Origin(
+            self._explain,
+            self._state.commits + 1,
+            self._engine.save(self._explicit),
+            tuple(self._added),
+            tuple(self._state.book.clauses[name] for name in self._removed),
+        )
 
     def _adopt(self) -> None:
         """Keep the changes and the rules, and release what is no longer needed."""

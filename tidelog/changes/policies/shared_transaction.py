@@ -54,6 +54,9 @@ class Overlap(Transaction):
             self.flow = OverlappingUpdates(*shared, book, choose, self.report)
         self.flow.waiting = waiting
 
+    def _origin(self) -> None:
+        """Overlapping updates settle together: none of them is the origin of their delta."""
+
     @property
     def settled(self) -> bool:
         return self.flow.settled
