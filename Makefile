@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo check test test-long fuzz lint bench bench-updates bench-deletions bench-modules bench-streams bench-dbsp bench-spark bench-rdf bench-language figures docs clean
+.PHONY: help setup demo check test test-long fuzz lint bench bench-updates bench-deletions bench-modules bench-streams bench-dbsp bench-spark bench-rdf bench-language bench-explain figures docs clean
 
 help:
 	@echo "make demo    set up and run the example"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench-dbsp   set up and measure the incremental circuit, with its index and without"
 	@echo "make bench-spark   set up and measure the Spark engine, beside frames, Spark SQL and one process"
 	@echo "make bench-language   set up and measure constructs of the language beside plain programs"
+	@echo "make bench-explain   set up and measure how long proofs of random facts take"
 	@echo "make bench-rdf   set up and measure ontologies: universities materialised and changed"
 	@echo "make figures   run all benchmarks whose page is of another version, and write docs/figures"
 	@echo "make docs    build the documentation site into site/"
@@ -92,6 +93,9 @@ bench-spark: setup
 
 bench-language: setup
 	$(BIN)/python -m bench.language.run
+
+bench-explain: setup
+	$(BIN)/python -m bench.explain.run
 
 bench-rdf: setup
 	$(BIN)/python -m bench.rdf.run

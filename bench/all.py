@@ -22,6 +22,7 @@ FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 # The pages of each benchmark.
 BENCHMARKS: Mapping[str, tuple[str, ...]] = {
     "bench.language.run": ("language",),
+    "bench.explain.run": ("explanations",),
     "bench.updates.run": ("updates",),
     "bench.updates.deletions": ("deletions",),
     "bench.flows.run": ("streams",),

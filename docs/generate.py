@@ -39,6 +39,7 @@ DOCUMENTS = (
     "docs/python.md",
     "docs/command-line.md",
     "docs/changes.md",
+    "docs/explanations.md",
     "docs/files.md",
     "docs/streams.md",
     "docs/dbsp.md",

@@ -21,7 +21,7 @@ from tidelog import Database
 from tidelog.text.writer import value_text
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "figures" / "explanations.md"
-FACTS, WARM = 200, 10  # facts explained, and facts explained before the clock starts
+FACTS, WARM = 100, 10  # facts explained, and facts explained before the clock starts
 MEDIAN, HIGH = 20.0, 200.0  # milliseconds that half and 95 of 100 proofs should take at most
 
 

@@ -14,7 +14,7 @@ from tidelog.cli.open_database import files_of, open_database, refuse_stdin, war
 from tidelog.cli.run_files import Files, output_folder
 from tidelog.cli.standard_streams import Interrupted, Unread, fault, say, stdin, stdout
 from tidelog.cli.stream_status import Live
-from tidelog.cli.update_reports import Reports
+from tidelog.cli.update_reports import EXPLAINED, Reports
 from tidelog.control.limits import Interrupts
 from tidelog.formats.change_files import FORMATS, Place, place_of
 from tidelog.formats.directives import require_writable
@@ -85,6 +85,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "- prints them as tables in the end",
     )
     parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="print with --deltas -, behind each update, the changes that caused those of its "
+        f"delta, as comments; of the first {EXPLAINED} of each update",
+    )
+    parser.add_argument(
         "--dry-run",
         action="store_true",
         help="print what the changes would do; write no outputs and no files of deltas",
@@ -95,6 +101,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     arguments.settle_engine(options)
     _settle_policy(options)
+    if options.explain:
+        _settle_explain(options)
     if options.dry_run:
         _settle_dry_run(options)
     places = [place_of(name, options.format) for name in options.changes]
@@ -207,6 +215,15 @@ def _settle_policy(options: argparse.Namespace) -> None:
         if getattr(options, name) and options.policy != "sequential":
             option = f"--{name.replace('_', '-')}"
             options.parser.error(f"argument {option}: only with --policy sequential")
+
+
+def _settle_explain(options: argparse.Namespace) -> None:
+    if options.engine == "spark":
+        options.parser.error("argument --explain: only with --engine local")
+    if options.policy != "sequential":
+        options.parser.error("argument --explain: only with --policy sequential")
+    if options.dry_run or "-" not in options.deltas:
+        options.parser.error("argument --explain: only with --deltas -, and without --dry-run")
 
 
 def _settle_dry_run(options: argparse.Namespace) -> None:

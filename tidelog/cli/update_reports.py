@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tidelog.cli.run_files import Files
@@ -18,6 +19,7 @@ from tidelog.formats.delta_files import delta_writer
 from tidelog.maintain.report import LEGEND, legend
 from tidelog.plan.accept import Accepted
 from tidelog.program.diagnostics import TidelogError
+from tidelog.text.change_notation import change_text
 from tidelog.text.fact_rows import known_alike
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from tidelog.changes.stream import Stream
 
 PRINTED = "-"  # in place of a file's name
+
+
+EXPLAINED = 20  # changes of each update that --explain explains
 
 
 class Reports:
@@ -61,6 +66,7 @@ class Reports:
         self._printed = [writer for live, writer in writers if live]
         self.filed = bool(named)  # does a file report the updates?
         self.updates = 0  # how many have been reported
+        self._explained = printed if options.explain else None
         self._stats = options.stats
         self._program = options.program
         self._records: list[dict[str, Any]] = []
@@ -96,6 +102,8 @@ class Reports:
             for writer in self._printed:
                 for changes in deltas:
                     writer.add(changes)
+            if self._explained is not None:
+                self._explained.write("".join(map(_causes, group)).encode())
         except BrokenPipeError:
             self._printed = []
             drop_stdout()
@@ -175,6 +183,14 @@ def _record(done: Finished) -> dict[str, Any]:
             for work in report.works
         ],
     }
+
+
+def _causes(done: Finished) -> str:
+    """The causes of an update's changes, as comments of the notation."""
+    changes = map(change_text, islice(done.delta, EXPLAINED))
+    lines = [f"// {change} because of {done.delta.why(change).text}\n" for change in changes]
+    more = len(done.delta) - EXPLAINED
+    return "".join([*lines, f"// … {more:,} more changes\n" if more > 0 else ""])
 
 
 def _delta_place(name: str) -> Place:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TypeVar
 
 from tidelog.plan.rulebook import Rulebook
@@ -71,8 +72,18 @@ class Clauses:
             )
         return self._inside[id(rule)]
 
+    @cached_property
+    def _by_head(self) -> dict[str, dict[str, None]]:
+        """The names of clauses by the relations that their rules derive."""
+        found: dict[str, dict[str, None]] = {}
+        for name, rules in self._book.rules.items():
+            for rule in rules:
+                found.setdefault(rule.head.relation, {})[name] = None
+        return found
+
     def _is_kept(self, rule: Rule) -> bool:
-        owners = [name for name, rules in self._book.rules.items() if rule in rules]
+        of_head = self._by_head.get(rule.head.relation, ())
+        owners = [name for name in of_head if rule in self._book.rules[name]]
         for name in owners:
             clause = self._book.clauses[name]
             hidden = rule.head.relation.startswith("%")

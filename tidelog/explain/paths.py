@@ -36,7 +36,7 @@ def closed_strata(
     for stratum in strata if memory.modules is True else ():
         if not stratum.recursive or stratum.pruned:
             continue
-        modules = paired(stratum)
+        modules = memory.once(paired, stratum)
         if modules.generic or len(modules.own) != 1 or len(modules.closures) != 1:
             continue
         closure = modules.own[0]
@@ -125,9 +125,9 @@ class Paths:
     ) -> Iterator[Edge]:
         asked = [source.asked() for source in sources]
         goals = {goal.relation: [(x,) for x in sorted(N)] for _, goal in asked}
+        read = [self._probes.reader(source.rule.head) for source in sources]
         for match in self._probes.matches(asked, goals, explicit):
-            head = match.rule.head
-            fact = head.relation, self._probes.ids_of(head, match.env)
+            fact = match.rule.head.relation, read[match.order](match.env)
             yield Edge(fact, sources[match.order].swapped)
 
 

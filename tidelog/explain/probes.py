@@ -7,9 +7,10 @@ c(y, z).` Facts of `%goal` are the heads asked for; those of `%instance` say wha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -169,13 +170,21 @@ class Probes:
 
     def ids_of(self, literal: Literal, env: Mapping[str, int]) -> IdRow:
         """The fact that a positive literal of an instance is."""
-        return tuple(self._id_of(term, env) for term in literal.terms)
+        return self.reader(literal)(env)
 
-    def _id_of(self, term: Simple, env: Mapping[str, int]) -> int:
-        if isinstance(term, Constant):
-            return self.id(term.kind or "number", term.value)
-        assert isinstance(term, Variable), "wildcards of instances have names"
-        return env[term.name]
+    def reader(self, literal: Literal) -> Callable[[Mapping[str, int]], IdRow]:
+        """The same for many instances."""
+        names = tuple(term.name for term in literal.terms if isinstance(term, Variable))
+        if len(names) == len(literal.terms) > 1:
+            read: Callable[[Mapping[str, int]], IdRow] = itemgetter(*names)
+            return read
+        known = {
+            i: self.id(term.kind or "number", term.value)
+            for i, term in enumerate(literal.terms)
+            if isinstance(term, Constant)
+        }
+        terms = [known.get(i, getattr(t, "name", "")) for i, t in enumerate(literal.terms)]
+        return lambda env: tuple(env[t] if isinstance(t, str) else t for t in terms)
 
 
 def as_ids(rows: Collection[IdRow], arity: int) -> Ids:

@@ -64,6 +64,7 @@ class Search:
         self.met: set[IdFact] = set()
         self._nodes: dict[IdFact, list[Node]] = {}
         self._users: dict[IdFact, list[Node]] = {}
+        self._readers: dict[int, list[tuple[str, Callable[[Mapping[str, int]], IdRow]]]] = {}
 
     def height(self, fact: IdFact) -> float:
         return self.heights.get(fact, math.inf)
@@ -88,12 +89,14 @@ class Search:
 
     def proved(self, fact: IdFact) -> list[Node]:
         """The instances of a fact whose premises have proofs, the lowest first."""
-        found = [node for node in self._nodes.get(fact, ()) if self._above(node) < math.inf]
-        return sorted(found, key=lambda n: (self._above(n), n.match.order, n.premises))
+        ranked = [(self._above(n), n.match.order, n.premises, n) for n in self._nodes.get(fact, ())]
+        found = [each for each in ranked if each[0] < math.inf]
+        return [node for *_, node in sorted(found, key=lambda each: each[:3])]
 
     def _above(self, node: Node) -> float:
         """The height of a head by this instance."""
-        return 1 + max(map(self.height, node.premises), default=0)
+        heights = self.heights
+        return 1 + max([heights.get(p, math.inf) for p in node.premises], default=0)
 
     def _meet(self, facts: Iterable[IdFact]) -> dict[IdFact, None]:
         """Note facts, and return those that must be derived."""
@@ -134,10 +137,18 @@ class Search:
         matches = probes.matches(asked, rows)
         self.complete &= probes.found == len(matches)
         for match in matches:
-            head = match.rule.head.relation, probes.ids_of(match.rule.head, match.env)
-            read = self._clauses.premises(match.origin, match.rule)
-            premises = [(p.relation, probes.ids_of(p, match.env)) for p in read]
-            yield Node(head, tuple(premises), match)
+            (name, head), *premises = self._readers_of(match)
+            found = tuple([(relation, read(match.env)) for relation, read in premises])
+            yield Node((name, head(match.env)), found, match)
+
+    def _readers_of(self, match: Match) -> list[tuple[str, Callable[[Mapping[str, int]], IdRow]]]:
+        """The relations of the head and the premises, and how to read their facts."""
+        known = self._readers.get(id(match.rule))
+        if known is None:
+            literals = (match.rule.head, *self._clauses.premises(match.origin, match.rule))
+            known = [(each.relation, self._probes.reader(each)) for each in literals]
+            self._readers[id(match.rule)] = known
+        return known
 
     def _lower(self, fact: IdFact, height: float) -> None:
         """The fact has a proof of this height: so do those that it helps to prove."""
