@@ -72,11 +72,11 @@ def sample(db: Database, relation: str, count: int) -> list[tuple[object, ...]]:
 
 
 def cases(quick: bool) -> list[tuple[str, Workload, bool]]:
-    """Every workload with modules, and closures without them, too."""
+    """Every workload with modules, and linear closures without them, too."""
     found = []
     for each in workloads(quick):
         found.append((each.name, each, True))
-        if each.name.startswith("closure"):
+        if each.name.endswith("-linear"):
             found.append((f"{each.name}, no modules", each, False))
     return found
 

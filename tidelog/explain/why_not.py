@@ -8,6 +8,7 @@ inserted by repairs of its own. Every repair is tried in a transaction that is r
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -132,9 +133,16 @@ class Diagnosis:
     # Repairs.
 
     def candidates(self, goal: IdFact) -> list[Repair]:
-        """Sets of changes that may make the goal true, the smallest first."""
-        found = dict.fromkeys(self._repairs(goal, DEEP))
-        return sorted(found, key=lambda changes: (len(changes), sorted(map(repr, changes))))
+        """Sets of changes that may make the goal true, the smallest first; of one size, those of
+        different relations in turn."""
+        found = sorted(dict.fromkeys(self._repairs(goal, DEEP)), key=_in_order)
+        turns = Counter[tuple[str, ...]]()
+        keyed: list[tuple[int, int, Repair]] = []
+        for repair in found:
+            kind = tuple(sorted(f"{change.op}{change.relation}" for change in repair))
+            turns[kind] += 1
+            keyed.append((len(repair), turns[kind], repair))
+        return [repair for *_, repair in sorted(keyed, key=lambda each: each[:2])]
 
     def _repairs(self, goal: IdFact, depth: int) -> Iterator[Repair]:
         if goal in self._seen:
@@ -212,6 +220,10 @@ class Diagnosis:
         """Has the relation explicit facts?"""
         engine = self._core.store
         return bool(engine.collect(engine.explicit, (relation,)))
+
+
+def _in_order(repair: Repair) -> list[str]:
+    return sorted(map(repr, repair))
 
 
 def _tried(
