@@ -53,6 +53,14 @@ class Edge(NamedTuple):
     fact: IdFact
     swapped: bool
 
+    @property
+    def source(self) -> int:
+        return self.fact[1][self.swapped]
+
+    @property
+    def target(self) -> int:
+        return self.fact[1][not self.swapped]
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -61,12 +69,11 @@ class Source:
     rule: Rule
     swapped: bool
 
-    def asked(self) -> tuple[Rule, Literal]:
-        """The edges that begin in a node."""
+    def asked(self, forwards: bool) -> tuple[Rule, Literal]:
+        """The edges that begin in a node, or those that end there."""
         head = self.rule.head
-        return self.rule, Literal(
-            f"%from:{head.relation}:{self.swapped:d}", (head.terms[self.swapped],)
-        )
+        column = self.swapped if forwards else not self.swapped
+        return self.rule, Literal(f"%node:{head.relation}:{column:d}", (head.terms[column],))
 
 
 class Paths:
@@ -92,38 +99,69 @@ class Paths:
         self._explicit, self._derived = explicit, derived
 
     def shortest(self, fact: IdFact, check: Callable[[], None]) -> list[Edge]:
-        """The edges of a shortest path that explains a fact of the closure."""
+        """The edges of a shortest path that explains a fact of the closure.
+
+        Whole levels are searched from both ends, the smaller one next, until they meet.
+        """
         name, (start, end) = fact
         if name == self._closure.inverse:
             start, end = end, start
-        came: dict[int, Edge] = {}  # by node, the edge that leads to it
-        N = {start}
-        while N and end not in came:
+        into: dict[int, Edge] = {}  # by node, the edge by which it is reached from the start
+        out: dict[int, Edge] = {}  # and the one by which it leads to the end
+        ahead, behind = {start}, {end}
+        meeting: set[int] = set()
+        forwards = False
+        while not meeting and ahead and behind:
             check()
-            reached: dict[int, Edge] = {}
-            for edge in self._edges(N):
-                y = edge.fact[1][not edge.swapped]
-                if y not in came and (y not in reached or edge < reached[y]):
-                    reached[y] = edge
-            came |= reached
-            N = set(reached)
+            if forwards:
+                ahead = self._step(ahead, into, True, {start})
+                meeting = ahead & out.keys()
+            else:
+                behind = self._step(behind, out, False, set())
+                meeting = {node for node in behind if node == start or node in into}
+            forwards = len(ahead) <= len(behind)
+        if not meeting:
+            return []
+        middle = at = min(meeting)
         path: list[Edge] = []
-        at = end
-        while at in came and (not path or at != start):
-            path.append(came[at])
-            at = came[at].fact[1][came[at].swapped]
-        return path[::-1]
+        while at != start:
+            path.append(into[at])
+            at = path[-1].source
+        path.reverse()
+        at = middle
+        while True:  # at least one edge leads to the end, even from the end itself
+            path.append(out[at])
+            at = path[-1].target
+            if at == end:
+                return path
 
-    def _edges(self, N: set[int]) -> Iterator[Edge]:
-        """The edges that begin in N."""
-        yield from self._found(self._derived, N)
+    def _step(
+        self, N: set[int], known: dict[int, Edge], forwards: bool, apart: set[int]
+    ) -> set[int]:
+        """Note the edges to the next level, and return its nodes."""
+        reached: dict[int, Edge] = {}
+        for edge in self._edges(N, forwards):
+            node = edge.target if forwards else edge.source
+            new = node not in known and node not in apart
+            if new and (node not in reached or edge < reached[node]):
+                reached[node] = edge
+        known |= reached
+        return set(reached)
+
+    def _edges(self, N: set[int], forwards: bool) -> Iterator[Edge]:
+        """The edges that begin in N, or end there."""
+        yield from self._found(self._derived, N, forwards)
         if self._explicit:
-            yield from self._found(self._explicit, N, frozenset(self._closure.relations))
+            yield from self._found(self._explicit, N, forwards, frozenset(self._closure.relations))
 
     def _found(
-        self, sources: Sequence[Source], N: set[int], explicit: frozenset[str] = frozenset()
+        self,
+        sources: Sequence[Source],
+        N: set[int],
+        forwards: bool,
+        explicit: frozenset[str] = frozenset(),
     ) -> Iterator[Edge]:
-        asked = [source.asked() for source in sources]
+        asked = [source.asked(forwards) for source in sources]
         goals = {goal.relation: [(x,) for x in sorted(N)] for _, goal in asked}
         read = [self._probes.reader(source.rule.head) for source in sources]
         for match in self._probes.matches(asked, goals, explicit):
