@@ -9,9 +9,9 @@ from typing import Any
 
 from tidelog import Database
 from tidelog.explain.proof import Proof
-from tidelog.explain.why import Bounds, why
-from tidelog.oracle.proofs import ProofCheck
-from tidelog.program.proofs import GroundFact
+from tidelog.explain.why import ProofBounds, why
+from tidelog.oracle.proof_check import ProofCheck
+from tidelog.program.proof_steps import GroundFact
 from tidelog.text.writer import value_text
 
 
@@ -40,7 +40,7 @@ def check_some(
     facts = facts_of(db)
     proofs = []
     for fact in random.sample(facts, min(most, len(facts))):
-        proof = why(db.core, text_of(db, fact), n, Bounds(nodes=10_000, seconds=60))
+        proof = why(db.core, text_of(db, fact), n, ProofBounds(nodes=10_000, seconds=60))
         faults = check.faults(proof.goals, proof.steps, proof.minimal)
         assert not faults, faults
         assert proof.complete

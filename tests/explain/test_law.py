@@ -16,8 +16,8 @@ from tests.law.histories import State, history, outcome
 from tests.law.replay import LIMITS, by_relation, goes_wrong, take
 from tidelog import Database
 from tidelog.program.diagnostics import EvaluationError, LimitError
-from tidelog.program.proofs import Absent, Folded, Instance, Path
-from tidelog.program.proofs import Test as Comparison
+from tidelog.program.proof_steps import Absent, FoldedRows, Path, RuleInstance
+from tidelog.program.proof_steps import Test as Comparison
 
 PROGRAMS = int(os.environ.get("TIDELOG_PROOFS", "60"))
 FIRST = int(os.environ.get("TIDELOG_SEED", "0"))
@@ -40,7 +40,7 @@ def test_proofs_of_generated_programs(seed: int, seen: Counter[str]) -> None:
     for proof in check_some(db, check, Random(seed), 8, 1 + seed % 3):
         steps = [step for each in proof.steps.values() for step in each]
         seen.update(type(step).__name__ for step in steps)
-        instances = (step for step in steps if isinstance(step, Instance))
+        instances = (step for step in steps if isinstance(step, RuleInstance))
         seen.update(type(premise).__name__ for each in instances for premise in each.premises)
         seen["minimal"] += proof.minimal
         seen["high"] += proof.height > 2
@@ -48,7 +48,7 @@ def test_proofs_of_generated_programs(seed: int, seen: Counter[str]) -> None:
 
 def test_programs_have_all_kinds_of_premises(seen: Counter[str]) -> None:
     """The generator's promise: what the proofs above consist of is not all the same."""
-    kinds = (Instance, Absent, Folded, Comparison, *((Path,) if PROGRAMS >= 60 else ()))
+    kinds = (RuleInstance, Absent, FoldedRows, Comparison, *((Path,) if PROGRAMS >= 60 else ()))
     assert all(seen[kind.__name__] for kind in kinds), seen
     assert seen["minimal"], seen
     assert seen["high"], seen

@@ -11,10 +11,10 @@ import pytest
 
 from tests.explain.proving import check_some, checker
 from tidelog import Database, ProgramError, TidelogError
-from tidelog.explain import search
+from tidelog.explain import height_search
 from tidelog.explain.proof import FORMATS, Proof
-from tidelog.program.proofs import GroundFact, Instance, Open, Path
-from tidelog.program.proofs import Test as Comparison
+from tidelog.program.proof_steps import GroundFact, Open, Path, RuleInstance
+from tidelog.program.proof_steps import Test as Comparison
 
 REACH = "path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z)."
 CHAIN = {"edge": [(i, i + 1) for i in range(1, 30)]}
@@ -64,7 +64,7 @@ def test_heights_by_rounds_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None
     facts = {"e": [(i, j) for i in range(12) for j in range(i, 12) if (i * j) % 5 == 1]}
     db = Database(program, facts=facts)
     before = [proof.height for proof in check_some(db, checker(db), Random(1), 30)]
-    monkeypatch.setattr(search, "WIDE", 1)
+    monkeypatch.setattr(height_search, "WIDE", 1)
     assert [p.height for p in check_some(db, checker(db), Random(1), 30)] == before
     assert all(proof.minimal for proof in check_some(db, checker(db), Random(2), 30, 2))
     with db.transaction() as tx:  # heights are found anew after a change
@@ -104,7 +104,7 @@ def test_records_components_functors_and_inline_relations() -> None:
         "  shapes($Square(2))",
     ]
     (step,) = db.why("t.out(4)").steps[GroundFact("t.out", (4,))]
-    assert isinstance(step, Instance)
+    assert isinstance(step, RuleInstance)
     assert step.premises == (GroundFact("t.in", (2,)), Comparison("4 = @double(2)"))
     with pytest.raises(ProgramError, match="less is inline, and has no facts of its own"):
         db.why("less(1, 2)")

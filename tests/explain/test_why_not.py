@@ -13,7 +13,7 @@ from tests.law.generate import from_seed
 from tidelog import Database, ProgramError, TidelogError
 from tidelog.program.changes import FactChange
 from tidelog.program.diagnostics import EvaluationError
-from tidelog.program.proofs import GroundFact
+from tidelog.program.proof_steps import GroundFact
 
 PROGRAMS = int(os.environ.get("TIDELOG_PROOFS", "60"))
 FIRST = int(os.environ.get("TIDELOG_SEED", "0"))

@@ -109,7 +109,7 @@ def test_the_oracle_shares_no_code_with_the_engine() -> None:
         "tidelog.oracle.values",
         "tidelog.oracle.subsumption",
         "tidelog.program.diagnostics",
-        "tidelog.program.proofs",
+        "tidelog.program.proof_steps",
         "tidelog.program.syntax",
         "tidelog.program.terms",
         "tidelog.text.writer",

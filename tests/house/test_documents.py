@@ -156,7 +156,7 @@ def described(command: str) -> str:
     return own + "".join(shared[name.capitalize()] for name in linked)
 
 
-COMMANDS = re.findall(r"^    (\w+)  ", told().split("positional")[1], flags=re.MULTILINE)
+COMMANDS = re.findall(r"^    ([\w-]+)  ", told().split("positional")[1], flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

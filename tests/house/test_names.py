@@ -28,6 +28,8 @@ SHARED_FILES = {
     "apply": (BOTH_NAMED, {"changes", "cli"}),
     "pipeline": (BOTH_NAMED, {"pipeline", "cli"}),
     "run": (BOTH_NAMED, {"pipeline", "cli"}),
+    "why": (BOTH_NAMED, {"explain", "cli"}),
+    "why_not": (BOTH_NAMED, {"explain", "cli"}),
 }
 SHARED_CLASSES = {
     "Aggregate": (LIBRARY, {"dbsp/aggregates", "program/syntax"}),

@@ -80,6 +80,7 @@ def values() -> dict[str, object]:
         "FactChange": FactChange("+", "e", (1, 2)),
         "Finished": finished,
         "Limits": Limits(max_facts=3),
+        "Proof": db.why("p(1, 2)"),
         "Report": tx.report,
         "RuleChange": RuleChange("-", "p.123456"),
         "Stats": Stats(facts=2),

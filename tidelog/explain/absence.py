@@ -10,7 +10,7 @@ from typing import Any
 from tidelog.explain.views.indented import binding_list, premise_text
 from tidelog.program.changes import FactChange
 from tidelog.program.diagnostics import plural
-from tidelog.program.proofs import Binding, GroundFact, Premise
+from tidelog.program.proof_steps import Binding, GroundFact, Premise
 from tidelog.program.rules import Relation
 from tidelog.program.syntax import NOWHERE, Span
 from tidelog.text.change_notation import change_text

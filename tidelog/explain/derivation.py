@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tidelog.program.proofs import (
+from tidelog.program.proof_steps import (
     Explicit,
     GroundFact,
-    Instance,
     Open,
+    RuleInstance,
     Step,
     premises_of,
 )
@@ -84,6 +84,6 @@ class Derivation:
 
 
 def _counted(step: Step) -> Sequence[GroundFact]:
-    if isinstance(step, Instance):
+    if isinstance(step, RuleInstance):
         return [p for p in step.premises if isinstance(p, GroundFact)]
     return premises_of(step)

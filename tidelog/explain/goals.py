@@ -12,7 +12,7 @@ from tidelog.explain.probes import Probes
 from tidelog.plan.query import compile_question, parse_query
 from tidelog.program.diagnostics import Diagnostic, ProgramError, TidelogError, plural
 from tidelog.program.formula_walk import all_names, everything
-from tidelog.program.proofs import GroundFact
+from tidelog.program.proof_steps import GroundFact
 from tidelog.program.syntax import And, Atom, Comparison, Formula, Term, Variable, Wildcard
 from tidelog.program.table import sorted_table
 from tidelog.text.fact_rows import row_of, unknown_relation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tidelog.explain.probes import IdFact, Match, Probes
+from tidelog.explain.probes import IdFact, Probes, RuleMatch
 from tidelog.plan.core_body import (
     Item,
     bound_in,
@@ -36,12 +36,12 @@ class Partial:
         """Is the fact of the form of the rule's head?"""
         return bool(self.ways([]))
 
-    def ways(self, parts: Sequence[int], most: int = WAYS) -> list[Match]:
+    def ways(self, parts: Sequence[int], most: int = WAYS) -> list[RuleMatch]:
         """Some matches of these parts, which must be evaluable."""
         body = tuple(self._rule.body[i] for i in sorted(parts))
         return self.matching(body, most)
 
-    def matching(self, body: tuple[BodyLiteral, ...], most: int) -> list[Match]:
+    def matching(self, body: tuple[BodyLiteral, ...], most: int) -> list[RuleMatch]:
         rule = replace(self._rule, body=body)
         name, row = self._head
         goal = Literal(f"%goal:{name}", rule.head.terms)
@@ -51,7 +51,7 @@ class Partial:
             raise
         except EvaluationError:  # a part that is left out would have kept a value away
             return []
-        return [Match(self._rule, match.rule, match.env, 0) for match in found]
+        return [RuleMatch(self._rule, match.rule, match.env, 0) for match in found]
 
     def evaluable(self, parts: Iterable[int]) -> bool:
         """Do these parts bind all that they need?"""
@@ -78,7 +78,7 @@ class Partial:
         """Tests come first, then facts, then what can fail with an error."""
         return self._items[i].risky, _reads(self._rule.body[i]), i
 
-    def without(self, i: int) -> list[Match]:
+    def without(self, i: int) -> list[RuleMatch]:
         """Matches of all parts but this one, if they can be matched."""
         rest = [j for j in range(len(self._rule.body)) if j != i]
         return self.ways(rest) if self.evaluable(rest) else []

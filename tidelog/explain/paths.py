@@ -47,7 +47,7 @@ def closed_strata(
     return found
 
 
-class Edge(NamedTuple):
+class PathEdge(NamedTuple):
     """A fact, and whether a path takes it from its second column to its first."""
 
     fact: IdFact
@@ -63,7 +63,7 @@ class Edge(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class EdgeSource:
     """A rule whose heads are edges, from the second column to the first if `swapped`."""
 
     rule: Rule
@@ -87,18 +87,18 @@ class Paths:
             turned.append((closure.relation, True))
         if closure.inverse is not None:
             turned.append((closure.inverse, True))
-        explicit = [Source(_copy(name, kind), swapped) for name, swapped in turned]
+        explicit = [EdgeSource(_copy(name, kind), swapped) for name, swapped in turned]
         derived = [
-            Source(rule, swapped)
+            EdgeSource(rule, swapped)
             for name, swapped in turned
             for rule in stratum.seeds
             if rule.head.relation == name
         ]
         if closure.base is not None:
-            explicit, derived = [], [Source(_copy(closure.base, kind), closure.swapped)]
+            explicit, derived = [], [EdgeSource(_copy(closure.base, kind), closure.swapped)]
         self._explicit, self._derived = explicit, derived
 
-    def shortest(self, fact: IdFact, check: Callable[[], None]) -> list[Edge]:
+    def shortest(self, fact: IdFact, check: Callable[[], None]) -> list[PathEdge]:
         """The edges of a shortest path that explains a fact of the closure.
 
         Whole levels are searched from both ends, the smaller one next, until they meet.
@@ -106,8 +106,8 @@ class Paths:
         name, (start, end) = fact
         if name == self._closure.inverse:
             start, end = end, start
-        into: dict[int, Edge] = {}  # by node, the edge by which it is reached from the start
-        out: dict[int, Edge] = {}  # and the one by which it leads to the end
+        into: dict[int, PathEdge] = {}  # by node, the edge by which it is reached from the start
+        out: dict[int, PathEdge] = {}  # and the one by which it leads to the end
         ahead, behind = {start}, {end}
         meeting: set[int] = set()
         forwards = False
@@ -123,7 +123,7 @@ class Paths:
         if not meeting:
             return []
         middle = at = min(meeting)
-        path: list[Edge] = []
+        path: list[PathEdge] = []
         while at != start:
             path.append(into[at])
             at = path[-1].source
@@ -136,10 +136,10 @@ class Paths:
                 return path
 
     def _step(
-        self, N: set[int], known: dict[int, Edge], forwards: bool, apart: set[int]
+        self, N: set[int], known: dict[int, PathEdge], forwards: bool, apart: set[int]
     ) -> set[int]:
         """Note the edges to the next level, and return its nodes."""
-        reached: dict[int, Edge] = {}
+        reached: dict[int, PathEdge] = {}
         for edge in self._edges(N, forwards):
             node = edge.target if forwards else edge.source
             new = node not in known and node not in apart
@@ -148,7 +148,7 @@ class Paths:
         known |= reached
         return set(reached)
 
-    def _edges(self, N: set[int], forwards: bool) -> Iterator[Edge]:
+    def _edges(self, N: set[int], forwards: bool) -> Iterator[PathEdge]:
         """The edges that begin in N, or end there."""
         yield from self._found(self._derived, N, forwards)
         if self._explicit:
@@ -156,17 +156,17 @@ class Paths:
 
     def _found(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[EdgeSource],
         N: set[int],
         forwards: bool,
         explicit: frozenset[str] = frozenset(),
-    ) -> Iterator[Edge]:
+    ) -> Iterator[PathEdge]:
         asked = [source.asked(forwards) for source in sources]
         goals = {goal.relation: [(x,) for x in sorted(N)] for _, goal in asked}
         read = [self._probes.reader(source.rule.head) for source in sources]
         for match in self._probes.matches(asked, goals, explicit):
             fact = match.rule.head.relation, read[match.order](match.env)
-            yield Edge(fact, sources[match.order].swapped)
+            yield PathEdge(fact, sources[match.order].swapped)
 
 
 def _copy(relation: str, kind: Kind) -> Rule:

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidelog.explain.clauses import Clauses
-from tidelog.explain.probes import IdFact, IdRow, Match, Probes
+from tidelog.explain.probes import IdFact, IdRow, Probes, RuleMatch
 from tidelog.explain.views.indented import premise_text
 from tidelog.program.formula_walk import all_names, names_of, rebuilt, terms_of, variables
-from tidelog.program.proofs import (
+from tidelog.program.proof_steps import (
     Absent,
     Binding,
-    Folded,
+    FoldedRows,
     GroundFact,
-    Instance,
     Premise,
+    RuleInstance,
     Test,
 )
 from tidelog.program.rules import (
@@ -62,7 +62,7 @@ class Premises:
         values = (self._probes.value(k, number) for k, number in zip(kinds, row, strict=True))
         return GroundFact(name, tuple(values))
 
-    def step(self, match: Match) -> tuple[Instance, list[IdFact]]:
+    def step(self, match: RuleMatch) -> tuple[RuleInstance, list[IdFact]]:
         """The instance, and the facts that its aggregates show."""
         origin, rule, env, _ = match
         known = self.constants(match)
@@ -91,9 +91,9 @@ class Premises:
             for name, constant in known.items()
             if not name.startswith("%")
         )
-        return Instance(self._clauses.text(origin), bindings, tuple(premises), rule.at), shown
+        return RuleInstance(self._clauses.text(origin), bindings, tuple(premises), rule.at), shown
 
-    def constants(self, match: Match) -> dict[str, Constant]:
+    def constants(self, match: RuleMatch) -> dict[str, Constant]:
         """The values of an instance's variables, in the order of the head and the body."""
         found: dict[str, Constant] = {}
         for part in (match.rule.head, *match.rule.body):
@@ -145,11 +145,11 @@ class Premises:
 
     def _folded(
         self, rule: Rule, group: Group, env: Mapping[str, int], known: Mapping[str, Constant]
-    ) -> tuple[Folded, list[IdFact]]:
+    ) -> tuple[FoldedRows, list[IdFact]]:
         result = known[group.result.name]
         count, rows = self._rows(group, env)
         facts = [self._facts(group.relation, row) for row in rows]
-        folded = Folded(
+        folded = FoldedRows(
             self.text(rule, group, known),
             group.op,
             result.value,
@@ -177,7 +177,9 @@ class Premises:
             found = self._asked(rule, key, [*keys, group.value])
         return count, [self._probes.ids_of(literal, match.env) for match in found]
 
-    def _asked(self, rule: Rule, key: Mapping[str, int], keys: Sequence[Variable]) -> list[Match]:
+    def _asked(
+        self, rule: Rule, key: Mapping[str, int], keys: Sequence[Variable]
+    ) -> list[RuleMatch]:
         names = ",".join(v.name for v in keys)
         goal = Literal(f"%key:{rule.head.relation}:{names}", tuple(keys))
         row = tuple(key[v.name] for v in keys)

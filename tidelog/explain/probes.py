@@ -26,7 +26,7 @@ IdFact = tuple[str, IdRow]  # its relation, and its row
 MOST = 200_000  # instances read from one evaluation: more take seconds
 
 
-class Match(NamedTuple):
+class RuleMatch(NamedTuple):
     """An instance of `origin`: of `rule`, in which each wildcard of a positive literal has a
     name."""
 
@@ -102,7 +102,7 @@ class Probes:
         goals: Mapping[str, Collection[IdRow]],
         explicit: frozenset[str] = frozenset(),
         most: int = MOST,
-    ) -> list[Match]:
+    ) -> list[RuleMatch]:
         """The instances of rules that meet the facts of a relation of goals; of relations that are
         `explicit`, bodies have explicit facts only. `found` says how many there are; `most` of
         them are returned."""
@@ -119,12 +119,12 @@ class Probes:
         self.found = len(found)
         if self.found > most:
             found = engine.some(found, most)
-        matched: list[Match] = []
+        matched: list[RuleMatch] = []
         for i, probe in enumerate(probes):
             names = [column.name for column in probe.columns]
             rows = engine.ids(found, probe.made.head.relation).tolist()
             envs = (dict(zip(names, row, strict=True)) for row in rows)
-            matched += (Match(probe.of, probe.named, env, i) for env in envs)
+            matched += (RuleMatch(probe.of, probe.named, env, i) for env in envs)
         return matched
 
     def _probe(self, rule: Rule, goal: Literal) -> Probe:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from tidelog.control.limits import LimitWatch
 from tidelog.explain.clauses import Clauses
 from tidelog.explain.goals import asking, goals_of
+from tidelog.explain.height_search import RankedSearch, Search, TooWide
 from tidelog.explain.paths import Paths, closed_strata
 from tidelog.explain.premises import Premises
 from tidelog.explain.probes import MOST, IdFact, Probes
 from tidelog.explain.proof import Proof
 from tidelog.explain.ranks import Ranks, below
-from tidelog.explain.search import RankedSearch, Search, TooWide
 from tidelog.program.diagnostics import LimitError, TidelogError, plural
-from tidelog.program.proofs import Explicit, GroundFact, Link, Open, Path, Step
+from tidelog.program.proof_steps import Explicit, GroundFact, Open, Path, PathLink, Step
 from tidelog.program.rules import Rule
 from tidelog.transaction.core import Core
 
@@ -25,7 +25,7 @@ MANY = f"more than {plural(MOST, 'rule instance')} to look at"
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ProofBounds:
     """How much of a proof is shown, and how long it is looked for."""
 
     depth: int = 1000
@@ -67,7 +67,7 @@ class Explainer:
         self.left_out: list[str] = []
 
     def prove(
-        self, goals: Sequence[GroundFact], n: int, bounds: Bounds
+        self, goals: Sequence[GroundFact], n: int, bounds: ProofBounds
     ) -> dict[GroundFact, tuple[Step, ...]]:
         """The steps of the goals, of what they need, and so on; `n` for a goal that is alone."""
         batch = [(f.relation, self._probes.ids(self._relations[f.relation], f.row)) for f in goals]
@@ -152,7 +152,7 @@ class Explainer:
         edges = self._paths[closure.relation].shortest(fact, self._check)
         if not edges:
             return [], []
-        links = tuple(Link(self._premises.fact(edge.fact), edge.swapped) for edge in edges)
+        links = tuple(PathLink(self._premises.fact(edge.fact), edge.swapped) for edge in edges)
         path = Path(str(closure), links, fact[0] == closure.inverse)
         return [path], [edge.fact for edge in edges]
 
@@ -161,7 +161,7 @@ class Explainer:
 class _Shown:
     """The steps so far, within bounds."""
 
-    bounds: Bounds
+    bounds: ProofBounds
     levels: dict[IdFact, int]  # below the goals, of facts that were met
     steps: dict[IdFact, tuple[Step, ...]] = field(default_factory=dict)
     reasons: dict[str, None] = field(default_factory=dict)
@@ -183,9 +183,9 @@ class _Shown:
         self.reasons[why] = None
 
 
-def why(core: Core, question: str, n: int = 1, bounds: Bounds | None = None) -> Proof:
+def why(core: Core, question: str, n: int = 1, bounds: ProofBounds | None = None) -> Proof:
     """Why a fact holds, or all answers of a query."""
-    bounds = bounds or Bounds()
+    bounds = bounds or ProofBounds()
     bounds.check(n)
     with asking(core, bounds.seconds) as (probes, watch):
         asked = goals_of(core, question, bounds.nodes)

@@ -17,11 +17,11 @@ from itertools import islice
 from tidelog.explain.absence import WhyNot
 from tidelog.explain.proof import Proof
 from tidelog.explain.trials import Made, makes, tried
-from tidelog.explain.why import Bounds, why
+from tidelog.explain.why import ProofBounds, why
 from tidelog.explain.why_not import why_not
 from tidelog.program.changes import Change, Commit, FactChange, Op, RuleChange
 from tidelog.program.diagnostics import TidelogError, plural
-from tidelog.program.proofs import GroundFact
+from tidelog.program.proof_steps import GroundFact
 from tidelog.text.change_notation import Changes, change_text
 from tidelog.text.writer import value_text
 from tidelog.transaction.core import Core
@@ -75,7 +75,7 @@ def why_changed(core: Core, origin: Origin, change: FactChange) -> Cause:
 
     proof = missing = None
     first: list[Made] = []
-    bounds = Bounds(seconds=SECONDS)
+    bounds = ProofBounds(seconds=SECONDS)
     relation = core.state.book.relations[change.relation]
     values = map(value_text, change.row, relation.kinds)
     text = f"{change.relation}({', '.join(values)})"

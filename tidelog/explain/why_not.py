@@ -18,12 +18,12 @@ from tidelog.explain.clauses import Clauses
 from tidelog.explain.goals import asking, fact_of
 from tidelog.explain.matches import Partial
 from tidelog.explain.premises import Premises
-from tidelog.explain.probes import IdFact, Match, Probes
+from tidelog.explain.probes import IdFact, Probes, RuleMatch
 from tidelog.explain.trials import makes
-from tidelog.explain.why import Bounds, Explainer
+from tidelog.explain.why import Explainer, ProofBounds
 from tidelog.program.changes import FactChange
 from tidelog.program.diagnostics import LimitError, TidelogError, plural
-from tidelog.program.proofs import Absent, Explicit, GroundFact
+from tidelog.program.proof_steps import Absent, Explicit, GroundFact
 from tidelog.program.rules import BodyLiteral, Group, Literal, Rule
 from tidelog.program.syntax import Constant, Variable, Wildcard
 from tidelog.text.writer import to_text, value_text
@@ -42,7 +42,7 @@ class _Found:
 
 def why_not(core: Core, question: str, repairs: int = 3, seconds: float = 10.0) -> WhyNot:
     """Why a fact does not hold, and up to so many repairs."""
-    Bounds(seconds=seconds).check(max(repairs, 1))
+    ProofBounds(seconds=seconds).check(max(repairs, 1))
     fact = fact_of(core, question)
     relation = core.state.book.relations[fact.relation]
     if core.store.holds(relation, fact.row):
@@ -113,7 +113,12 @@ class Diagnosis:
             )
 
     def _failed(
-        self, partial: Partial, rule: Rule, part: BodyLiteral, matched: Sequence[int], way: Match
+        self,
+        partial: Partial,
+        rule: Rule,
+        part: BodyLiteral,
+        matched: Sequence[int],
+        way: RuleMatch,
     ) -> str:
         """A part that fails, with values; an aggregate with the value that it has instead."""
         known = self._premises.constants(way)
@@ -165,7 +170,7 @@ class Diagnosis:
                     yield from self._of_parts(rule, parts, way, depth)
 
     def _of_parts(
-        self, rule: Rule, parts: Sequence[BodyLiteral], way: Match, depth: int
+        self, rule: Rule, parts: Sequence[BodyLiteral], way: RuleMatch, depth: int
     ) -> Iterator[Repair]:
         """All parts are repaired, each in the first way that there is."""
         together: set[FactChange] = set()
@@ -176,7 +181,9 @@ class Diagnosis:
             together |= first
         yield frozenset(together)
 
-    def _of_part(self, rule: Rule, part: BodyLiteral, way: Match, depth: int) -> Iterator[Repair]:
+    def _of_part(
+        self, rule: Rule, part: BodyLiteral, way: RuleMatch, depth: int
+    ) -> Iterator[Repair]:
         """Changes that let a part hold, where the others do."""
         if not isinstance(part, Literal):
             return
@@ -195,7 +202,7 @@ class Diagnosis:
         """Deletions after which no fact may match: of what the facts that match rest on."""
         gone: set[FactChange] = set()
         for fact in self._matching(absent):
-            steps = self._explainer.prove([fact], 1, Bounds(nodes=100))
+            steps = self._explainer.prove([fact], 1, ProofBounds(nodes=100))
             explicit = [f for f, found in steps.items() if isinstance(found[0], Explicit)]
             changes = [FactChange("-", *leaf) for leaf in explicit]
             yield from (frozenset({change}) for change in changes)

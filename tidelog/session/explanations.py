@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tidelog.explain.absence import WhyNot
 from tidelog.explain.proof import Proof
-from tidelog.explain.why import Bounds, why
+from tidelog.explain.why import ProofBounds, why
 from tidelog.explain.why_changed import Impact, impact
 from tidelog.explain.why_not import why_not
 from tidelog.program.changes import Change
@@ -27,9 +27,9 @@ class Explanations:
         question: str,
         *,
         n: int = 1,
-        depth: int = Bounds.depth,
-        nodes: int = Bounds.nodes,
-        seconds: float = Bounds.seconds,
+        depth: int = ProofBounds.depth,
+        nodes: int = ProofBounds.nodes,
+        seconds: float = ProofBounds.seconds,
     ) -> Proof:
         """Why a fact holds, or all answers of a query: a proof of as few levels as possible.
 
@@ -44,10 +44,10 @@ class Explanations:
           size("a", 12)  explicit
           12 > 10
         """
-        return why(self.core, question, n, Bounds(depth, nodes, seconds))
+        return why(self.core, question, n, ProofBounds(depth, nodes, seconds))
 
     def why_not(
-        self: Explained, fact: str, *, repairs: int = 3, seconds: float = Bounds.seconds
+        self: Explained, fact: str, *, repairs: int = 3, seconds: float = ProofBounds.seconds
     ) -> WhyNot:
         """Why a fact does not hold: how far each rule gets, and sets of changes that repair it.
 

@@ -7,15 +7,15 @@ from typing import Any
 
 from tidelog.explain.derivation import Derivation
 from tidelog.explain.views.indented import premise_text
-from tidelog.program.proofs import (
+from tidelog.program.proof_steps import (
     Absent,
     Explicit,
-    Folded,
+    FoldedRows,
     GroundFact,
-    Instance,
     Open,
     Path,
     Premise,
+    RuleInstance,
     Step,
     Test,
 )
@@ -55,7 +55,7 @@ def _step(step: Step, numbers: dict[GroundFact, int]) -> dict[str, Any]:
         case Path(closure, links, swapped):
             path = [{"fact": numbers[link.fact], "swapped": link.swapped} for link in links]
             return {"by": "path", "closure": closure, "swapped": swapped, "path": path}
-        case Instance(rule, bindings, premises, at):
+        case RuleInstance(rule, bindings, premises, at):
             return {
                 "by": "rule",
                 "rule": rule,
@@ -73,7 +73,7 @@ def _premise(premise: Premise, numbers: dict[GroundFact, int]) -> dict[str, Any]
             return {"absent": to_text(atom)}
         case Test(text):
             return {"test": text}
-        case Folded(text, _, value, kind, count, rows):
+        case FoldedRows(text, _, value, kind, count, rows):
             shown = [[numbers[fact] for fact in row] for row in rows]
             value_of = value_text(value, kind)
             return {"aggregate": text, "value": value_of, "rows": shown, "count": count}

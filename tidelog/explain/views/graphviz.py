@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tidelog.explain.derivation import Derivation
 from tidelog.explain.views.indented import premise_text
 from tidelog.program.diagnostics import plural
-from tidelog.program.proofs import Explicit, GroundFact, Instance, Open, Path, premises_of
+from tidelog.program.proof_steps import Explicit, GroundFact, Open, Path, RuleInstance, premises_of
 
 
 def as_graphviz(proof: Derivation) -> str:
@@ -28,7 +28,7 @@ def _lines(proof: Derivation) -> Iterator[str]:
                     lines = [f"not shown: {why}"]
                 case Path(closure, links):
                     lines = [f"a path of {plural(len(links), 'fact')}", closure]
-                case Instance(rule, _, premises):
+                case RuleInstance(rule, _, premises):
                     others = (p for p in premises if not isinstance(p, GroundFact))
                     lines = [rule, *map(premise_text, others)]
             yield f"  s{number}_{i} [shape=box, label={_quoted(*lines)}];"

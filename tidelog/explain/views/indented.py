@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 
 from tidelog.explain.derivation import Derivation
 from tidelog.program.diagnostics import plural
-from tidelog.program.proofs import (
+from tidelog.program.proof_steps import (
     Absent,
     Binding,
     Explicit,
-    Folded,
+    FoldedRows,
     GroundFact,
-    Instance,
     Open,
     Path,
     Premise,
+    RuleInstance,
     Step,
     Test,
 )
@@ -68,7 +68,7 @@ def _below(step: Step, another: bool) -> Iterator[tuple[GroundFact | str, int]]:
             way = "from the second column to the first" if swapped else ""
             yield f"{also}by a path of {plural(len(links), 'fact')}: {closure} {way}".rstrip(), 0
             yield from ((link.fact, 0) for link in links)
-        case Instance():
+        case RuleInstance():
             yield f"{also}by {step.rule}{_place(step)}{binding_list(step.bindings)}", 0
             for premise in step.premises:
                 if isinstance(premise, GroundFact):
@@ -79,7 +79,7 @@ def _below(step: Step, another: bool) -> Iterator[tuple[GroundFact | str, int]]:
 
 def _other(premise: Premise) -> Iterator[tuple[GroundFact | str, int]]:
     yield premise_text(premise), 0
-    if isinstance(premise, Folded):
+    if isinstance(premise, FoldedRows):
         for row in premise.rows:
             yield from ((fact, 1) for fact in row)
         if premise.count > len(premise.rows):
@@ -91,7 +91,7 @@ def premise_text(premise: Premise) -> str:
     match premise:
         case Absent(atom):
             return f"!{to_text(atom)}  absent"
-        case Folded(text, _, value, kind, count):
+        case FoldedRows(text, _, value, kind, count):
             return f"{text} = {value_text(value, kind)}  from {plural(count, 'row')}"
         case Test(text):
             return text
@@ -104,5 +104,5 @@ def binding_list(bindings: Iterable[Binding]) -> str:
     return f"  {text}" if text else ""
 
 
-def _place(step: Instance) -> str:
+def _place(step: RuleInstance) -> str:
     return f"  {step.at.file}:{step.at.line}" if step.at.line else ""

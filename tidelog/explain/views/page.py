@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from tidelog.explain.derivation import Derivation
 from tidelog.explain.views.indented import binding_list, premise_text
 from tidelog.program.diagnostics import plural
-from tidelog.program.proofs import (
+from tidelog.program.proof_steps import (
     Absent,
     Explicit,
-    Folded,
+    FoldedRows,
     GroundFact,
-    Instance,
     Open,
     Path,
+    RuleInstance,
     Step,
 )
 
@@ -133,7 +133,7 @@ def _leaf(step: Step) -> str:
 def _head(step: Step, i: int) -> str:
     also = "or " if i else ""
     match step:
-        case Instance(rule, at=at):
+        case RuleInstance(rule, at=at):
             place = f" {at.file}:{at.line}" if at.line else ""
             values = html.escape(binding_list(step.bindings))
             text = f"{also}by <code>{html.escape(rule)}</code>{html.escape(place)}"
@@ -147,14 +147,14 @@ def _head(step: Step, i: int) -> str:
 def _below(step: Step) -> Iterator[GroundFact | str]:
     if isinstance(step, Path):
         yield from (link.fact for link in step.links)
-    if not isinstance(step, Instance):
+    if not isinstance(step, RuleInstance):
         return
     for premise in step.premises:
         if isinstance(premise, GroundFact):
             yield premise
             continue
         text = html.escape(premise_text(premise))
-        if not isinstance(premise, Folded) or not premise.count:
+        if not isinstance(premise, FoldedRows) or not premise.count:
             kind = "absent" if isinstance(premise, Absent) else "test"
             yield f'<li><code class="{kind}">{text}</code></li>'
             continue

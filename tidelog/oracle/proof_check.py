@@ -33,14 +33,14 @@ from tidelog.oracle.evaluate import (
     evaluate,
 )
 from tidelog.oracle.values import as_row, same
-from tidelog.program.proofs import (
+from tidelog.program.proof_steps import (
     Absent,
     Explicit,
-    Folded,
+    FoldedRows,
     GroundFact,
-    Instance,
     Open,
     Path,
+    RuleInstance,
     Step,
     premises_of,
 )
@@ -119,14 +119,14 @@ class ProofCheck:
                 yield f"{fact} is not explicit"
             case Open():
                 yield f"{fact} has no proof"
-            case Instance():
+            case RuleInstance():
                 yield from self._instance(fact, step)
             case Path():
                 yield from self._path(fact, step)
 
     # Rule instances.
 
-    def _instance(self, fact: GroundFact, step: Instance) -> Iterator[str]:
+    def _instance(self, fact: GroundFact, step: RuleInstance) -> Iterator[str]:
         premises = {p for p in step.premises if isinstance(p, GroundFact)}
         small = self._over(_by_relation(premises))
         matched = False
@@ -137,7 +137,7 @@ class ProofCheck:
                 named = step.rule not in self._of_clause or _agrees(env, step)
                 if row == fact.row and named and self._used(body, env) == premises:
                     matched = True
-                    folds = [p for p in step.premises if isinstance(p, Folded)]
+                    folds = [p for p in step.premises if isinstance(p, FoldedRows)]
                     wrong = [f for f in folds if not self._is_folded(body, env, f)]
                     yield from (f"{each.text} is not {each.value}" for each in wrong)
                     break
@@ -171,7 +171,7 @@ class ProofCheck:
             if isinstance(atom, Atom)
         }
 
-    def _is_folded(self, body: Body, env: Env, claim: Folded) -> bool:
+    def _is_folded(self, body: Body, env: Env, claim: FoldedRows) -> bool:
         """Has one of the aggregates this value, from so many rows, and these among them?"""
         for literal in body.literals:
             fold = literal.fold
@@ -318,7 +318,7 @@ def _turned(row: Row, swapped: bool) -> Row:
     return row[::-1] if swapped else row
 
 
-def _agrees(env: Env, step: Instance) -> bool:
+def _agrees(env: Env, step: RuleInstance) -> bool:
     """Do bindings of the proof agree? The numbers of `ord` may be others."""
     if "ord(" in step.rule:
         return True
@@ -339,7 +339,7 @@ def proof_heights(steps: Steps) -> dict[GroundFact, int]:
     found: dict[GroundFact, int] = {}
     while len(found) < len(steps):
         for fact, (first, *_) in steps.items():
-            needed = first.premises if isinstance(first, Instance) else premises_of(first)
+            needed = first.premises if isinstance(first, RuleInstance) else premises_of(first)
             below = [found.get(p) for p in needed if isinstance(p, GroundFact)]
             if None not in below:
                 leaf = isinstance(first, Explicit)

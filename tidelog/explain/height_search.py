@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 
 from tidelog.explain.clauses import Clauses
-from tidelog.explain.probes import IdFact, IdRow, Match, Probes, by_relation
+from tidelog.explain.probes import IdFact, IdRow, Probes, RuleMatch, by_relation
 from tidelog.explain.ranks import UNKNOWN, Ranks
 from tidelog.program.rules import Literal
 
@@ -32,7 +32,7 @@ class Node:
 
     head: IdFact
     premises: tuple[IdFact, ...]
-    match: Match
+    match: RuleMatch
 
 
 class TooWide(Exception):
@@ -141,7 +141,9 @@ class Search:
             found = tuple([(relation, read(match.env)) for relation, read in premises])
             yield Node((name, head(match.env)), found, match)
 
-    def _readers_of(self, match: Match) -> list[tuple[str, Callable[[Mapping[str, int]], IdRow]]]:
+    def _readers_of(
+        self, match: RuleMatch
+    ) -> list[tuple[str, Callable[[Mapping[str, int]], IdRow]]]:
         """The relations of the head and the premises, and how to read their facts."""
         known = self._readers.get(id(match.rule))
         if known is None:

@@ -30,7 +30,7 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldedRows:
     """The value of an aggregate, as `text` says. `count` rows were folded; of the first of them,
     `rows` has the facts."""
 
@@ -42,7 +42,7 @@ class Folded:
     rows: tuple[tuple[GroundFact, ...], ...]
 
 
-Premise = GroundFact | Absent | Test | Folded
+Premise = GroundFact | Absent | Test | FoldedRows
 
 
 class Binding(NamedTuple):
@@ -59,7 +59,7 @@ class Explicit:
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class RuleInstance:
     """A rule instance: its bindings match the rule to the fact and the premises."""
 
     rule: str
@@ -68,7 +68,7 @@ class Instance:
     at: Span = field(default=NOWHERE, compare=False)
 
 
-class Link(NamedTuple):
+class PathLink(NamedTuple):
     """A fact on a path; `swapped` if the path takes it from its second column to its first."""
 
     fact: GroundFact
@@ -81,7 +81,7 @@ class Path:
     way round if `swapped`: as the facts of an inverse relation do. There is no shorter path."""
 
     closure: str
-    links: tuple[Link, ...]
+    links: tuple[PathLink, ...]
     swapped: bool = False
 
 
@@ -92,16 +92,16 @@ class Open:
     why: str
 
 
-Step = Explicit | Instance | Path | Open
+Step = Explicit | RuleInstance | Path | Open
 
 
 def premises_of(step: Step) -> tuple[GroundFact, ...]:
     """The facts that a step needs, each once, those of aggregates last."""
     found: dict[GroundFact, None] = {}
     match step:
-        case Instance(premises=premises):
+        case RuleInstance(premises=premises):
             found |= {p: None for p in premises if isinstance(p, GroundFact)}
-            folds = (p for p in premises if isinstance(p, Folded))
+            folds = (p for p in premises if isinstance(p, FoldedRows))
             found |= {fact: None for fold in folds for row in fold.rows for fact in row}
         case Path(links=links):
             found |= {link.fact: None for link in links}
