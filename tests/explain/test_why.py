@@ -12,6 +12,7 @@ import pytest
 from tests.explain.proving import check_some, checker
 from tidelog import Database, ProgramError, TidelogError
 from tidelog.explain import height_search
+from tidelog.explain.probes import MOST
 from tidelog.explain.proof import FORMATS, Proof
 from tidelog.program.proof_steps import GroundFact, Open, Path, RuleInstance
 from tidelog.program.proof_steps import Test as Comparison
@@ -205,6 +206,20 @@ def test_bad_questions() -> None:
         tx.insert("edge", [(77, 78)])
         with pytest.raises(TidelogError, match="a transaction is open"):
             db.why("path(1, 2)")
+
+
+def test_a_giant_fan_in_is_bounded() -> None:
+    """Not all instances are read, so that no proof is known to be minimal; one is found."""
+    facts = {"e": [(1, i) for i in range(MOST + 1)]}
+    proof = Database("p(x) :- e(x, _).", facts=facts).why("p(1)")
+    assert (proof.complete, proof.minimal, proof.height) == (True, False, 1)
+
+
+def test_all_relations_in_one_stratum() -> None:
+    facts = {"edge": [(1, 2), (2, 3), (3, 1)]}
+    program = REACH + " far(x, y) :- path(x, y), !edge(x, y). some(n) :- n = count : { far(_, _) }."
+    db = Database(program, facts=facts, one_stratum=True)
+    assert check_some(db, checker(db), Random(0), 100)
 
 
 def test_a_lazy_database_derives_what_it_explains() -> None:

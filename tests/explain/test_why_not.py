@@ -85,6 +85,17 @@ def test_a_limit_on_time_is_told() -> None:
     assert found.left_out[0] == "the search took more than 0 seconds"
 
 
+def test_programs_that_cannot_change_have_no_repairs() -> None:
+    numbered = Database("p(x, autoinc()) :- q(x). q(1).").why_not("p(2, 0)")
+    assert numbered.attempts[0].failed == ("q(2)",)
+    assert numbered.repairs == ()
+    limited = Database(".decl p(x: number) p(x) :- q(x). q(1). .limitsize p(n=5)")
+    found = limited.why_not("p(2)")
+    assert found.repairs == ()
+    (reason,) = found.left_out
+    assert reason.startswith("repairs: `.limitsize` ends the evaluation of p early")
+
+
 @pytest.fixture(scope="module")
 def seen() -> Counter[str]:
     return Counter()

@@ -15,8 +15,9 @@ from tidelog.plan.core_body import (
     range_item,
 )
 from tidelog.program.diagnostics import EvaluationError, LimitError
-from tidelog.program.formula_walk import names_of
+from tidelog.program.formula_walk import everything, names_of, terms_of
 from tidelog.program.rules import BodyLiteral, Constraint, Group, Literal, Rule
+from tidelog.program.syntax import Call
 
 WAYS = 20  # matches of one set of parts that are looked at
 
@@ -28,8 +29,8 @@ class Partial:
         self._probes = probes
         self._rule = rule
         self._head = head
-        self._number = 0
         self._items = [_item(rule, part) for part in rule.body]
+        self._numbering = {i for i, part in enumerate(rule.body) if _numbers(part)}
         self._given = literal_item(replace(rule.head, negated=False))
 
     def fits(self) -> bool:
@@ -54,7 +55,10 @@ class Partial:
         return [RuleMatch(self._rule, match.rule, match.env, 0) for match in found]
 
     def evaluable(self, parts: Iterable[int]) -> bool:
-        """Do these parts bind all that they need?"""
+        """Do these parts bind all that they need? `autoinc()` numbers whole instances only."""
+        parts = list(parts)
+        if len(parts) < len(self._items) and not self._numbering.isdisjoint(parts):
+            return False
         items = [self._given, *(self._items[i] for i in parts)]
         bound = bound_in(items)
         return all(item.uses <= bound for item in items)
@@ -82,6 +86,11 @@ class Partial:
         """Matches of all parts but this one, if they can be matched."""
         rest = [j for j in range(len(self._rule.body)) if j != i]
         return self.ways(rest) if self.evaluable(rest) else []
+
+
+def _numbers(part: BodyLiteral) -> bool:
+    nodes = everything(*terms_of(part))
+    return any(isinstance(node, Call) and node.functor == "autoinc" for node in nodes)
 
 
 def _reads(part: BodyLiteral) -> bool:

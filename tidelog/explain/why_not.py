@@ -61,7 +61,11 @@ def why_not(core: Core, question: str, repairs: int = 3, seconds: float = 10.0) 
     except LimitError:
         left_out.append(f"the search took more than {seconds:g} seconds")
         derivable = True
-    tried = _tried(core, fact, found.candidates, repairs, began + seconds, left_out)
+    tried: list[tuple[FactChange, ...]] = []
+    try:
+        tried = _tried(core, fact, found.candidates, repairs, began + seconds, left_out)
+    except TidelogError as error:  # facts of this program cannot be changed
+        left_out.append(f"repairs: {str(error).splitlines()[0].partition('error: ')[2]}")
     return WhyNot(
         fact,
         tuple(found.attempts),
