@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.cli.conftest import Cli
+from tests.explain.proving import take_time
 from tidelog.cli.why import FORMATS
 from tidelog.explain.proof import FORMATS as WRITERS
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_time(monkeypatch)
 
 
 def test_a_proof_in_every_format(cli: Cli) -> None:
@@ -37,7 +45,7 @@ def test_a_fact_that_does_not_hold(cli: Cli) -> None:
 
 
 def test_why_not(cli: Cli) -> None:
-    code, out, err = cli("why-not", "reach.dl", "path(3, 1)", "--repairs", "1")
+    code, out, err = cli("why-not", "reach.dl", "path(3, 1)", "--repairs", "1", "--seconds", "600")
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         "path(3, 1) does not hold",
@@ -48,7 +56,9 @@ def test_why_not(cli: Cli) -> None:
         "    fails: edge(y, 1)",
         "  repair: +edge(3, 1).",
     ]
-    found = json.loads(cli("why-not", "reach.dl", "path(3, 1)", "--format", "json").out)
+    found = json.loads(
+        cli("why-not", "reach.dl", "path(3, 1)", "--format", "json", "--seconds", "600").out
+    )
     assert found["repairs"] == [["+edge(3, 1)."]]
     assert cli("why-not", "reach.dl", "path(1, 3)").code == 2
 

@@ -7,12 +7,22 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import pytest
+
 from tidelog import Database
+from tidelog.explain import why_changed
 from tidelog.explain.proof import Proof
 from tidelog.explain.why import ProofBounds, why
 from tidelog.oracle.proof_check import ProofCheck
 from tidelog.program.proof_steps import GroundFact
 from tidelog.text.writer import value_text
+
+
+def take_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search for ten minutes where no other limit is given."""
+    for method in (Database.why, Database.why_not):
+        monkeypatch.setitem(method.__kwdefaults__, "seconds", 600.0)
+    monkeypatch.setattr(why_changed, "SECONDS", 600.0)
 
 
 def checker(db: Database, functors: Mapping[str, Callable[..., Any]] | None = None) -> ProofCheck:
@@ -40,7 +50,7 @@ def check_some(
     facts = facts_of(db)
     proofs = []
     for fact in random.sample(facts, min(most, len(facts))):
-        proof = why(db.core, text_of(db, fact), n, ProofBounds(nodes=10_000, seconds=60))
+        proof = why(db.core, text_of(db, fact), n, ProofBounds(nodes=10_000, seconds=600))
         faults = check.faults(proof.goals, proof.steps, proof.minimal)
         assert not faults, faults
         assert proof.complete

@@ -19,8 +19,9 @@ from tidelog.program.diagnostics import EvaluationError, LimitError
 from tidelog.program.proof_steps import Absent, FoldedRows, Path, RuleInstance
 from tidelog.program.proof_steps import Test as Comparison
 
-PROGRAMS = int(os.environ.get("TIDELOG_PROOFS", "60"))
+PROGRAMS = int(os.environ.get("TIDELOG_PROOFS", "40"))
 FIRST = int(os.environ.get("TIDELOG_SEED", "0"))
+KEPT = (1011,)  # of two alternatives, the lower one is found at a deeper level
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,7 @@ def seen() -> Counter[str]:
     return Counter()
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + PROGRAMS))
 @pytest.mark.filterwarnings("ignore::tidelog.program.diagnostics.Doubt")
 def test_proofs_of_generated_programs(seed: int, seen: Counter[str]) -> None:
@@ -46,15 +48,17 @@ def test_proofs_of_generated_programs(seed: int, seen: Counter[str]) -> None:
         seen["high"] += proof.height > 2
 
 
+@pytest.mark.slow
 def test_programs_have_all_kinds_of_premises(seen: Counter[str]) -> None:
     """The generator's promise: what the proofs above consist of is not all the same."""
-    kinds = (RuleInstance, Absent, FoldedRows, Comparison, *((Path,) if PROGRAMS >= 60 else ()))
+    kinds = (RuleInstance, Absent, FoldedRows, Comparison, *((Path,) if PROGRAMS >= 40 else ()))
     assert all(seen[kind.__name__] for kind in kinds), seen
     assert seen["minimal"], seen
     assert seen["high"], seen
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + PROGRAMS // 3))
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", [*KEPT, *range(FIRST, FIRST + PROGRAMS // 4)])
 @pytest.mark.filterwarnings("ignore::tidelog.program.diagnostics.Doubt")
 def test_proofs_after_every_commit(seed: int) -> None:
     told = history(seed)

@@ -107,6 +107,7 @@ def seen() -> Counter[str]:
     return Counter()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + PROGRAMS // 2))
 @pytest.mark.filterwarnings("ignore::tidelog.program.diagnostics.Doubt")
 def test_causes_of_generated_programs(seed: int, seen: Counter[str]) -> None:
@@ -161,6 +162,7 @@ def _replayed(
     return set(tx.delta)
 
 
+@pytest.mark.slow
 def test_causes_are_of_both_kinds(seen: Counter[str]) -> None:
     assert seen["+"] >= 5, seen
     assert seen["-"] >= 5, seen

@@ -229,3 +229,13 @@ def test_what_needs_one_memory_or_one_order_is_refused(
         Database(
             program, engine="spark", spark=spark, functors={"f": abs} if "@f" in program else {}
         )
+
+
+def test_explanations_are_refused(spark: SparkSession) -> None:
+    database = Database("p(x) :- q(x). q(1).", engine="spark", spark=spark)
+    for explain, fact in ((database.why, "p(1)"), (database.why_not, "p(2)")):
+        with pytest.raises(TidelogError, match="explanations are not available on Spark"):
+            explain(fact)
+    (delta,) = database.apply("+q(2).")
+    with pytest.raises(TidelogError, match="this delta cannot be explained"):
+        delta.why("+p(2)")

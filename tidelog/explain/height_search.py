@@ -77,15 +77,14 @@ class Search:
         depth = 0
         while N and not all(self._done(goal, depth, alternatives) for goal in goals):
             self._check()
-            depth += 1
-            N = self._expand(N)
             if len(self.met) > WIDE:
                 raise TooWide
+            depth += 1
+            N = self._expand(N)
 
     def _done(self, goal: IdFact, depth: int, alternatives: int) -> bool:
-        if alternatives > 1:
-            return len(self.proved(goal)) >= alternatives
-        return self.height(goal) <= depth
+        found = self.height(goal) <= depth
+        return found and (alternatives == 1 or len(self.proved(goal)) >= alternatives)
 
     def proved(self, fact: IdFact) -> list[Node]:
         """The instances of a fact whose premises have proofs, the lowest first."""

@@ -23,7 +23,7 @@ from tidelog.program.table import python_values
 
 IdRow = tuple[int, ...]  # a fact by the ids of its values
 IdFact = tuple[str, IdRow]  # its relation, and its row
-MOST = 200_000  # instances read from one evaluation: more take seconds
+MOST = 50_000  # instances read from one evaluation: more take long
 
 
 class RuleMatch(NamedTuple):

@@ -8,6 +8,7 @@ suspected, halves and quarters of them are tried first (delta debugging, Zeller 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -113,9 +114,8 @@ def smallest(
 ) -> tuple[list[Made], bool]:
     """A set of changes that are needed, none of which can be left out; and whether there was time
     enough to make sure. All changes together are needed; `first` are the likeliest."""
-    end = time.monotonic() + SECONDS
     left = list(first) if first and needed(first) else list(made)
-    parts = 2
+    parts, end = 2, math.inf
     while len(left) > 1:
         size = -(-len(left) // parts)
         chunks = [left[i : i + size] for i in range(0, len(left), size)]
@@ -123,7 +123,10 @@ def smallest(
             if time.monotonic() > end:
                 return left, False
             rest = [change for change in left if not any(change is each for each in chunk)]
-            if needed(rest):
+            enough = needed(rest)
+            if end == math.inf:  # the first trial may compile kernels
+                end = time.monotonic() + SECONDS
+            if enough:
                 left, parts = rest, max(parts - 1, 2)
                 break
         else:

@@ -7,6 +7,7 @@ inserted by repairs of its own. Every repair is tried in a transaction that is r
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -47,7 +48,6 @@ def why_not(core: Core, question: str, repairs: int = 3, seconds: float = 10.0) 
     relation = core.state.book.relations[fact.relation]
     if core.store.holds(relation, fact.row):
         raise TidelogError(f"error: {question} holds\n    ask why: the answer is a proof")
-    began = time.monotonic()
     left_out: list[str] = []
     found = _Found([], [])
     try:
@@ -63,7 +63,7 @@ def why_not(core: Core, question: str, repairs: int = 3, seconds: float = 10.0) 
         derivable = True
     tried: list[tuple[FactChange, ...]] = []
     try:
-        tried = _tried(core, fact, found.candidates, repairs, began + seconds, left_out)
+        tried = _tried(core, fact, found.candidates, repairs, seconds, left_out)
     except TidelogError as error:  # facts of this program cannot be changed
         left_out.append(f"repairs: {str(error).splitlines()[0].partition('error: ')[2]}")
     return WhyNot(
@@ -242,12 +242,15 @@ def _tried(
     fact: GroundFact,
     candidates: Sequence[Repair],
     wanted: int,
-    end: float,
+    seconds: float,
     left_out: list[str],
 ) -> list[tuple[FactChange, ...]]:
     """The candidates that make the fact true, without what they do not need."""
     found: list[Repair] = []
+    end = math.inf
     for i, candidate in enumerate(candidates):
+        if i == 1:  # the first trial may compile kernels
+            end = time.monotonic() + seconds
         if len(found) >= wanted:
             break
         if i >= CANDIDATES or time.monotonic() > end:
