@@ -52,13 +52,13 @@ class Explainer:
         self._probes = probes
         self._watch = watch
         self._relations = book.relations
-        self._closed = closed_strata(book.components, probes.engine, memory)
+        strata = book.components
+        self._closed = closed_strata(strata, probes.engine, memory)
         rules: dict[str, list[Rule]] = {}
-        for stratum in book.components:
-            for rule in stratum.rules:
-                name = rule.head.relation
-                if name not in self._closed or rule in self._closed[name].seeds:
-                    rules.setdefault(name, []).append(rule)
+        for stratum in strata:
+            closed = stratum.relations[0] in self._closed
+            for rule in stratum.nonrecursive if closed else stratum.rules:
+                rules.setdefault(rule.head.relation, []).append(rule)
         self._rules, self._memory = rules, memory
         self._clauses = Clauses(book, rules)
         self._premises = Premises(probes, self._clauses, book.relations)
