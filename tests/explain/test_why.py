@@ -169,7 +169,7 @@ def test_bounds_say_what_they_leave_out() -> None:
     few = db.why("path(1, 30)", nodes=5)
     assert few.left_out == ("more than 5 facts: set by nodes=",)
     late = db.why("path(1, 30)", seconds=0)
-    assert late.left_out == ("the search took more than 0 seconds",)
+    assert late.left_out == ("the search stopped at more than 0 seconds",)
     many = db.why("path(x, y)", nodes=3)
     assert len(many.goals) == 3
     assert many.left_out[0] == "answers beyond 3 facts: set by nodes="

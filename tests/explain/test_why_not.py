@@ -82,7 +82,7 @@ def test_bad_questions() -> None:
 
 def test_a_limit_on_time_is_told() -> None:
     found = towns().why_not("path(1, 9)", seconds=0)
-    assert found.left_out[0] == "the search took more than 0 seconds"
+    assert found.left_out[0] == "the search stopped at more than 0 seconds"
 
 
 def test_programs_that_cannot_change_have_no_repairs() -> None:

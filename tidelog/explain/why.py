@@ -79,8 +79,8 @@ class Explainer:
                 self.minimal &= search.complete
                 batch = self._assemble(search, batch, n, shown)
                 avoided, n = None, 1
-        except LimitError:
-            self._stopped(shown, f"the search took more than {bounds.seconds:g} seconds")
+        except LimitError as error:
+            self._stopped(shown, stopped(error))
         self.left_out += shown.reasons
         self.minimal &= not shown.reasons
         return {self._premises.fact(fact): found for fact, found in shown.steps.items()}
@@ -181,6 +181,11 @@ class _Shown:
     def leave_out(self, fact: IdFact, why: str) -> None:
         self.steps[fact] = (Open(why),)
         self.reasons[why] = None
+
+
+def stopped(error: LimitError) -> str:
+    """What a limit has left out, of time or of memory."""
+    return f"the search {str(error).splitlines()[0].removeprefix('error: ')}"
 
 
 def why(core: Core, question: str, n: int = 1, bounds: ProofBounds | None = None) -> Proof:

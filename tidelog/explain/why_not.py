@@ -21,7 +21,7 @@ from tidelog.explain.matches import Partial
 from tidelog.explain.premises import Premises
 from tidelog.explain.probes import IdFact, Probes, RuleMatch
 from tidelog.explain.trials import makes
-from tidelog.explain.why import Explainer, ProofBounds
+from tidelog.explain.why import Explainer, ProofBounds, stopped
 from tidelog.program.changes import FactChange
 from tidelog.program.diagnostics import LimitError, TidelogError, plural
 from tidelog.program.proof_steps import Absent, Explicit, GroundFact
@@ -58,8 +58,8 @@ def why_not(core: Core, question: str, repairs: int = 3, seconds: float = 10.0) 
             derivable = bool(diagnosis.rules(goal))
             if repairs:
                 found.candidates += diagnosis.candidates(goal)
-    except LimitError:
-        left_out.append(f"the search took more than {seconds:g} seconds")
+    except LimitError as error:
+        left_out.append(stopped(error))
         derivable = True
     tried: list[tuple[FactChange, ...]] = []
     try:
