@@ -88,6 +88,17 @@ def test_bad_questions() -> None:
         tx.delta.why("+path(5, 6)")
 
 
+@pytest.mark.parametrize("policy", ["marking", "fully-dynamic"])
+def test_a_stream_that_is_not_sequential_names_no_causes(policy: str) -> None:
+    """Marking uses up the set of explicit changes; overlapping updates share one."""
+    db = Database(REACH, facts={"edge": [(1, 2), (2, 3)]}, algorithm="dred", modules=False)
+    updates = ["+edge(3, 4). +edge(5, 6).", "-edge(3, 4).", "+edge(4, 5)."]
+    for done in db.stream(updates, policy):
+        for change in done.delta:
+            with pytest.raises(TidelogError, match=r"^error: this delta cannot be explained"):
+                done.delta.why(change_text(change))
+
+
 def test_impact_changes_nothing() -> None:
     db = Database(REACH, facts=EDGES)
     found = db.impact("-edge(2, 3)")

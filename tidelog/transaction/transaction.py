@@ -416,8 +416,8 @@ class Transaction:
 
     def _origin(self) -> Origin | None:
         """What explanations of the delta will need."""
-        if self._explain is None or self._options.dry_run:
-            return None
+        if self._explain is None or self._options.dry_run or self._marks is not None:
+            return None  # marking uses up the set of explicit changes
         return Origin(
             self._explain,
             self._state.commits + 1,
