@@ -151,7 +151,7 @@ def test_commands_may_be_shortened_and_end_the_session(cli: Cli) -> None:
         ("+egde(1, 2).", "<input>:2:2: error: unknown relation egde"),
         ("hello", "<input>:2:1: error: a change starts with `+` or `-`"),
         ("?pth(1, x).", "<query>:1:1: error: unknown relation pth"),
-        ("?path(1, x), .", "error: expected a condition after `,`, got `.`"),
+        ("?path(1, x), .", "error: expected a condition after `,`, got the end of the query"),
         ('+edge(1, "', "<input>:2:10: error: a string is not closed"),
         ("+p(x) :- q(x).", "<input>:2:10: error: unknown relation q"),
         ('-rule "path.000000".', "<input>:2:7: error: unknown rule path.000000"),
@@ -435,8 +435,11 @@ def test_an_unfinished_change_swallows_no_line(
         ("?path(1, 2).\n+edge(3,\n", "<input>:2:8: error: the change is not complete"),
         ("commit\n", "<input>:1:6: error: the change is not complete"),
         ("/* aside\n", "<input>:1:1: error: a comment is not closed"),
-        ("?path(1, x\n", "<query>:1:1: error: the `(` of `path` is not closed before `.`"),
-        ("?path(1, x),\n", "error: expected a condition after `,`, got `.`"),
+        (
+            "?path(1, x\n",
+            "<query>:1:1: error: the `(` of `path` is not closed before the end of the query",
+        ),
+        ("?path(1, x),\n", "error: expected a condition after `,`, got the end of the query"),
     ],
 )
 def test_what_is_not_complete_at_the_end_is_an_error(cli: Cli, lines: str, message: str) -> None:

@@ -74,8 +74,19 @@ def test_questions(db: Database, question: str, answer: list[tuple[Any, ...]]) -
         ),
         (
             "e(x",
-            "<query>:1:1: error: the `(` of `e` is not closed before `.`\n"
+            "<query>:1:1: error: the `(` of `e` is not closed before the end of the query\n"
             "  1 | e(x\n"
+            "    | ^ close it with `)`",
+        ),
+        (
+            "e(1.5,",
+            "error: expected a term after `,`, got the end of the query\n"
+            "    a query is the body of one rule, such as path(1, x), x > 2",
+        ),
+        (
+            "e(x. n(7)",
+            "<query>:1:1: error: the `(` of `e` is not closed before `.`\n"
+            "  1 | e(x. n(7)\n"
             "    | ^ close it with `)`",
         ),
         (

@@ -74,14 +74,20 @@ def _matches(pattern: str, text: str) -> bool | None:
 
     options = re2.Options()
     options.log_errors = False
+    plain = re.sub(r"\\.|\[(\\.|[^]\\])*\]", "", pattern)  # without escapes and classes
+    braces = re.findall(r"\{(\d+,?\d*)\}", plain)
+    counts = [[int(n[:9]) for n in brace.split(",") if n] for brace in braces]
+    if any(count != sorted(count) for count in counts):
+        return None
     try:
+        if any(max(count) > 1000 for count in counts):
+            raise re2.error("more than RE2 repeats")
         compiled = re2.compile(pattern, options)
     except re2.error as error:
         if re.match("(b.)?(missing [])]|unexpected|.*class range|no arg|trailing)", str(error)):
             return None
         raise EvaluationError(f"{pattern!r} is not supported") from None
-    plain = re.sub(r"\\.|\[(\\.|[^]\\])*\]", "", pattern)  # without escapes and classes
-    if plain.count("{") > len(re.findall(r"\{\d+,?\d*\}", plain)):
+    if plain.count("{") > len(counts):
         return None  # Soufflé rejects a brace that is not a repetition
     return compiled.fullmatch(text) is not None
 

@@ -24,6 +24,7 @@ from tidelog.text import parse
 _HEAD = "query'"  # no program can spell it
 _FILE = "<query>"
 _ADVICE = "a query is the body of one rule, such as path(1, x), x > 2"
+_DOT = re.compile(r"\.(?:\s|$)")  # at the end of a statement, not in a number or a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,8 @@ def _error(diagnostics: Iterable[Diagnostic], text: str) -> ProgramError:
 def _own(found: Diagnostic, lines: list[str]) -> Diagnostic:
     message = re.sub(rf"{_HEAD}[\d']+", "the query", found.message)
     message = message.replace("is in the head but in no", "is in no")
+    if not any(_DOT.search(line) for line in lines):  # the `.` is that of the rule
+        message = re.sub(r"(got|before) `\.`$", r"\1 the end of the query", message)
     advice = "" if _HEAD in found.advice else found.advice
     notes = tuple(re.sub(rf"(?<={_FILE}:)\d+", _one_less, note) for note in found.notes)
     at = found.at

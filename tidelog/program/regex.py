@@ -21,6 +21,8 @@ _INVALID = (
 )
 _OPAQUE = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]", re.DOTALL)
 _BRACE = re.compile(r"\{(?!\d+(?:,\d*)?\})")  # for RE2 a plain character, an error in std::regex
+_COUNTS = re.compile(r"\{(\d+)(?:,(\d*))?\}")
+_MOST = 1000  # RE2 takes the braces of much larger counts as plain characters
 
 _SIGN = re.compile(r"(?<= )[)\]\\]\Z")
 
@@ -41,9 +43,22 @@ def compile_pattern(pattern: str) -> Any:
     >>> compile_pattern("a{x}")
     Traceback (most recent call last):
     tidelog.program.regex.InvalidPattern: invalid repetition: `{x}`
+    >>> compile_pattern("a{3,2}")
+    Traceback (most recent call last):
+    tidelog.program.regex.InvalidPattern: invalid repetition: `{3,2}`
+    >>> compile_pattern("a{99999999999}")
+    Traceback (most recent call last):
+    tidelog.program.regex.UnsupportedPattern: invalid repetition size: `{99999999999}`
     """
     import re2  # here, because few programs need it
 
+    plain = _OPAQUE.sub(lambda part: "x" * len(part[0]), pattern)
+    for counts in _COUNTS.finditer(plain):
+        least, most = (int(count[:9]) for count in (counts[1], counts[2] or counts[1]))
+        if most < least:
+            raise InvalidPattern(_quoted(f"invalid repetition: {counts[0]}"))
+        if most > _MOST:
+            raise UnsupportedPattern(_quoted(f"invalid repetition size: {counts[0]}"))
     options = re2.Options()
     options.log_errors = False
     try:
@@ -54,7 +69,7 @@ def compile_pattern(pattern: str) -> Any:
         if reason.startswith(_INVALID):
             raise InvalidPattern(_quoted(reason)) from None
         raise UnsupportedPattern(_quoted(reason)) from None
-    if brace := _BRACE.search(_OPAQUE.sub(lambda part: "x" * len(part[0]), pattern)):
+    if brace := _BRACE.search(plain):
         raise InvalidPattern(_quoted(f"invalid repetition: {pattern[brace.start() :]}"))
     return found
 
