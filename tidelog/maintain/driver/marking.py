@@ -108,7 +108,7 @@ class Marks:
     def _delete(self, engine: Store, marked: Marked, report: Report) -> None:
         I, F = engine.all, engine.hold(marked.facts)
         I -= F
-        work = Work(tuple(engine.relations(F)), "marks", "marked by the update before")
+        work = Work(tuple(engine.relations(F)), "marks", why="marked by the update before")
         work.deleted = len(F)
         report.works.append(work)
         report.marks["deleted"] += len(F)
