@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Cli
-from tidelog import Database
+from tidelog import Database, FactChange
+from tidelog.changes.policies.fully_dynamic import FullyDynamic
+from tidelog.changes.policies.policy import Arrived, Finished
+from tidelog.maintain.driver import overlap_strata
 from tidelog.maintain.report import LEGEND
+from tidelog.transaction.core import Options
 
 TUTORS = """\
 .decl Tutor(x: symbol, y: symbol)
@@ -124,6 +128,69 @@ def test_statistics_name_what_ran(program: str, algorithm: str, named: str) -> N
         tx.delete(name, rows[-1:])
     assert tx.report is not None
     assert [work.named for work in tx.report.works] == ["input", named]
+
+
+@pytest.mark.parametrize("algorithm", ["aged", "auto"])
+def test_nothing_is_checked_where_nothing_is_lost(algorithm: str) -> None:
+    db = Database(STEPS, {"a": [(1,)]})
+    with db.transaction(algorithm=algorithm) as tx:
+        tx.insert("a", [(2,)])
+    assert [work.named for work in tx.report.works] == ["input", "insert (in one step)"]
+
+
+def test_marks_say_what_deleted_them() -> None:
+    db = Database(LOOPS, RING)
+    done = list(db.stream("+e(7, 8). commit. -e(7, 8). commit.", "marking", algorithm="bf"))
+    (work,) = done[1].report.works
+    assert (work.named, work.why) == ("marks", "marked by the update before")
+    assert (work.relations, work.deleted, work.instances) == (("e", "p"), 2, 0)
+
+
+OVERLAPPING = [
+    (STEPS, "auto", "insert", "check (in one step)"),
+    (STEPS, "bf", "bf", "bf (in one step)"),
+    (STEPS, "bfc", "bfc", "bfc (in one step)"),
+    (LOOPS, "auto", "insert", "aged"),
+    (LOOPS, "dred", "dred", "dred"),
+    (LOOPS, "dredc", "dredc", "dredc"),
+    (LOOPS, "bf", "bf", "bf (by sets)"),
+    (LOOPS, "bfc", "bfc", "bfc (by sets)"),
+    (LOOPS, "counting", "counting (by rounds)", "counting (by rounds)"),
+]
+
+
+@pytest.mark.parametrize(("program", "algorithm", "inserting", "deleting"), OVERLAPPING)
+def test_overlapping_updates_name_what_ran(
+    program: str, algorithm: str, inserting: str, deleting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overlap_strata, "begins_to_count", lambda *_: False)
+    facts = {"a": [(n,) for n in range(20)]} if program == STEPS else RING
+    db = Database(program, facts)
+    ((name, rows),) = facts.items()
+    new = (99,) if program == STEPS else (2, 5)
+    for op, row, named in (("+", new, inserting), ("-", rows[0], deleting)):
+        change = FactChange(op, name, row)  # type: ignore[arg-type]
+        (done,) = db.stream([[change]], "fully-dynamic", algorithm=algorithm)
+        assert [work.named for work in done.report.works] == ["input", named]
+        inputs = done.report.works[0]
+        assert (inputs.relations, inputs.added, inputs.deleted) == ((name,), op == "+", op == "-")
+
+
+def test_changes_that_are_taken_back_at_once_leave_no_work() -> None:
+    db = Database(".decl e(x: number) .decl p(x: number) p(x) :- f(x). f(1). q(x) :- e(x).")
+    policy = FullyDynamic(db.core, lambda: None, Options("aged"))
+    changes = [FactChange("+", "p", (7,)), FactChange("+", "e", (1,))], [FactChange("-", "p", (7,))]
+    done: list[Finished] = []
+    for number, update in enumerate(changes, 1):
+        policy.take(Arrived(number, [(change, {}) for change in update], 0.0))
+        assert policy._overlap is not None
+        policy._overlap.spell = 0.0  # the relations without rules are first
+        done += policy.step()
+    while not done:
+        done += policy.step()
+    assert [each.together for each in done] == [2, 2]
+    assert {work.relations for work in done[-1].report.works} == {("e",), ("q",)}
+    policy.give_up()
 
 
 def test_a_module_that_dissolves_is_recomputed_and_said_to_be() -> None:

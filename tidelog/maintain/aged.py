@@ -42,8 +42,7 @@ BLINDLY = 4  # times the facts that lose a derivation first are deleted then wit
 
 def maintain(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
     if not stratum.recursive:
-        bf.maintain(u, stratum, removed, added)
-        u.work.algorithm = "check"
+        bf.check(u, stratum, removed, added)
         return
     if not u.memory.has("ages", stratum):
         recompute.plainly(u, stratum)

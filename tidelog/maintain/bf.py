@@ -60,6 +60,12 @@ def proved(u: Update, stratum: Stratum, F: FactSet) -> FactSet:
     return u.engine.provable(stratum.nonrecursive, F, within=u.I)
 
 
+def check(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence[Rule]) -> None:
+    """The same for other algorithms, in strata without recursion: they name what ran."""
+    maintain(u, stratum, removed, added)
+    u.work.algorithm = "check" if u.work.numbers["|C|"] else "insert"
+
+
 def step(u: Update, stratum: Stratum, added: Sequence[Rule], N: FactSet) -> None:
     """Without recursion there is no chaining: check N, and insert what is new."""
     u.work.how = "in one step"

@@ -101,6 +101,8 @@ class Overlap(Transaction):
         with Interrupts(whole=True, quiet=True):
             delta = self._delta_of([self.flow.changes()])
             report, self.report = self.report, Report()
+            # Changes that were taken back before anything ran leave no work.
+            report.works = [work for work in report.works if work.algorithm]
             self._overlapping.keep()
             self._state.memory.settle(undone=False)
             self.flow.restart(self.report)

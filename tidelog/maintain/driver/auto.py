@@ -164,11 +164,10 @@ def search(u: Update, stratum: Stratum, removed: Sequence[Rule], added: Sequence
             u.work.why = "no recursion, and derivations are counted"
         else:
             began = u.clock()
-            bf.maintain(u, stratum, removed, added)
-            u.work.algorithm, u.work.why = "insert", "no recursion"
+            bf.check(u, stratum, removed, added)
             if loses(u, stratum, removed):
-                u.work.algorithm = "check"
                 u.memory.costs(stratum).searched(u.clock() - began)
+            u.work.why = "no recursion"
         return
     if u.memory.had_modules(stratum) and (found := modular.modules(u, stratum)):
         if not by_modules(u, stratum, found, removed, added):

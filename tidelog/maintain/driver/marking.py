@@ -108,7 +108,7 @@ class Marks:
     def _delete(self, engine: Store, marked: Marked, report: Report) -> None:
         I, F = engine.all, engine.hold(marked.facts)
         I -= F
-        work = Work(tuple(engine.relations(F)), "marks", "marked by the update before")
+        work = Work(tuple(engine.relations(F)), "marks", why="marked by the update before")
         work.deleted = len(F)
         report.works.append(work)
         report.marks["deleted"] += len(F)
@@ -155,7 +155,8 @@ def can_mark(engine: Engine, memory: Memory, reached: Sequence[Stratum], least: 
 
     Not through negation or an aggregate, where insertions delete. Not where counters or closures
     are kept in step with the facts: they would have to follow, and with them a deletion takes
-    little in any case. And not unless there are more than `least` derived facts.
+    little in any case. Not where subsumption or choice needs evaluation from scratch, and not
+    unless there are at least `least` derived facts.
     """
     names = {name for stratum in reached for name in stratum.relations}
     size = 0

@@ -150,6 +150,7 @@ class OverlappingUpdates:
         self._choose = algorithm
         self._algorithms: dict[int, Stepwise] = {}
         self._works: dict[int, Work] = {}
+        self._inputs: Work | None = None  # of relations without rules
         # By stratum, changes that its readers do not know of; and all that have been reported
         # since everything settled.
         self._noted: dict[int, Noted] = {}
@@ -177,6 +178,7 @@ class OverlappingUpdates:
         self._reported, self.steps = Noted(), 0
         self._reporters.clear()
         self._works.clear()
+        self._inputs = None
         self._algorithms.clear()
         self.u.report, self.u.work = report, Work(())
 
@@ -289,7 +291,12 @@ class OverlappingUpdates:
         self._todo = [at for at in self._todo if not self._strata[at].given]
         heapify(self._todo)
         self._queued.difference_update(plain)
-        self._report(plain)
+        names = [name for at in plain for name in self._strata[at].relations]
+        if self._inputs is None:
+            self._inputs = Work((), "input")
+            self.u.report.works.append(self._inputs)
+        self._inputs.relations = tuple(dict.fromkeys((*self._inputs.relations, *names)))
+        self._report(plain, self._inputs)
 
     def _report(self, strata: Sequence[int], work: Work | None = None) -> None:
         """These strata are up to date: their changes are pending for those that read them."""

@@ -18,6 +18,7 @@ from tidelog.maintain.driver.overlap_counting import Counting, CountingByRounds
 from tidelog.maintain.driver.overlap_suspects import (
     Aged,
     BackwardForward,
+    Checks,
     CountingBackwardForward,
     CountingDred,
     Dred,
@@ -57,7 +58,7 @@ class Auto:
         elif memory.has("nonrecursive", stratum):
             self._steps = Counting(stratum)
         else:
-            self._steps = BackwardForward(stratum)
+            self._steps = Checks(stratum)
         self._followed = (0, 0)  # facts deleted and inserted
         self._seconds = 0.0  # of steps for them
 

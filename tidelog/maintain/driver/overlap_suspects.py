@@ -195,19 +195,21 @@ class CountingDred(Dred):
 
 
 class Aged(Dred):
-    """DRed that acquits a suspect with an instance from older facts left (see `aged`).
+    """DRed that acquits a suspect with an instance from older facts left (see `aged`), for `auto`:
+    the name is that of what ran.
 
     All instances that were applied are followed when a body fact is deleted, so the fact will be
     suspect again then. A fact inserted into I is younger than those that it follows from, and a
     suspect that is cancelled was never deleted.
     """
 
-    name = "aged"
+    name = "insert"
 
     def overdelete(self, updates: OverlappingUpdates, F: FactSet) -> None:
         u, memory = updates.u, updates.u.memory
-        if memory.has("ages", self.stratum) and self._pays(updates):
-            u.work.algorithm = self.name = "aged"
+        ages = memory.has("ages", self.stratum)
+        u.work.algorithm = self.name = "aged" if ages else "dred"
+        if ages and self._pays(updates):
             known, count = memory.known(self.stratum), len(F)
             within = updates.I - updates.N
             F -= updates.engine.provable(known.rules, F, within=within, older=known.inside)
@@ -295,6 +297,16 @@ class BackwardForward(WithSuspects):
         self._patience = STEP
         u.work.numbers["|C|"] += len(check.C)
         return deleted
+
+
+class Checks(BackwardForward):
+    """B/F in a stratum without recursion, for `auto`: the name is that of what ran."""
+
+    name = "insert"
+
+    def unproved(self, u: Context, F: FactSet) -> FactSet:
+        u.work.algorithm = self.name = "check"
+        return super().unproved(u, F)
 
 
 class CountingBackwardForward(BackwardForward):
