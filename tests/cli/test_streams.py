@@ -113,7 +113,7 @@ def test_interrupt_of_the_check(folder: Path) -> None:
         "a(x) :- x = range(0, 3000).\nb(x, y) :- a(x), a(y), x + y = 10.\n.output b\n"
     )
     before = names(folder)
-    point = ("tidelog.oracle.evaluate", "_Step.value")
+    point = ("tidelog.oracle.evaluate", "Application.value")
     assert interrupted("before", point, 1000, "run", "slow.dl", "--check") == (
         130,
         "",
