@@ -265,7 +265,11 @@ class Author:
         self.made = 0
 
     def history(self) -> History:
+        whole = self.state
         text, given = self.start()
+        while not self.is_small():
+            self.state = whole
+            text, given = self.start()
         steps: list[Step] = []
         skipped = 0
         least, most = (6, 10) if self.about_graphs else (4, 7)
@@ -284,6 +288,15 @@ class Author:
                 self.state = state
                 self.pool |= state.facts
         return History(text, given, tuple(steps), skipped)
+
+    def is_small(self) -> bool:
+        """Is the state within the limit of naive evaluation?"""
+        try:
+            return self.state.answer is not None
+        except LimitError:
+            return False
+        except EvaluationError:
+            return True
 
     def start(self) -> tuple[str, frozenset[Fact]]:
         """Some of the program's rules, with some facts written and the others given."""
