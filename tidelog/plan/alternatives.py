@@ -92,7 +92,8 @@ def alternatives(clause: Clause) -> list[Alternative]:
         return [Alternative(heads, body, NOTHING) for body in bodies]
     found: list[Alternative] = []
     for body in bodies:
-        found += _separate(heads, body)
+        for alike in _with_same_witnesses(heads, body):
+            found += _separate(alike, body)
         if len(found) > MOST:
             raise TooManyAlternatives
     if len(found) > 1 and len(heads) * len(found) > MOST:
@@ -139,6 +140,14 @@ def written(name: str) -> str:
 
 def is_named_wildcard(variable: Variable) -> bool:
     return variable.name.startswith("_%")
+
+
+def _with_same_witnesses(heads: tuple[Atom, ...], body: Parts) -> list[tuple[Atom, ...]]:
+    """The heads together, or one by one: a witness of one head is no condition of another."""
+    if len(heads) == 1:
+        return [heads]
+    first, *rest = (witnesses((head,), body) for head in heads)
+    return [heads] if all(each == first for each in rest) else [(head,) for head in heads]
 
 
 def _separate(heads: tuple[Atom, ...], body: Parts) -> list[Alternative]:
