@@ -50,18 +50,6 @@ from tidelog.text.writer import to_text
 Steps = Mapping[GroundFact, Sequence[Step]]
 
 
-def check_proof(
-    typed: Program,
-    facts: Rows,
-    goals: Iterable[GroundFact],
-    steps: Steps,
-    minimal: bool = False,
-    functors: Functions = NO_FUNCTIONS,
-) -> list[str]:
-    """What is wrong with a proof of the goals from these facts; empty if nothing is."""
-    return ProofCheck(typed, facts, functors).faults(goals, steps, minimal)
-
-
 class ProofCheck:
     """Checks proofs over one program and its facts."""
 

@@ -80,7 +80,7 @@ def is_complete(text: str) -> bool:
 
 
 def parse_query(text: str) -> Formula:
-    """A query as a formula; ProgramError if it is none."""
+    """Parse a query; ProgramError if it is not one."""
     parsed = parse(f"query() :-\n{text}\n.", file=_FILE)
     errors = [d for d in parsed.diagnostics if d.severity == "error"]
     program = parsed.program

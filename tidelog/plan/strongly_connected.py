@@ -54,7 +54,7 @@ def components(successors: Mapping[str, Iterable[str]]) -> list[list[str]]:
 def shortest_path(
     successors: Mapping[str, Iterable[str]], start: str, goal: str, within: frozenset[str]
 ) -> list[str]:
-    """The nodes of a shortest path, including start and goal; [] if there is none."""
+    """The nodes of a shortest path, including start and goal; [] if no path exists."""
     if start == goal:
         return [start]
     came_from: dict[str, str] = {}
